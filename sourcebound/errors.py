@@ -1,0 +1,75 @@
+"""Faults: what an edge (database, model, file, command line) raises when it cannot do its work.
+
+A violation is data and a refusal is a success; neither is ever an exception (contract S-3). What is left is this tree:
+
+    SourceboundError
+    ├── UsageError              the caller asked for something that cannot be done as asked      exit 2
+    │   ├── ConfigurationError  a setting, policy or model name is wrong or missing
+    │   └── RequestError        a question, filter, bundle or path is not acceptable
+    ├── DocumentError           one file cannot be ingested; the rest of the batch goes on
+    ├── StoreError              PostgreSQL is unreachable, too old, without pgvector, full …     exit 1
+    └── ModelError              a model or embedder could not be loaded or did not answer        exit 1
+
+Every error has a stable `code`, says in one sentence what happened and, in `next_step`, what to do about it.
+"""
+
+from typing import ClassVar
+
+
+class SourceboundError(RuntimeError):
+    """Root of every fault of this package.
+
+    Args:
+        message: What happened, in one sentence.
+        next_step: What the reader can do about it, in one sentence or one command.
+        code: Stable failure code; the class's own when omitted.
+    """
+
+    code: ClassVar[str] = "FAULT"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, next_step: str = "", *, code: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step
+        self.failure_code = code or type(self).code
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.next_step}".strip()
+
+
+class UsageError(SourceboundError):
+    """The caller asked for something that cannot be done as asked."""
+
+    code = "BAD_USAGE"
+    exit_code = 2
+
+
+class ConfigurationError(UsageError):
+    """A setting, a policy or a model name is wrong or missing."""
+
+    code = "BAD_CONFIGURATION"
+
+
+class RequestError(UsageError):
+    """A question, a filter, a bundle or a path is not acceptable."""
+
+    code = "BAD_REQUEST"
+
+
+class DocumentError(SourceboundError):
+    """One file cannot be ingested; the rest of the batch goes on."""
+
+    code = "DOCUMENT_UNREADABLE"
+
+
+class StoreError(SourceboundError):
+    """PostgreSQL is unreachable, too old, lacks pgvector or refused a statement."""
+
+    code = "STORE_UNAVAILABLE"
+
+
+class ModelError(SourceboundError):
+    """A model or an embedder could not be loaded or did not answer."""
+
+    code = "MODEL_UNAVAILABLE"

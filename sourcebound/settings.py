@@ -1,0 +1,54 @@
+"""Settings.
+
+Environment variables (`SOURCEBOUND_…`, and the customary `DATABASE_URL`, `OPENAI_API_KEY`, `OLLAMA_HOST`).
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def default_home() -> Path:
+    """Where the embedded database lives unless `SOURCEBOUND_HOME` says otherwise.
+
+    PostgreSQL does not run as root: as root its files belong to another account, which must be able to reach them, so
+    they cannot stand under root's own home.
+    """
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        return Path("/var/lib/sourcebound")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sourcebound"
+
+
+class Settings(BaseSettings):
+    """All settings of a process; nothing here is ever written into a run's state but the names of model and policy."""
+
+    model_config = SettingsConfigDict(env_prefix="SOURCEBOUND_", frozen=True, extra="ignore", populate_by_name=True)
+
+    home: Path = Field(default_factory=default_home)
+    """Folder of the embedded database."""
+    database_url: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("DATABASE_URL", "SOURCEBOUND_DATABASE_URL")
+    )
+    """A PostgreSQL of your own; it always wins over the embedded one and is used exactly as it is written."""
+    collection: str = "default"
+    """The collection that `ingest` fills and `ask` searches when none is named."""
+    embedder: str = "auto"
+    """`auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`; auto is minilm where its weights are installed."""
+    model: str = "extractive"
+    """The generator: `extractive`, `ollama:MODEL` or `openai:MODEL`."""
+    policy: str | None = None
+    """A released policy's name or the path of a policy file; the one made for the collection's embedder when unset."""
+    max_file_megabytes: int = Field(default=200, gt=0)
+    """Files over this size are skipped, with a message."""
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
+    openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
+    ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"))
+
+
+@cache
+def get_settings() -> Settings:
+    """The process's settings, read once."""
+    return Settings()
