@@ -1,0 +1,138 @@
+"""Whether a request can be served at all.
+
+A question or a bundle, a collection that exists, a policy that fits its index.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.index import Collection
+from sourcebound.contracts.outcome import (
+    FailureCode,
+    Outcome,
+    RefusalCode,
+    RefusalSource,
+    Violation,
+    fail,
+    fail_with,
+    proceed,
+    refuse,
+)
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Filters, Run
+from sourcebound.contracts.sanitize import sanitize
+from sourcebound.contracts.state import AskInput
+
+STAGE = "accept"
+
+
+class Admission(NamedTuple):
+    """The run, and whether it may go on."""
+
+    run: Run
+    outcome: Outcome
+
+
+def admit(
+    request: AskInput,
+    policy: Policy,
+    collection: Collection | None,
+    *,
+    collection_name: str | None,
+    model: str,
+    thread_id: str,
+    new_id: Callable[[], str],
+    started_at: str,
+) -> Admission:
+    """Opens a run.
+
+    Args:
+        request: The graph's input.
+        policy: The policy of the run.
+        collection: The collection asked for; None where there is none of that name, or none is needed.
+        collection_name: Its name.
+        model: The generator's name.
+        thread_id: The checkpoint thread.
+        new_id: Makes ids (UUIDv7).
+        started_at: UTC, ISO 8601.
+
+    Returns:
+        The run and its first outcome.
+    """
+    bundle = request.get("retrieval_bundle")
+    violations: list[Violation] = []
+    try:
+        filters = Filters.model_validate(request.get("filters") or {})
+    except ValidationError as error:
+        filters = Filters()
+        detail = error.errors(include_url=False)[0]
+        known = ", ".join(Filters.model_fields)
+        violations.append(_violation("filters", f"filter {detail['loc'][0]}: {detail['msg']} (known filters: {known})"))
+    question = _question(request, bundle)
+    if bundle is None:
+        violations.extend(_question_violations(question))
+    run_id = request.get("run_id") or new_id()
+    run = Run(
+        request_id=_request_id(request, bundle) or new_id(),
+        run_id=run_id,
+        thread_id=thread_id or run_id,
+        question=question,
+        collection=None if bundle is not None else collection_name,
+        filters=filters,
+        model=model,
+        policy_version=policy.policy_version,
+        policy_sha256=policy.sha256,
+        entry="question" if bundle is None else "bundle",
+        started_at=started_at,
+    )
+    if violations:
+        return Admission(run, fail_with(STAGE, tuple(violations)))
+    return Admission(run, proceed(STAGE) if bundle is not None else _fits(run, policy, collection))
+
+
+def _fits(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
+    """R1-2 and P-3: the collection is there, and its index is the one the gates were calibrated for."""
+    if collection is None or not collection.chunks:
+        state = "does not exist" if collection is None else "holds no documents"
+        return refuse(
+            STAGE,
+            RefusalCode.COLLECTION_NOT_FOUND,
+            RefusalSource.GATE,
+            f"the collection {run.collection!r} {state}; "
+            f"fill it with `sourcebound ingest PATH --collection {run.collection}`",
+        )
+    calibration = policy.calibration
+    found = (collection.embedding_model, collection.metric)
+    if calibration is not None and (calibration.embedding_model, calibration.metric) != found:
+        return fail(
+            STAGE,
+            FailureCode.POLICY_INDEX_MISMATCH,
+            f"policy {policy.policy_version} was calibrated for {calibration.embedding_model} "
+            f"({calibration.metric}), and the collection {collection.name!r} is made with {found[0]} ({found[1]}); "
+            "name a policy calibrated for it with --policy, or ingest the documents again with the policy's embedder",
+        )
+    return proceed(STAGE)
+
+
+def _question(request: AskInput, bundle: object) -> str:
+    stated = bundle.get("user_question") if isinstance(bundle, Mapping) else request.get("question")
+    return stated.replace("\0", "") if isinstance(stated, str) else ""
+
+
+def _request_id(request: AskInput, bundle: object) -> str:
+    stated = bundle.get("request_id") if isinstance(bundle, Mapping) else None
+    return request.get("request_id") or (stated if isinstance(stated, str) else "")
+
+
+def _question_violations(question: str) -> list[Violation]:
+    if not sanitize(question).text:
+        return [_violation("question", "the question is empty")]
+    if len(question) > MAX_QUESTION_CHARACTERS:
+        return [_violation("question", f"the question is over {MAX_QUESTION_CHARACTERS} characters")]
+    return []
+
+
+def _violation(field: str, message: str) -> Violation:
+    return Violation(code=FailureCode.INVALID_REQUEST, clause="R1-1", message=message, field=field)

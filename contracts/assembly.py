@@ -1,0 +1,184 @@
+"""R2: from a retrieval bundle to an answer bundle (contract §3).
+
+The order is fixed: validation, gate, selection, anchors. A gate or a selection that leaves nothing is a refusal: no
+prompt will be built and no model called.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sourcebound.contracts.evidence import (
+    AnswerBundle,
+    AssemblyMetrics,
+    EvidenceChunk,
+    LedgerEntry,
+    RowOutcome,
+    Trace,
+    render_block,
+)
+from sourcebound.contracts.intake import CheckedBundle, check_bundle
+from sourcebound.contracts.outcome import (
+    FailureCode,
+    Outcome,
+    RefusalCode,
+    RefusalSource,
+    Status,
+    fail,
+    fail_with,
+    proceed,
+    refuse,
+)
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
+from sourcebound.contracts.selection import Candidate, Selection, select
+
+STAGE = "assemble"
+EXPANDED = "expanded"
+
+
+def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
+    """Validates a retrieval bundle and selects its evidence.
+
+    Args:
+        raw_bundle: The bundle as it came.
+        policy: The policy of the run.
+        run: The identity of the run.
+
+    Returns:
+        The answer bundle; its outcome is OK with evidence, a refusal, or a failure with its violations.
+    """
+    checked = check_bundle(raw_bundle, policy)
+    if checked.bundle is None:
+        return AnswerBundle(
+            request_id=run.request_id,
+            user_question=run.question,
+            outcome=fail_with(STAGE, checked.violations),
+        )
+    bundle = checked.bundle
+    before = _before_selection(bundle, policy)
+    if before.status is not Status.OK:
+        return _bundle(bundle, checked, policy, run, before, Selection((), _all(bundle, RowOutcome.DROP_GATE)))
+    selection = select(bundle.results, policy.selection, (bundle.filters_applied or {}).get("equipment_id"))
+    after = _after_selection(selection.admitted, policy)
+    if after.status is not Status.OK:
+        gated: dict[int, RowOutcome] = {
+            rank: RowOutcome.DROP_GATE if outcome is RowOutcome.ADMITTED else outcome
+            for rank, outcome in selection.outcomes.items()
+        }
+        return _bundle(bundle, checked, policy, run, after, Selection((), gated))
+    return _bundle(bundle, checked, policy, run, after, selection)
+
+
+def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
+    """What retrieval itself said, and the gate's limits that need no selection (R1-11)."""
+    if bundle.retrieval_status is RetrievalStatus.FAILED:
+        return fail(STAGE, FailureCode.RETRIEVAL_FAILED, "retrieval failed before it reached this stage")
+    if bundle.retrieval_status is RetrievalStatus.NO_EVIDENCE:
+        return _gate(RefusalCode.NO_RELEVANT_CONTENT, "retrieval found nothing for this question")
+    limits, coverage = policy.retrieval, bundle.question_coverage
+    best = max(row.similarity_score for row in bundle.results)
+    if best < limits.min_top_similarity:
+        return _gate(
+            RefusalCode.BELOW_SIMILARITY_GATE,
+            f"best similarity {best:.3f} is under the policy's {limits.min_top_similarity:.3f}",
+        )
+    if limits.min_question_coverage is not None and coverage is not None and coverage < limits.min_question_coverage:
+        return _gate(
+            RefusalCode.BELOW_SIMILARITY_GATE,
+            f"the sources hold {coverage:.0%} of the question's words by weight, under the policy's "
+            f"{limits.min_question_coverage:.0%}",
+        )
+    return proceed(STAGE)
+
+
+def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome:
+    """R2-S9 and the gate's minimum of chunks and sources; rows added by expansion do not count (R1-10)."""
+    if not admitted:
+        return refuse(
+            STAGE,
+            RefusalCode.ALL_EVIDENCE_DROPPED,
+            RefusalSource.SELECTION,
+            "no retrieved chunk was fit to be evidence",
+        )
+    own = [candidate.row for candidate in admitted if candidate.row.origin != EXPANDED]
+    sources = len({row.knowledge_id for row in own})
+    needed = policy.retrieval
+    if len(own) < needed.min_chunks or sources < needed.min_sources:
+        return _gate(
+            RefusalCode.INSUFFICIENT_SOURCES,
+            f"{len(own)} chunks of {sources} sources, and the policy needs {needed.min_chunks} of {needed.min_sources}",
+        )
+    return proceed(STAGE)
+
+
+def _gate(code: RefusalCode, message: str) -> Outcome:
+    return refuse(STAGE, code, RefusalSource.GATE, message)
+
+
+def _all(bundle: RetrievalBundle, outcome: RowOutcome) -> dict[int, RowOutcome]:
+    return {row.rank: outcome for row in bundle.results}
+
+
+def _bundle(
+    bundle: RetrievalBundle, checked: CheckedBundle, policy: Policy, run: Run, outcome: Outcome, selection: Selection
+) -> AnswerBundle:
+    evidence = tuple(_evidence(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
+    ledger = tuple(
+        LedgerEntry(chunk_id=row.chunk_id, rank=row.rank, outcome=selection.outcomes[row.rank])
+        for row in bundle.results
+    )
+    return AnswerBundle(
+        request_id=run.request_id,
+        user_question=run.question,
+        outcome=outcome,
+        selected_evidence=evidence,
+        anchor_map={chunk.anchor: chunk.chunk_id for chunk in evidence},
+        evidence_block_text=render_block(evidence),
+        trace=_trace(bundle, policy, run),
+        assembly_metrics=AssemblyMetrics(
+            retrieved_k=len(bundle.results),
+            selected_k=len(evidence),
+            drop_counts=drop_counts(ledger),
+            evidence_tokens=sum(chunk.token_count for chunk in evidence),
+            truncation_applied=any(chunk.kept_end is not None for chunk in evidence),
+            reordered=checked.reordered,
+            rank_gaps=checked.rank_gaps,
+            structure_escaped_count=sum(c.escaped_lines for c in selection.admitted),
+        ),
+        drop_ledger=ledger,
+    )
+
+
+def drop_counts(ledger: Iterable[LedgerEntry]) -> dict[str, int]:
+    """Rows per drop code, codes in alphabetical order; admitted rows are not drops."""
+    counts = Counter(entry.outcome.value for entry in ledger if entry.outcome is not RowOutcome.ADMITTED)
+    return dict(sorted(counts.items()))
+
+
+def _trace(bundle: RetrievalBundle, policy: Policy, run: Run) -> Trace:
+    return Trace(
+        run_id=run.run_id,
+        retrieval_run_id=bundle.run_id,
+        index_version=bundle.index_version,
+        embedding_model=bundle.embedding_model,
+        policy_version=policy.policy_version,
+        policy_sha256=policy.sha256,
+        top_k=bundle.top_k,
+    )
+
+
+def _evidence(anchor: str, candidate: Candidate) -> EvidenceChunk:
+    row: RetrievalRow = candidate.row
+    return EvidenceChunk(
+        anchor=anchor,
+        sanitized_text=candidate.text,
+        token_count=candidate.tokens,
+        kept_end=candidate.kept_end,
+        **row.model_dump(
+            include={
+                "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section",
+                "page_number", "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",
+            }
+        ),
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""Citations: the one form that counts, and the look-alikes that do not (contract R5-3)."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+CITATION: Final = re.compile(r"\[C(0|[1-9][0-9]*)\]")
+"""The only form of a citation; ASCII throughout."""
+
+OPEN: Final = r"[\[\(\{<«‹⟦⟨〈《「『【〔〖〘〚［（｛＜❨❪❬❮❰❲❴]"
+CLOSE: Final = r"[\]\)\}>»›⟧⟩〉》」』】〕〗〙〛］）｝＞❩❫❭❯❱❳❵]"
+CEE: Final = "[CcСсϹϲＣｃℂⅭⅽᏟꓚ𝐂𝐜𝑪𝒞𝓒𝖢𝗖𝘊𝙲]"
+NUMBER: Final = r"[-−–+]?\s?\d+"
+BRACKETED: Final = re.compile(
+    rf"{OPEN}\s*\^?(?:{CEE}\s*[-_.:#]?\s*{NUMBER})(?:\s*(?:[,;/&|+–—-]|and|to)\s*(?:{CEE}\s*[-_.:#]?)?\s*{NUMBER})*\s*{CLOSE}"
+)
+"""An anchor in any bracket, alone or in a list or range."""
+MARKED: Final = re.compile(
+    rf"{OPEN}\s*(?:{CEE}hunks?|{CEE}itations?|{CEE}ite|[Ss]ources?|[Rr]efs?\.?)\s*[:#=_-]?\s*(?:{CEE}\s*)?{NUMBER}\s*{CLOSE}"
+)
+"""A number under another word: `[Citation 1]`, `[source: 2]`."""
+UNCLOSED: Final = re.compile(rf"\[\s*{CEE}\s*\d+(?![\d\]])|(?<![\w\[]){CEE}\d+\]")
+"""`[C0` without its end, `C0]` without its start."""
+EMPTY: Final = re.compile(rf"{OPEN}\s*{CEE}\s*{CLOSE}(?=\W|$)|\[\s*{CEE}\s*[#nNxX]\s*\]")
+"""`[C]`, `[C#]`: an anchor without its number."""
+LOOK_ALIKES: Final = (BRACKETED, MARKED, UNCLOSED, EMPTY)
+
+
+class Citation(NamedTuple):
+    """A citation where it stands in a text."""
+
+    anchor: str
+    start: int
+    end: int
+
+
+class LookAlike(NamedTuple):
+    """Something that a reader would take for a citation and that is not one."""
+
+    text: str
+    start: int
+
+
+def find_citations(text: str) -> list[Citation]:
+    """Every well-formed citation, in order."""
+    return [Citation("C" + match[1], match.start(), match.end()) for match in CITATION.finditer(text)]
+
+
+def find_look_alikes(text: str) -> list[LookAlike]:
+    """Every malformed citation (R5-3).
+
+    Other case, other or missing brackets, signs, spaces, leading zeros, lists, letters of other scripts.
+
+    Args:
+        text: An answer.
+
+    Returns:
+        The look-alikes in order, each once.
+    """
+    masked = CITATION.sub(lambda match: " " * len(match[0]), text)
+    found = {
+        match.start(): LookAlike(match[0], match.start())
+        for pattern in LOOK_ALIKES
+        for match in pattern.finditer(masked)
+        if _reads_as_anchor(match[0])
+    }
+    return [found[start] for start in sorted(found)]
+
+
+def first_use_order(anchors: Iterable[str]) -> tuple[str, ...]:
+    """Each anchor once, in order of first use (R5-9)."""
+    return tuple(dict.fromkeys(anchors))
+
+
+def _reads_as_anchor(text: str) -> bool:
+    """Whether, once compatibility forms are folded, anything like an anchor is left.
+
+    Guards the patterns' widest edges.
+    """
+    return any(character.isalpha() for character in unicodedata.normalize("NFKC", text))

@@ -1,0 +1,39 @@
+"""R4: what a generator is asked and what it says, recorded and never edited (contract §5)."""
+
+from typing import Protocol
+
+from sourcebound.contracts.model import Contract
+from sourcebound.contracts.outcome import Outcome
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.prompt import Prompt
+
+
+class Generation(Contract):
+    """The result of one model call, or of none (R4-8)."""
+
+    outcome: Outcome
+    raw_model_text: str = ""
+    model_name: str | None = None
+    provider: str | None = None
+    prompt_sha256: str | None = None
+    response_id: str | None = None
+    finish_reason: str | None = None
+    attempts: int = 0
+    """Requests sent; more than one only where a transport fault was retried (R4-5)."""
+    llm_latency_ms: float | None = None
+    prompt_tokens_actual: int | None = None
+    completion_tokens_actual: int | None = None
+    total_tokens_actual: int | None = None
+
+    @property
+    def generation_status(self) -> str:
+        """OK or FAILED."""
+        return self.outcome.status.value
+
+
+class AnswerModel(Protocol):
+    """A generator behind a prompt; the one thing that differs between backends (R4-2)."""
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        """Sends the prompt's bytes as they are and records the answer; faults of the model are failures, as data."""
+        ...

@@ -1,0 +1,56 @@
+"""The index: what a collection is made of, and the fingerprint that names its state (contract §13)."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sourcebound.contracts.document import Chunk, DocumentMetadata, ParsedDocument
+from sourcebound.contracts.model import Contract
+
+
+class Collection(Contract):
+    """A named set of documents, chunked and embedded in one way."""
+
+    collection_id: int
+    name: str
+    embedder: str
+    """How to open the embedder: `minilm`, `lexical`, `ollama:MODEL`, `openai:MODEL`."""
+    embedding_model: str
+    """The embedder's exact name."""
+    dimensions: int
+    metric: str
+    chunker: str
+    documents: int
+    chunks: int
+    documents_digest: str
+    """Digest of the set of documents, in hexadecimal."""
+
+    @property
+    def index_version(self) -> str:
+        """Fingerprint of chunker, embedder, dimensions, metric and documents."""
+        parts = [self.chunker, self.embedding_model, self.dimensions, self.metric, self.documents_digest]
+        return "ix-" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+class KnownDocument(NamedTuple):
+    """What tells whether a document has changed."""
+
+    knowledge_id: str
+    source_path: str
+    source_digest: bytes
+
+
+class StoredDocument(NamedTuple):
+    """A document ready to be stored."""
+
+    knowledge_id: str
+    source_path: str
+    source_reference: str
+    source_digest: bytes
+    """Digest of the file, its metadata and the chunker: where it is equal there is nothing to do."""
+    parsed: ParsedDocument
+    metadata: DocumentMetadata
+    chunks: Sequence[Chunk]
+    vectors: Sequence[Sequence[float]] | None
+    """One vector a chunk; None where the collection is lexical."""

@@ -1,0 +1,150 @@
+"""R2 validation: a retrieval bundle is checked whole before any other work (contract R2-V1 … R2-V7).
+
+A violation names its clause, field, row and value, and no prompt is built. A list that is merely out of order is
+sorted, and that is recorded; nothing else is mended.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
+
+CLAUSE_OF_FIELD: Final = {
+    "rank": (FailureCode.INVALID_RANK, "R2-V2"),
+    "similarity_score": (FailureCode.INVALID_SIMILARITY, "R2-V3"),
+    "similarity": (FailureCode.INVALID_SIMILARITY, "R2-V3"),
+    "score": (FailureCode.INVALID_SIMILARITY, "R2-V3"),
+    "chunk_text": (FailureCode.INVALID_TEXT, "R2-V4"),
+    "index_version": (FailureCode.MISSING_TRACE, "R2-V7"),
+    "embedding_model": (FailureCode.MISSING_TRACE, "R2-V7"),
+    "policy_version": (FailureCode.MISSING_TRACE, "R2-V7"),
+    "top_k": (FailureCode.MISSING_TRACE, "R2-V7"),
+    "run_id": (FailureCode.MISSING_TRACE, "R2-V7"),
+}
+
+
+class CheckedBundle(NamedTuple):
+    """A bundle that kept the contract, or the violations of one that did not."""
+
+    bundle: RetrievalBundle | None
+    violations: tuple[Violation, ...]
+    reordered: bool = False
+    rank_gaps: int = 0
+
+
+def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
+    """Checks a retrieval bundle against R2-V1 … R2-V5 and R2-V7.
+
+    Args:
+        raw: The bundle as it came, normally a mapping read from JSON.
+        policy: The policy of the run.
+
+    Returns:
+        The bundle with its rows in rank order, or every violation found, the first of which names the failure.
+    """
+    if not isinstance(raw, Mapping):
+        return CheckedBundle(None, (_schema("the bundle is not an object", None, raw),))
+    try:
+        bundle = RetrievalBundle.model_validate(dict(raw))
+    except ValidationError as error:
+        return CheckedBundle(None, tuple(_from_pydantic(error)))
+    violations = (*_status(bundle), *_policy(bundle, policy), *_ranks(bundle), *_domains(bundle, policy))
+    if violations:
+        return CheckedBundle(None, violations)
+    ordered = tuple(sorted(bundle.results, key=lambda row: (row.rank, row.chunk_id)))
+    gaps = sum(after.rank - before.rank - 1 for before, after in pairwise(ordered))
+    return CheckedBundle(bundle.model_copy(update={"results": ordered}), (), ordered != bundle.results, gaps)
+
+
+def _schema(message: str, field: str | None, value: object, row: int | None = None) -> Violation:
+    return Violation(
+        code=FailureCode.INVALID_SCHEMA,
+        clause="R2-V1",
+        message=message,
+        field=field,
+        row=row,
+        value=_shown(value),
+    )
+
+
+def _shown(value: object) -> str:
+    """A value as a short, one-line text; never a whole document."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _from_pydantic(error: ValidationError) -> Iterator[Violation]:
+    for detail in error.errors(include_url=False):
+        location = [part for part in detail["loc"] if part not in ("int", "str")]
+        row = next((part for part in location if isinstance(part, int)), None)
+        field = next((part for part in reversed(location) if isinstance(part, str)), None)
+        code, clause = CLAUSE_OF_FIELD.get(field or "", (FailureCode.INVALID_SCHEMA, "R2-V1"))
+        where = f"row {row}, field {field}" if row is not None else f"field {field}"
+        yield Violation(
+            code=code,
+            clause=clause,
+            message=f"{where}: {detail['msg']}",
+            field=field,
+            row=row,
+            value=None if detail["type"] == "missing" else _shown(detail["input"]),
+        )
+
+
+def _status(bundle: RetrievalBundle) -> Iterator[Violation]:
+    if bundle.retrieval_status is RetrievalStatus.SUCCESS and not bundle.results:
+        yield Violation(
+            code=FailureCode.EMPTY_WITHOUT_STATUS,
+            clause="R2-V1",
+            message="field results: the list is empty although retrieval_status is SUCCESS",
+            field="results",
+            value="[]",
+        )
+
+
+def _policy(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
+    if bundle.policy_version not in (None, policy.policy_version):
+        yield _schema(
+            f"field policy_version: the bundle was made under another policy than {policy.policy_version}",
+            "policy_version",
+            bundle.policy_version,
+        )
+
+
+def _ranks(bundle: RetrievalBundle) -> Iterator[Violation]:
+    seen: set[int] = set()
+    for index, row in enumerate(bundle.results):
+        if row.rank in seen:
+            yield _rank(index, row, f"row {index}, field rank: {row.rank} is used twice")
+        seen.add(row.rank)
+    if seen and 0 not in seen:
+        yield _rank(0, bundle.results[0], "field rank: ranks start at 0, and no row has rank 0")
+
+
+def _rank(index: int, row: RetrievalRow, message: str) -> Violation:
+    return Violation(
+        code=FailureCode.INVALID_RANK,
+        clause="R2-V2",
+        message=message,
+        field="rank",
+        row=index,
+        value=str(row.rank),
+    )
+
+
+def _domains(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
+    allowed = policy.selection.knowledge_types
+    for index, row in enumerate(bundle.results):
+        if allowed is not None and row.knowledge_type_effective not in allowed:
+            yield Violation(
+                code=FailureCode.INVALID_DOMAIN,
+                clause="R2-V5",
+                message=f"row {index}, field knowledge_type_effective: not one of {', '.join(allowed)}",
+                field="knowledge_type_effective",
+                row=index,
+                value=_shown(row.knowledge_type_effective),
+            )

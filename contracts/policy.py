@@ -1,0 +1,189 @@
+"""A policy: the frozen, versioned values that a run obeys (contract P-1 … P-6).
+
+A policy is one TOML file. It is parsed to a model that rejects unknown keys and is identified by the SHA-256 of its
+canonical form, so that a changed value is a changed policy. Values that a policy leaves out are absent, never
+defaulted: the file is the whole truth.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from sourcebound.contracts.model import Contract
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+SHIPPED: Final = ("SOURCEBOUND_V1", "SOURCEBOUND_LEXICAL_V1", "R2_POLICY_V1")
+
+
+class Enforcement(StrEnum):
+    """Whether a finding rejects the answer or is only counted."""
+
+    ENFORCE = "enforce"
+    MEASURE = "measure"
+
+
+class RetrievalPolicy(Contract):
+    """R1: how candidates are found and when there are enough of them."""
+
+    top_k: Count
+    hybrid: bool
+    candidate_pool: Count
+    """Rows that each of the two lists brings to the fusion."""
+    rrf_k: Count | None = None
+    min_top_similarity: Unit
+    min_question_coverage: Unit | None = None
+    min_chunks: Count
+    min_sources: Count
+
+
+class Calibration(Contract):
+    """What the gates were calibrated for (P-3)."""
+
+    embedding_model: str
+    metric: Literal["cosine", "lexical"]
+
+
+class SelectionPolicy(Contract):
+    """R2: which candidates become evidence."""
+
+    min_similarity: Unit
+    max_chunks: Count
+    max_chunks_per_knowledge_id: Count
+    max_evidence_tokens: Count
+    max_chunk_token_ratio: Unit
+    overlap_ratio_threshold: Unit
+    trim_within_chunk: bool
+    ordering_mode: Literal["rank_strict"]
+    sanitization_mode: Literal["safe_normalize_v1"]
+    knowledge_types: tuple[str, ...] | None = None
+    """The allowed values of `knowledge_type_effective`; any when absent."""
+
+
+class PromptPolicy(Contract):
+    """R3: the prompt's template and budget."""
+
+    template: str
+    template_sha256: str
+    output_profile: Literal["prose"]
+    max_total_prompt_tokens: Count
+    reserved_output_tokens: Count
+
+
+class ExecutionPolicy(Contract):
+    """R4: the generator's fixed parameters."""
+
+    temperature: Annotated[float, Field(ge=0, le=0)]
+    seed: int
+
+
+class ValidationPolicy(Contract):
+    """R5: the firewall."""
+
+    segmenter: Literal["segment_v1"]
+    literal_grounding: Enforcement
+    attribution_coverage: Unit
+    max_attempts: Literal[1]
+    length_ratio_limit: Count
+    high_support_margin: Unit
+    high_support_sources: Count
+
+
+class Policy(Contract):
+    """All values that a run obeys."""
+
+    policy_version: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*_V[0-9]+$")]
+    description: str
+    retrieval: RetrievalPolicy
+    calibration: Calibration | None = None
+    selection: SelectionPolicy
+    prompt: PromptPolicy
+    execution: ExecutionPolicy
+    validation: ValidationPolicy
+    presentation: Literal["plain"]
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the canonical form: sorted, compact JSON of the values that the file gives."""
+        form = self.model_dump(mode="json", exclude_none=True)
+        return hashlib.sha256(json.dumps(form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def parse_policy(text: str) -> Policy:
+    """Reads a policy file.
+
+    Args:
+        text: The TOML text.
+
+    Returns:
+        The policy.
+
+    Raises:
+        tomllib.TOMLDecodeError: The text is not TOML.
+        pydantic.ValidationError: A key is unknown, missing or of the wrong type.
+    """
+    return Policy.model_validate(tomllib.loads(text))
+
+
+def load_shipped_policy(name: str) -> Policy:
+    """One of the policies in `SHIPPED`.
+
+    Raises:
+        KeyError: There is no such shipped policy.
+    """
+    if name not in SHIPPED:
+        raise KeyError(name)
+    return parse_policy((files(__package__) / "policies" / f"{name}.toml").read_text("utf-8"))
+
+
+def read_lock() -> Mapping[str, Mapping[str, str]]:
+    """Digests of the released policies and templates, from `policies.lock`."""
+    text = (files(__package__) / "policies" / "policies.lock").read_text("utf-8")
+    return {kind: {name: str(digest) for name, digest in table.items()} for kind, table in tomllib.loads(text).items()}
+
+
+def check_lock() -> list[str]:
+    """Compares every released policy and template with the lock (P-1, R3-1).
+
+    Returns:
+        A sentence for each that was changed, added or lost since its release.
+    """
+    lock = read_lock()
+    policies = {name: load_shipped_policy(name) for name in SHIPPED}
+    digests = {name: policy.sha256 for name, policy in policies.items()}
+    names = sorted({policy.prompt.template for policy in policies.values()})
+    templates = {name: template_digest(name) for name in names}
+    findings = [
+        *_differences("policy", digests, lock["policies"]),
+        *_differences("template", templates, lock["templates"]),
+    ]
+    for name, policy in policies.items():
+        if policy.prompt.template_sha256 != templates[policy.prompt.template]:
+            findings.append(f"policy {name} names another digest of template {policy.prompt.template}")
+    return findings
+
+
+def _differences(kind: str, found: Mapping[str, str], locked: Mapping[str, str]) -> list[str]:
+    return [
+        f"{kind} {name} differs from its release; a change needs a new version name"
+        for name in sorted({*found, *locked})
+        if found.get(name) != locked.get(name)
+    ]
+
+
+@cache
+def read_template(name: str) -> str:
+    """The text of a released template file."""
+    return (files(__package__) / "prompts" / f"{name}.txt").read_text("utf-8")
+
+
+def template_digest(name: str) -> str:
+    """SHA-256 of a template file's bytes."""
+    return hashlib.sha256(read_template(name).encode()).hexdigest()

@@ -1,0 +1,107 @@
+"""The ports: what the graph asks of the outside, as Protocols.
+
+Rooms below implement them; wiring hands them to nodes.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.execution import AnswerModel as AnswerModel
+from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.retrieval import RetrievalBundle
+
+
+class TokenCounter(Protocol):
+    """Counts tokens exactly as an embedder's own tokenizer does, special tokens left out."""
+
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of `text`."""
+        ...
+
+
+class Embedder(TokenCounter, Protocol):
+    """Turns text into unit vectors."""
+
+    @property
+    def name(self) -> str:
+        """Stable name, `provider:model`, with a digest where one is known; part of the index fingerprint."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of text that one vector can see, special tokens left out."""
+        ...
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """One unit vector of `dimensions` floats a text, in order."""
+        ...
+
+    async def embed_query(self, text: str) -> list[float]:
+        """The unit vector of a question."""
+        ...
+
+
+class Catalog(Protocol):
+    """Knows the collections."""
+
+    async def find_collection(self, name: str) -> Collection | None:
+        """The collection of that name, or None."""
+        ...
+
+
+class DocumentStore(Catalog, Protocol):
+    """Keeps documents and their chunks."""
+
+    async def create_collection(
+        self, name: str, embedder: str, embedding_model: str, dimensions: int, chunker: str
+    ) -> Collection:
+        """Makes a collection; one that is already there is left as it is and returned."""
+        ...
+
+    async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
+        """Every document of a collection by its knowledge id."""
+        ...
+
+    async def replace_document(self, collection_id: int, document: StoredDocument) -> None:
+        """Stores a document in place of the one with the same knowledge id, whole or not at all."""
+        ...
+
+
+class Retriever(Protocol):
+    """Finds candidates for a question (R1)."""
+
+    async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
+        """The ranked candidates of the run's question in the run's collection.
+
+        Raises:
+            SourceboundError: The store or the embedder did not answer.
+        """
+        ...
+
+
+class RunLog(Protocol):
+    """Keeps the list of runs."""
+
+    async def begin(self, run: Run) -> None:
+        """Notes that a run has begun; noting it again changes nothing."""
+        ...
+
+
+class AuditLog(Protocol):
+    """Keeps the append-only record (R5P)."""
+
+    async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
+        """Writes the record and closes the run in one transaction; writing the same record again changes nothing.
+
+        Raises:
+            SourceboundError: The record could not be written, or differs from the one already there.
+        """
+        ...

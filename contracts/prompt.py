@@ -1,0 +1,189 @@
+"""R3: the prompt is a pure function of bundle, policy and question, down to its bytes (contract §4).
+
+The five sections come from a versioned template file and travel as two chat messages. Whatever is inserted has been
+sanitized, so the section headers and evidence headers that a prompt contains are only ever our own: `read_prompt` can
+take any built prompt apart again, and a test does so for hostile evidence.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from sourcebound.contracts.assembly import drop_counts
+from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, RowOutcome, render_block
+from sourcebound.contracts.model import Contract
+from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, proceed
+from sourcebound.contracts.policy import Policy, PromptPolicy, read_template
+from sourcebound.contracts.sanitize import SECTION_TITLES, sanitize
+from sourcebound.contracts.tokens import estimate_tokens
+
+STAGE = "build_prompt"
+REFUSAL: Final = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
+"""The one refusal string on the wire (R3-2)."""
+MESSAGE_BREAK: Final = "<<<MESSAGE BREAK>>>\n"
+SECTION_HEADER: Final = re.compile(r"^=== (" + "|".join(SECTION_TITLES) + r") ===$", re.MULTILINE)
+EVIDENCE_HEADER: Final = re.compile(
+    r"^\[(?P<anchor>C\d+) \| chunk_id=(?P<chunk_id>(?:\\.|[^\\\]|])*)"
+    r" \| knowledge_id=(?P<knowledge_id>(?:\\.|[^\\\]|])*) \| source=(?P<source>(?:\\.|[^\\\]|])*)\]$",
+    re.MULTILINE,
+)
+
+
+class Message(Contract):
+    """A chat message."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+class Prompt(Contract):
+    """What R3 hands to execution."""
+
+    outcome: Outcome
+    messages: tuple[Message, ...] = ()
+    prompt_sha256: str | None = None
+    prompt_tokens: int = 0
+    """Estimated tokens of both messages."""
+    template: str | None = None
+
+    @property
+    def build_status(self) -> str:
+        """OK, NO_EVIDENCE or FAILED (R3-8)."""
+        return self.outcome.status.value
+
+
+class BuiltPrompt(NamedTuple):
+    """The prompt, and the bundle as the prompt shows it (rows that the budget pushed out are in its ledger)."""
+
+    prompt: Prompt
+    bundle: AnswerBundle
+
+
+class EvidencePart(NamedTuple):
+    """A chunk as a reader of the prompt finds it."""
+
+    anchor: str
+    source: str
+    text: str
+
+
+class PromptParts(NamedTuple):
+    """A prompt taken apart."""
+
+    sections: dict[str, str]
+    evidence: tuple[EvidencePart, ...]
+    question: str
+
+
+def canonical_prompt(messages: Sequence[Message]) -> bytes:
+    """The UTF-8 JSON of the message list: the bytes that `prompt_sha256` is over (R3-5)."""
+    form = [{"role": message.role, "content": message.content} for message in messages]
+    return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def build_prompt(bundle: AnswerBundle, policy: Policy) -> BuiltPrompt:
+    """Builds the prompt, dropping the lowest rank until it fits the budget (R3-1 … R3-8).
+
+    Args:
+        bundle: The answer bundle of R2.
+        policy: The policy of the run.
+
+    Returns:
+        The prompt with its hash, empty where there is nothing to send, and the bundle it shows.
+    """
+    if bundle.outcome.status is not Status.OK:
+        return BuiltPrompt(Prompt(outcome=bundle.outcome), bundle)
+    limits = policy.prompt
+    question = sanitize(bundle.user_question).text
+    while bundle.selected_evidence:
+        messages = _render(bundle, question, limits.template)
+        tokens = sum(estimate_tokens(message.content) for message in messages)
+        if tokens + limits.reserved_output_tokens <= limits.max_total_prompt_tokens:
+            digest = hashlib.sha256(canonical_prompt(messages)).hexdigest()
+            return BuiltPrompt(
+                Prompt(
+                    outcome=proceed(STAGE),
+                    messages=messages,
+                    prompt_sha256=digest,
+                    prompt_tokens=tokens,
+                    template=limits.template,
+                ),
+                bundle,
+            )
+        bundle = _without_last(bundle)
+    return BuiltPrompt(_over_budget(limits, question), bundle)
+
+
+def read_prompt(messages: Sequence[Message]) -> PromptParts:
+    """Takes a built prompt apart.
+
+    Args:
+        messages: The messages of a prompt.
+
+    Returns:
+        The five sections by title, the evidence chunks in order and the question.
+    """
+    sections: dict[str, str] = {}
+    for message in messages:
+        pieces = SECTION_HEADER.split(message.content)
+        for title, body in zip(pieces[1::2], pieces[2::2], strict=True):
+            sections[title] = body.strip("\n")
+    block = sections.get("EVIDENCE", "")
+    headers = list(EVIDENCE_HEADER.finditer(block))
+    ends = [header.start() for header in headers[1:]] + [len(block)]
+    evidence = tuple(
+        EvidencePart(header["anchor"], header["source"], block[header.end() : end].strip("\n"))
+        for header, end in zip(headers, ends, strict=True)
+    )
+    return PromptParts(sections, evidence, sections.get("USER QUESTION", ""))
+
+
+def _render(bundle: AnswerBundle, question: str, template: str) -> tuple[Message, ...]:
+    system, user = read_template(template).split(MESSAGE_BREAK)
+    before, after = user.split("{{evidence_block}}")
+    between, end = after.split("{{question}}")
+    content = before + bundle.evidence_block_text + between + question + end
+    return (
+        Message(role="system", content=system.rstrip("\n")),
+        Message(role="user", content=content.rstrip("\n")),
+    )
+
+
+def _without_last(bundle: AnswerBundle) -> AnswerBundle:
+    """The bundle without its lowest-ranked chunk, which the ledger then names as dropped."""
+    kept: tuple[EvidenceChunk, ...] = bundle.selected_evidence[:-1]
+    dropped = bundle.selected_evidence[-1]
+    ledger = tuple(
+        entry.model_copy(update={"outcome": RowOutcome.DROP_PROMPT_BUDGET}) if entry.rank == dropped.rank else entry
+        for entry in bundle.drop_ledger
+    )
+    metrics = bundle.assembly_metrics and bundle.assembly_metrics.model_copy(
+        update={
+            "selected_k": len(kept),
+            "evidence_tokens": sum(chunk.token_count for chunk in kept),
+            "drop_counts": drop_counts(ledger),
+        }
+    )
+    return bundle.model_copy(
+        update={
+            "selected_evidence": kept,
+            "anchor_map": {chunk.anchor: chunk.chunk_id for chunk in kept},
+            "evidence_block_text": render_block(kept),
+            "drop_ledger": ledger,
+            "assembly_metrics": metrics,
+        }
+    )
+
+
+def _over_budget(limits: PromptPolicy, question: str) -> Prompt:
+    available = limits.max_total_prompt_tokens - limits.reserved_output_tokens
+    return Prompt(
+        outcome=fail(
+            STAGE,
+            FailureCode.PROMPT_BUDGET,
+            f"the question ({estimate_tokens(question)} tokens) leaves no room for evidence in a prompt of "
+            f"{available} tokens; ask a shorter question",
+        )
+    )

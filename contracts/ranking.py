@@ -1,0 +1,166 @@
+"""Ranking the sentences of a prompt's evidence against its question: the whole mind of the extractive generator (R4-9).
+
+A sentence is worth the rare words of the question that it holds; words that stand only around it (its heading, its
+document's name, the sentences beside it) count for less. Nothing outside the prompt is looked at.
+"""
+
+import re
+from collections.abc import Sequence
+from math import log
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.citations import find_citations, find_look_alikes
+from sourcebound.contracts.prompt import PromptParts
+from sourcebound.contracts.reading import HEADER_SHAPE, PROMPT_EVIDENCE, REASONING_TAG, SECTION_SHAPE, read_statements
+from sourcebound.contracts.refusal import refusal_pattern
+from sourcebound.contracts.segmentation import SegmentKind, segment
+
+MAX_SENTENCES: Final = 3
+CONTEXT_WEIGHT: Final = 0.6
+"""What a question word is worth when it stands around a sentence and not in it."""
+ANSWERED_WEIGHT: Final = 0.5
+"""What a question word is worth once a chosen sentence holds it."""
+MIN_RELEVANCE: Final = 0.45
+"""Share of the question's weight that the best sentence must reach; under it the answer is the refusal."""
+MIN_OWN: Final = 0.15
+"""Share that the sentence itself must hold, its surroundings left out."""
+FOLLOW_UP: Final = 0.6
+"""Share of the best sentence's score that a further sentence must reach."""
+MIN_NEW: Final = 0.1
+"""Share of the question's weight that a further sentence must newly hold."""
+TOKEN: Final = re.compile(r"[^\W_]+(?:[-./·][^\W_]+)*")
+IDENTIFIER: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d)\w+")
+PART: Final = re.compile(r"[^\W_]+")
+STOP_WORDS: Final = frozenset(
+    """
+    a about after all also am an and any are as at be been before being between both but by can could did do does
+    doing down during each for from further had has have having he her here hers him his how i if in into is it
+    its itself just may me might more most must my no nor not of off on once only or other our out over own per
+    same shall she should so some such than that the their them then there these they this those through to too
+    under until up us very was we were what when where which while who whom whose why will with would you your
+    much many long often take takes taken give gives given tell please say says find list name explain describe
+    mean means
+    """.split()
+)
+SUFFIX: Final = re.compile(r"(?:ations?|ings?|edly|ies|ied|ed|es|ly|s|e|y)$")
+
+
+class Sentence(NamedTuple):
+    """A sentence of the evidence and what stands around it."""
+
+    text: str
+    anchor: str
+    position: int
+    words: frozenset[str]
+    context: frozenset[str]
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning, cut to their stems; a compound counts whole and in parts."""
+    words: set[str] = set()
+    for match in TOKEN.finditer(text.casefold()):
+        parts = PART.findall(match[0])
+        words |= {"".join(parts)} if any(character.isdigit() for character in match[0]) else set()
+        words |= {_stem(part) for part in parts if part not in STOP_WORDS}
+    return frozenset(words - {""})
+
+
+def best_sentences(prompt: PromptParts) -> list[Sentence]:
+    """The sentences that answer the question, best first.
+
+    Args:
+        prompt: A prompt taken apart.
+
+    Returns:
+        Up to `MAX_SENTENCES`; none where nothing is relevant enough.
+    """
+    question = content_words(prompt.question)
+    sentences = [sentence for part in prompt.evidence for sentence in _sentences(part.anchor, part.source, part.text)]
+    weights = _weights(question, sentences)
+    total = sum(weights.values())
+    sentences = [sentence for sentence in sentences if _names_the_same(question, sentence)]
+    if not sentences or not total:
+        return []
+    chosen: list[Sentence] = []
+    covered: set[str] = set()
+    context_covered: set[str] = set()
+    best = 0.0
+    while len(chosen) < MAX_SENTENCES:
+        left = [sentence for sentence in sentences if sentence not in chosen]
+        ranked = sorted(left, key=lambda s: (-round(_score(s, weights, covered), 9), s.position))
+        if not ranked:
+            break
+        candidate, own = ranked[0], _weigh(ranked[0].words & question, weights)
+        score = _score(candidate, weights, set())
+        new = candidate.words & question - covered - context_covered
+        if not chosen and (score < MIN_RELEVANCE * total or own < MIN_OWN * total):
+            return []
+        if chosen and (score < FOLLOW_UP * best or _weigh(frozenset(new), weights) < MIN_NEW * total):
+            break
+        best = best or score
+        chosen.append(candidate)
+        covered |= candidate.words & question
+        context_covered |= candidate.context & question
+    return chosen
+
+
+def _names_the_same(question: frozenset[str], sentence: Sentence) -> bool:
+    """Whether a sentence stands under one of the identifiers that the question names; any does where it names none."""
+    named = {word for word in question if IDENTIFIER.fullmatch(word)}
+    return not named or bool(named & (sentence.words | sentence.context))
+
+
+def _weights(question: frozenset[str], sentences: Sequence[Sentence]) -> dict[str, float]:
+    count = len(sentences)
+    held = {word: sum(word in sentence.words for sentence in sentences) for word in question}
+    return {word: log(1 + (count - n + 0.5) / (n + 0.5)) for word, n in sorted(held.items())}
+
+
+def _score(sentence: Sentence, weights: dict[str, float], covered: set[str]) -> float:
+    """Weight of the question's words in and around a sentence; words that were already answered count half."""
+    own = sum(
+        weights[word] * (ANSWERED_WEIGHT if word in covered else 1.0)
+        for word in sorted(sentence.words & weights.keys())
+    )
+    around = (sentence.context - sentence.words) & weights.keys()
+    return own + CONTEXT_WEIGHT * sum(
+        weights[word] * (ANSWERED_WEIGHT if word in covered else 1.0) for word in sorted(around)
+    )
+
+
+def _weigh(words: frozenset[str], weights: dict[str, float]) -> float:
+    return sum(weights[word] for word in sorted(words))
+
+
+def _sentences(anchor: str, source: str, text: str) -> list[Sentence]:
+    pieces = [piece for piece in segment(text) if piece.text.strip()]
+    found = []
+    for index, piece in enumerate(pieces):
+        quoted = " ".join(piece.text.split())
+        if piece.kind is SegmentKind.HEADING or not quotable(quoted, anchor):
+            continue
+        around = " ".join(part.text for part in pieces[max(0, index - 2) : index])
+        context = content_words(f"{source} {pieces[0].text} {around}")
+        found.append(Sentence(quoted, anchor, int(anchor[1:]) * 1000 + index, content_words(quoted), context))
+    return found
+
+
+def quotable(sentence: str, anchor: str) -> bool:
+    """Whether a sentence of the evidence, with its citation, would stand as one cited statement of an answer."""
+    if sentence.startswith("\\") or sentence.rstrip().endswith(":") or len(sentence.split()) < 3:
+        return False
+    if find_citations(sentence) or find_look_alikes(sentence) or refusal_pattern(sentence):
+        return False
+    if any(pattern.search(sentence) for pattern in (REASONING_TAG, HEADER_SHAPE, SECTION_SHAPE, PROMPT_EVIDENCE)):
+        return False
+    statements = read_statements(f"{sentence} [{anchor}]")
+    return len(statements) == 1 and bool(statements[0].anchors)
+
+
+def _stem(word: str) -> str:
+    """A word without its commonest English endings; short words and words with digits stay whole."""
+    if len(word) <= 3 or any(character.isdigit() for character in word):
+        return word
+    stem = SUFFIX.sub("", word)
+    stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
+    return stem if len(stem) >= 3 else word

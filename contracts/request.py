@@ -1,0 +1,54 @@
+"""A request: one question and everything the caller may say about how to answer it."""
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from sourcebound.contracts.model import Contract
+
+MAX_QUESTION_CHARACTERS = 4000
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+
+
+class Filters(Contract):
+    """Limits on what may be retrieved (R1-8); every one that is given must hold."""
+
+    equipment_id: Name | None = None
+    knowledge_type: Name | None = None
+    authority: Name | None = None
+    knowledge_id: Name | None = None
+    event_date_from: date | None = None
+    event_date_to: date | None = None
+
+    def given(self) -> dict[str, str]:
+        """The filters that are set, as text."""
+        return {name: str(value) for name, value in self.model_dump(mode="json", exclude_none=True).items()}
+
+
+class AskRequest(Contract):
+    """What the caller asks, before anything is looked up."""
+
+    question: str
+    request_id: Name | None = None
+    collection: Name | None = None
+    filters: Filters = Filters()
+    policy: Name | None = None
+    model: Name | None = None
+
+
+class Run(Contract):
+    """The identity of one execution of the graph and what it was asked (S-2)."""
+
+    request_id: str
+    run_id: str
+    thread_id: str
+    question: str
+    collection: str | None
+    filters: Filters
+    model: str
+    policy_version: str
+    policy_sha256: str
+    entry: Annotated[str, Field(pattern="^(question|bundle)$")]
+    started_at: str
+    """UTC, ISO 8601."""

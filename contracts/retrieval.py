@@ -1,0 +1,113 @@
+"""R1: the retrieval bundle, rank fusion and question coverage.
+
+Similarity gates; fusion only orders (P-5). The bundle is the one shape in which candidates reach R2, whether this
+package retrieved them or another system did (R1-1).
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from math import log
+from typing import Annotated
+
+from pydantic import AliasChoices, ConfigDict, Field
+
+from sourcebound.contracts.model import Contract
+
+
+class RetrievalStatus(StrEnum):
+    """How retrieval ended."""
+
+    SUCCESS = "SUCCESS"
+    NO_EVIDENCE = "NO_EVIDENCE"
+    FAILED = "FAILED"
+
+
+class RetrievalRow(Contract):
+    """A candidate chunk (R1-10)."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    chunk_id: Annotated[str, Field(min_length=1)]
+    knowledge_id: Annotated[str, Field(min_length=1)]
+    rank: Annotated[int, Field(ge=0)]
+    similarity_score: Annotated[
+        float,
+        Field(ge=0, le=1, validation_alias=AliasChoices("similarity_score", "similarity", "score")),
+    ]
+    chunk_text: str
+    knowledge_type_effective: Annotated[str, Field(min_length=1)]
+    vector_ref: Annotated[str | int | None, Field(validation_alias=AliasChoices("vector_ref", "faiss_id"))] = None
+    equipment_id: str | None = None
+    event_date: Annotated[date | None, Field(strict=False)] = None
+    authority: str | None = None
+    source_reference: str | None = None
+    title: str | None = None
+    section: str | None = None
+    page_number: int | None = None
+    char_start: int | None = None
+    char_end: int | None = None
+    origin: str | None = None
+
+
+class RetrievalBundle(Contract):
+    """The ranked candidates of one question and how they were found (R1-9)."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    request_id: Annotated[str, Field(min_length=1)]
+    run_id: Annotated[str, Field(min_length=1)]
+    user_question: Annotated[str, Field(min_length=1)]
+    retrieval_status: Annotated[RetrievalStatus, Field(strict=False)]
+    index_version: Annotated[str, Field(min_length=1)]
+    embedding_model: Annotated[str, Field(min_length=1)]
+    top_k: Annotated[int, Field(ge=1)]
+    results: Annotated[tuple[RetrievalRow, ...], Field(strict=False)]
+    policy_version: str | None = None
+    filters_applied: dict[str, str | None] | None = None
+    retrieval_latency_ms: float | None = None
+    fallback_used: bool = False
+    query_variants: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    question_coverage: Annotated[float | None, Field(ge=0, le=1)] = None
+    retrieval_shortfall: int = 0
+    notices: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+
+def similarity_from_distance(cosine_distance: float) -> float:
+    """`max(0, 1 - distance)`, never over 1 (P-5)."""
+    return min(1.0, max(0.0, 1.0 - cosine_distance))
+
+
+def fuse_reciprocal_rank(lists: Sequence[Sequence[str]], k: int) -> list[str]:
+    """Reciprocal rank fusion: an item's weight is the sum of `1 / (k + position)` over the lists (R1-5).
+
+    Args:
+        lists: Item ids, best first, one list a ranking; positions count from 1.
+        k: The damping constant.
+
+    Returns:
+        Every id once, best first; equal weights are ordered by id, so the result does not depend on the order of lists.
+    """
+    weights: dict[str, float] = {}
+    for ranking in lists:
+        for position, item in enumerate(ranking, start=1):
+            weights[item] = weights.get(item, 0.0) + 1.0 / (k + position)
+    return sorted(weights, key=lambda item: (-round(weights[item], 12), item))
+
+
+def question_coverage(document_frequency: Mapping[str, int], held: frozenset[str], documents: int) -> float:
+    """The share of the question's content words, weighted by how rare they are, that the candidates hold (P-5).
+
+    Args:
+        document_frequency: For each content word (lexeme) of the question, the number of chunks that hold it.
+        held: The lexemes that at least one candidate holds.
+        documents: Chunks in the collection.
+
+    Returns:
+        A share in [0, 1]; 1 for a question without content words, which this measure cannot judge.
+    """
+    weights = {word: log(1 + (documents - count + 0.5) / (count + 0.5)) for word, count in document_frequency.items()}
+    total = sum(weights.values())
+    if total <= 0:
+        return 1.0
+    return min(1.0, sum(weight for word, weight in weights.items() if word in held) / total)

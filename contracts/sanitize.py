@@ -1,0 +1,75 @@
+r"""`safe_normalize_v1`: text enters a prompt without hidden characters and without the power to forge structure.
+
+Nothing is rewritten: invisible characters go, white space is normalised, and a line that would read as one of the
+prompt's section headers or as an evidence header gets a leading backslash (contract R2-S2, R3-4).
+"""
+
+import re
+import unicodedata
+from typing import Final, NamedTuple
+
+SECTION_TITLES: Final = (
+    "SYSTEM INSTRUCTION",
+    "SAFETY AND GROUNDING RULES",
+    "EVIDENCE",
+    "USER QUESTION",
+    "OUTPUT REQUIREMENTS",
+)
+"""The prompt's five sections in their order (R3-1)."""
+
+HIDDEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
+    "\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f]"
+)
+"""Unicode's default-ignorable characters (zero-width, bidirectional, tags, variation selectors), annotation marks, lone
+surrogates, and control characters other than white space."""
+
+LINE_BREAK: Final = re.compile("\r\n|[\n\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
+BLANK: Final = re.compile(r"[^\S\n]+")
+EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
+EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)\W?id\W*=", re.IGNORECASE)
+NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
+TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
+
+
+class Sanitized(NamedTuple):
+    """Sanitized text and how many of its lines had to be escaped."""
+
+    text: str
+    escaped_lines: int
+
+
+def sanitize(text: str) -> Sanitized:
+    """Applies `safe_normalize_v1`.
+
+    Args:
+        text: Evidence or a question as received.
+
+    Returns:
+        The normalised text (empty when nothing visible was left) and the number of escaped lines.
+    """
+    visible = HIDDEN.sub("", LINE_BREAK.sub("\n", unicodedata.normalize("NFC", text)))
+    lines = [BLANK.sub(" ", line).strip() for line in visible.split("\n")]
+    escaped = ["\\" + line if forges_structure(line) else line for line in lines]
+    joined = re.sub(r"\n{3,}", "\n\n", "\n".join(escaped)).strip("\n")
+    return Sanitized(joined, sum(map(forges_structure, lines)))
+
+
+def forges_structure(line: str) -> bool:
+    """Whether a reader could take `line` for a section header or an evidence header of the prompt.
+
+    Look-alikes count: other case, full-width or Cyrillic letters, other decoration around the words.
+    """
+    if not line:
+        return False
+    plain = unicodedata.normalize("NFKC", line)
+    if EVIDENCE_HEADER.match(plain) or EVIDENCE_FIELD.search(plain):
+        return True
+    return len(plain) <= 80 and NOT_A_LETTER.sub("", plain).casefold() in TITLE_LETTERS
+
+
+def header_value(value: str) -> str:
+    r"""A value made safe inside an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
+    visible = HIDDEN.sub("", LINE_BREAK.sub(" ", unicodedata.normalize("NFC", value)))
+    return re.sub(r"([\\\[\]|])", r"\\\1", BLANK.sub(" ", visible).strip())

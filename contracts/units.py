@@ -1,0 +1,67 @@
+"""Units of measure and currencies as they are written, and the one name that each is compared under (R5-8)."""
+
+from typing import Final
+
+SPELLINGS: Final = """
+% percent per-cent pct
+°c ℃ celsius degc
+°f ℉ fahrenheit degf
+bar bars barg
+pa pascal pascals
+kpa kilopascal kilopascals
+mpa megapascal megapascals
+psi psig
+mm millimetre millimetres millimeter millimeters
+cm centimetre centimetres centimeter centimeters
+m metre metres meter meters
+km kilometre kilometres kilometer kilometers
+in inch inches
+ft feet foot
+mi mile miles
+µm μm um micron microns
+kg kilogram kilograms kilogramme kilogrammes
+mg milligram milligrams
+g gram grams gramme grammes
+lb lbs pound pounds
+oz ounce ounces
+l litre litres liter liters
+ml millilitre millilitres milliliter milliliters
+s sec secs second seconds
+min mins minute minutes
+h hr hrs hour hours
+d day days
+wk week weeks
+mo month months
+yr yrs year years
+hz hertz
+khz
+mhz
+ghz
+v volt volts
+kv
+a amp amps ampere amperes
+ma milliamp milliamps
+w watt watts
+kw kilowatt kilowatts
+mw megawatt megawatts
+kwh
+n·m nm n-m n.m n⋅m newton-metre newton-metres
+kn·m
+kn
+rpm r/min min-1
+db decibel decibels
+gb gigabyte gigabytes
+mb megabyte megabytes
+kb
+m3/h m³/h
+l/min lpm
+µs/cm μs/cm us/cm
+us$ $ usd dollar dollars
+€ eur euro euros
+£ gbp
+¥ jpy yen
+"""
+"""One unit a line, its name first."""
+
+UNITS: Final = {spelling: line.split()[0] for line in SPELLINGS.strip().split("\n") for spelling in line.split()}
+"""Every spelling, case folded, and the unit's name."""
