@@ -1,0 +1,1 @@
+"""PostgreSQL and pgvector: the only room that speaks SQL."""

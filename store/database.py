@@ -1,0 +1,108 @@
+"""One pool of connections to PostgreSQL, whichever server it is, and its faults in our own words.
+
+Settings that matter: autocommit (LangGraph's saver needs it), no prepared statements (a transaction pooler would mix
+them up), and a check of each connection before use (a killed backend costs no run).
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from sourcebound.errors import StoreError
+
+MINIMUM_VERSION: Final = 140000
+"""PostgreSQL 14, as `server_version_num` writes it."""
+CONNECT_SECONDS: Final = 10
+Row = dict[str, Any]
+"""A row as psycopg gives it; typed models are made of it before it leaves this room."""
+Pool = AsyncConnectionPool[AsyncConnection[Row]]
+
+
+@contextmanager
+def store_faults() -> Iterator[None]:
+    """Turns psycopg's exceptions into `StoreError`, with a stable code and the next step."""
+    try:
+        yield
+    except errors.DiskFull as error:
+        raise StoreError(
+            "the database has no disk space left; nothing of this step was stored.",
+            "Free some space and run the command again.",
+            code="NO_DISK_SPACE",
+        ) from error
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the database refused: {_first_line(error)}.",
+            "Use the account that ran `sourcebound db migrate`, or grant this one its rights.",
+            code="STORE_FORBIDDEN",
+        ) from error
+    except errors.UndefinedTable as error:
+        raise StoreError(
+            "the database has no tables of ours yet.", "Run `sourcebound db migrate`.", code="SCHEMA_MISSING"
+        ) from error
+    except (psycopg.OperationalError, PoolTimeout) as error:
+        raise StoreError(
+            f"the database does not answer: {_first_line(error)}.",
+            "Check `sourcebound db status`, or the server that DATABASE_URL names, and run the command again.",
+        ) from error
+    except psycopg.Error as error:
+        raise StoreError(
+            f"the database refused a statement: {_first_line(error)}.",
+            "Run `sourcebound doctor`; if it finds nothing, this is a defect worth reporting.",
+            code="STORE_REFUSED",
+        ) from error
+
+
+@asynccontextmanager
+async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
+    """Opens a pool after checking that the server can serve us.
+
+    Args:
+        url: A libpq connection string, used as it is.
+        max_size: Connections at most.
+
+    Yields:
+        The pool, closed at the end.
+
+    Raises:
+        StoreError: The server cannot be reached, is older than PostgreSQL 14 or has no pgvector.
+    """
+    with store_faults():
+        async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+            await _check_server(connection)
+    pool: Pool = AsyncConnectionPool(
+        url,
+        min_size=1,
+        max_size=max_size,
+        open=False,
+        timeout=CONNECT_SECONDS,
+        check=AsyncConnectionPool.check_connection,
+        kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
+    )
+    async with pool:
+        yield pool
+
+
+async def _check_server(connection: AsyncConnection[Any]) -> None:
+    if connection.info.server_version < MINIMUM_VERSION:
+        raise StoreError(
+            f"the server is PostgreSQL {connection.info.server_version // 10000}; 14 or newer is needed.",
+            "Point DATABASE_URL at a newer server, or unset it to use the embedded one.",
+            code="STORE_TOO_OLD",
+        )
+    cursor = await connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
+    if await cursor.fetchone() is None:
+        raise StoreError(
+            "the server does not offer the pgvector extension.",
+            "Install pgvector on it (package postgresql-NN-pgvector), or unset DATABASE_URL to use the embedded one.",
+            code="PGVECTOR_MISSING",
+        )
+
+
+def _first_line(error: Exception) -> str:
+    """The server's message without its details, which may quote values."""
+    return str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__

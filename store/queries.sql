@@ -1,0 +1,164 @@
+-- Every statement that is longer than a line, by name. Parameters are named; nothing is ever spliced into the text.
+
+-- name: find_collection
+SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
+       c.documents_digest,
+       (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS documents,
+       (SELECT count(*) FROM chunks k WHERE k.collection_id = c.collection_id) AS chunks
+FROM collections c
+WHERE c.name = %(name)s
+
+-- name: list_collections
+SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
+       c.documents_digest,
+       (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS documents,
+       (SELECT count(*) FROM chunks k WHERE k.collection_id = c.collection_id) AS chunks
+FROM collections c
+ORDER BY c.name
+
+-- name: create_collection
+INSERT INTO collections (name, embedder, embedding_model, dimensions, metric, chunker, language, documents_digest)
+VALUES (%(name)s, %(embedder)s, %(embedding_model)s, %(dimensions)s, %(metric)s, %(chunker)s, 'english', %(digest)s)
+ON CONFLICT (name) DO NOTHING
+
+-- name: known_documents
+SELECT knowledge_id, source_path, source_digest
+FROM documents
+WHERE collection_id = %(collection_id)s
+
+-- name: lock_collection
+SELECT documents_digest FROM collections WHERE collection_id = %(collection_id)s FOR UPDATE
+
+-- name: delete_document
+DELETE FROM documents
+WHERE collection_id = %(collection_id)s AND knowledge_id = %(knowledge_id)s
+RETURNING source_digest
+
+-- name: insert_document
+INSERT INTO documents (collection_id, knowledge_id, source_path, source_reference, source_digest, media_type, title,
+                       revision, event_date, equipment_id, knowledge_type, authority)
+VALUES (%(collection_id)s, %(knowledge_id)s, %(source_path)s, %(source_reference)s, %(source_digest)s, %(media_type)s,
+        %(title)s, %(revision)s, %(event_date)s, %(equipment_id)s, %(knowledge_type)s, %(authority)s)
+RETURNING document_id
+
+-- name: insert_page
+INSERT INTO pages (document_id, page_index, page_number, text)
+VALUES (%(document_id)s, %(page_index)s, %(page_number)s, %(text)s)
+
+-- name: insert_chunk
+INSERT INTO chunks (collection_id, chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start,
+                    char_end, text, search, embedding)
+SELECT c.collection_id, %(chunk_id)s, %(document_id)s, %(ordinal)s, %(page_index)s, %(page_number)s, %(heading_path)s,
+       %(char_start)s, %(char_end)s, %(text)s,
+       setweight(to_tsvector(c.language, %(text)s), 'A') || setweight(to_tsvector(c.language, %(context)s), 'B'),
+       %(embedding)s::vector
+FROM collections c
+WHERE c.collection_id = %(collection_id)s
+
+-- name: update_digest
+UPDATE collections SET documents_digest = %(digest)s WHERE collection_id = %(collection_id)s
+
+-- name: question_lexemes
+-- The content words of a question and the number of chunks of the collection that hold each.
+SELECT word.lexeme,
+       (SELECT count(*) FROM chunks k
+        WHERE k.collection_id = c.collection_id AND k.search @@ quote_literal(word.lexeme)::tsquery) AS chunks
+FROM collections c, unnest(to_tsvector(c.language, %(question)s)) AS word
+WHERE c.collection_id = %(collection_id)s
+ORDER BY word.lexeme
+
+-- name: dense_rows
+-- The nearest chunks by cosine distance, exactly: every row that passes the filters is compared.
+SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
+       d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
+       k.embedding <=> %(vector)s::vector AS distance,
+       ARRAY(SELECT l FROM unnest(%(lexemes)s::text[]) AS l WHERE k.search @@ quote_literal(l)::tsquery) AS held
+FROM chunks k JOIN documents d USING (document_id)
+WHERE k.collection_id = %(collection_id)s
+  AND (%(equipment_id)s::text IS NULL OR d.equipment_id = %(equipment_id)s)
+  AND (%(knowledge_type)s::text IS NULL OR d.knowledge_type = %(knowledge_type)s)
+  AND (%(authority)s::text IS NULL OR d.authority = %(authority)s)
+  AND (%(knowledge_id)s::text IS NULL OR d.knowledge_id = %(knowledge_id)s)
+  AND (%(event_date_from)s::date IS NULL OR d.event_date >= %(event_date_from)s)
+  AND (%(event_date_to)s::date IS NULL OR d.event_date <= %(event_date_to)s)
+ORDER BY distance, k.chunk_id
+LIMIT %(limit)s
+
+-- name: lexical_rows
+-- Chunks that hold every content word first, then those that hold any; `ts_rank` divided by the log of the length.
+SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
+       d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
+       k.embedding <=> %(vector)s::vector AS distance,
+       ARRAY(SELECT l FROM unnest(%(lexemes)s::text[]) AS l WHERE k.search @@ quote_literal(l)::tsquery) AS held
+FROM chunks k JOIN documents d USING (document_id),
+     LATERAL (SELECT string_agg(quote_literal(l), ' | ')::tsquery AS any_word,
+                     string_agg(quote_literal(l), ' & ')::tsquery AS all_words
+              FROM unnest(%(lexemes)s::text[]) AS l) AS q
+WHERE k.collection_id = %(collection_id)s
+  AND k.search @@ q.any_word
+  AND (%(equipment_id)s::text IS NULL OR d.equipment_id = %(equipment_id)s)
+  AND (%(knowledge_type)s::text IS NULL OR d.knowledge_type = %(knowledge_type)s)
+  AND (%(authority)s::text IS NULL OR d.authority = %(authority)s)
+  AND (%(knowledge_id)s::text IS NULL OR d.knowledge_id = %(knowledge_id)s)
+  AND (%(event_date_from)s::date IS NULL OR d.event_date >= %(event_date_from)s)
+  AND (%(event_date_to)s::date IS NULL OR d.event_date <= %(event_date_to)s)
+ORDER BY k.search @@ q.all_words DESC, ts_rank(k.search, q.any_word, 1) DESC, k.chunk_id
+LIMIT %(limit)s
+
+-- name: begin_run
+INSERT INTO runs (run_id, request_id, thread_id, collection, policy_version, model, status, started_at)
+VALUES (%(run_id)s, %(request_id)s, %(thread_id)s, %(collection)s, %(policy_version)s, %(model)s, 'RUNNING',
+        %(started_at)s)
+ON CONFLICT (run_id) DO NOTHING
+
+-- name: finish_run
+UPDATE runs SET status = %(status)s, reason = %(reason)s, finished_at = now() WHERE run_id = %(run_id)s
+
+-- name: insert_run_text
+INSERT INTO run_texts (run_id, question, raw_model_text, validated_answer_text)
+VALUES (%(run_id)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s)
+ON CONFLICT (run_id) DO NOTHING
+
+-- name: list_runs
+SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
+       r.finished_at, t.question
+FROM runs r LEFT JOIN run_texts t USING (run_id)
+ORDER BY r.started_at DESC, r.run_id DESC
+LIMIT %(limit)s
+
+-- name: find_runs
+SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
+       r.finished_at, t.question
+FROM runs r LEFT JOIN run_texts t USING (run_id)
+WHERE starts_with(r.run_id, %(prefix)s) OR r.request_id = %(prefix)s
+ORDER BY r.started_at DESC, r.run_id DESC
+LIMIT 2
+
+-- name: insert_validation
+INSERT INTO validations (
+    request_id, run_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason, refusal_code,
+    refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
+    refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
+    unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
+    llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
+    policy_sha256, support_level)
+VALUES (
+    %(request_id)s, %(run_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
+    %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
+    %(invalid_anchor_count)s, %(malformed_anchor_count)s, %(refusal_detected)s, %(length_ratio_flag)s,
+    %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
+    %(validated_citations)s, %(model_name)s, %(response_id)s, %(prompt_sha256)s, %(retrieval_latency_ms)s,
+    %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
+    %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s)
+ON CONFLICT (request_id, run_id, attempt) DO NOTHING
+
+-- name: find_validation
+SELECT request_id, run_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS timestamp_utc,
+    generation_status, validation_status, failure_reason, refusal_code,
+    refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
+    refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
+    unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
+    llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
+    policy_sha256, support_level
+FROM validations
+WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attempt)s

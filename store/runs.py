@@ -1,0 +1,55 @@
+"""The list of runs."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sourcebound.contracts.request import Run
+from sourcebound.store.database import Pool, store_faults
+from sourcebound.store.queries import query
+
+
+class RunSummary(NamedTuple):
+    """One line of the list."""
+
+    run_id: str
+    request_id: str
+    thread_id: str
+    collection: str | None
+    policy_version: str
+    model: str
+    status: str
+    reason: str | None
+    started_at: datetime
+    finished_at: datetime | None
+    question: str | None
+
+
+class PostgresRunLog:
+    """The table `runs`.
+
+    Args:
+        pool: Connections to its database.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def begin(self, run: Run) -> None:
+        """Notes that a run has begun; noting it again changes nothing."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(query("begin_run"), run.model_dump(mode="json"))
+
+    async def list_runs(self, limit: int) -> list[RunSummary]:
+        """The latest runs, newest first."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("list_runs"), {"limit": limit})
+                return [RunSummary(**row) for row in await cursor.fetchall()]
+
+    async def find_runs(self, prefix: str) -> list[RunSummary]:
+        """The runs whose id starts with `prefix` or whose request id it is; two at most."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("find_runs"), {"prefix": prefix})
+                return [RunSummary(**row) for row in await cursor.fetchall()]
