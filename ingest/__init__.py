@@ -1,0 +1,1 @@
+"""From files to chunks: loaders, chunking and the pipeline that stores them."""

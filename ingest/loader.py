@@ -1,0 +1,100 @@
+"""Chooses the loader of a file: by what is in it first, by its name second.
+
+Names lie: a download page saved as manual.pdf is HTML, and a password-protected .docx is no zip archive at all.
+"""
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+from sourcebound.contracts.document import ParsedDocument
+from sourcebound.ingest import failures
+from sourcebound.ingest.html import load_html
+from sourcebound.ingest.markdown import load_markdown
+from sourcebound.ingest.pdf import load_pdf
+from sourcebound.ingest.table import load_table
+from sourcebound.ingest.text import load_text
+from sourcebound.ingest.word import ARCHIVE_ERRORS, load_word
+
+_TEXT_LOADERS = {
+    ".html": load_html,
+    ".htm": load_html,
+    ".xhtml": load_html,
+    ".md": load_markdown,
+    ".markdown": load_markdown,
+    ".csv": load_table,
+    ".tsv": load_table,
+    ".txt": load_text,
+    ".text": load_text,
+}
+_BINARY_SUFFIXES = {".pdf": "PDF", ".docx": "Word document"}
+
+SUPPORTED_SUFFIXES = frozenset({*_TEXT_LOADERS, *_BINARY_SUFFIXES})
+"""Suffixes, in lower case, that a folder is searched for."""
+
+_PDF_MAGIC = b"%PDF-"
+_PDF_MAGIC_WITHIN = 1024
+_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+_OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_RTF_MAGIC = b"{\\rtf"
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
+)
+_CONVERT = "Save it as PDF or DOCX, and ingest that."
+
+
+def load_document(path: Path, max_bytes: int) -> ParsedDocument:
+    """Read one file.
+
+    Args:
+        path: An existing file.
+        max_bytes: The largest size, in bytes, that is read.
+
+    Returns:
+        Its pages and metadata.
+
+    Raises:
+        DocumentError: With a code of `DocumentFailure`; the message names the file, `next_step` says what to do.
+        OSError: The file cannot be opened at all.
+    """
+    size = path.stat().st_size
+    if size > max_bytes:
+        raise failures.too_large(path, size, max_bytes)
+    data = path.read_bytes()
+    if not data.strip():
+        raise failures.empty(path)
+    if _PDF_MAGIC in data[:_PDF_MAGIC_WITHIN]:
+        return load_pdf(path, data)
+    if data.startswith(_ZIP_MAGIC):
+        return _load_archive(path, data, max_bytes)
+    _refuse_foreign(path, data)
+    if _HTML_START.match(data[:4096]):
+        return load_html(path, data)
+    suffix = path.suffix.lower()
+    if suffix in _BINARY_SUFFIXES:
+        raise failures.unreadable(
+            path, f"is not a {_BINARY_SUFFIXES[suffix]}", "Check how the file was made or copied."
+        )
+    return _TEXT_LOADERS.get(suffix, load_text)(path, data)
+
+
+def _load_archive(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = set(archive.namelist())
+    except ARCHIVE_ERRORS as error:
+        raise failures.unreadable(path, f"is a damaged archive ({error})") from error
+    if any(member.startswith("word/") for member in members):
+        return load_word(path, data, max_bytes)
+    raise failures.unsupported(path, "an archive, but not a Word document", _CONVERT)
+
+
+def _refuse_foreign(path: Path, data: bytes) -> None:
+    if data.startswith(_OLE_MAGIC):
+        if _OLE_ENCRYPTED in data:
+            raise failures.encrypted(path)
+        raise failures.unsupported(path, "a legacy Office file", _CONVERT)
+    if data.startswith(_RTF_MAGIC):
+        raise failures.unsupported(path, "a Rich Text file", _CONVERT)
