@@ -1,0 +1,1 @@
+"""Generators and embedders: the only room that speaks to models."""

@@ -1,0 +1,39 @@
+"""The extractive generator: a LangChain chat model that quotes the evidence of its prompt or refuses (contract R4-9).
+
+It sees the prompt and nothing else, calls no network, and gives the same answer to the same prompt everywhere: the
+keyless default, and the baseline that tests compare against.
+"""
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from sourcebound.contracts.prompt import REFUSAL, Message, read_prompt
+from sourcebound.contracts.ranking import best_sentences
+
+MODEL_NAME = "extractive"
+
+
+class ExtractiveChatModel(BaseChatModel):
+    """Quotes up to three sentences of the evidence, each with its anchor, or refuses in the exact words."""
+
+    @property
+    def _llm_type(self) -> str:
+        return MODEL_NAME
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        roles = {"system": "system", "human": "user"}
+        prompt = [Message.model_validate({"role": roles[m.type], "content": m.text}) for m in messages]
+        chosen = best_sentences(read_prompt(prompt))
+        text = "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen) or REFUSAL
+        metadata = {"model_name": MODEL_NAME, "finish_reason": "stop"}
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, response_metadata=metadata))])

