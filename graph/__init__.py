@@ -1,0 +1,1 @@
+"""The workflow: which node follows which, where its state is kept, and how a run is started."""

@@ -1,0 +1,123 @@
+"""Runs the graph: one thread a run, every node checkpointed, the response at the end."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple, Self, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from uuid_utils import uuid7
+
+from sourcebound.contracts.response import PublicResponse
+from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.workflow import Ports, build_graph
+from sourcebound.models.generators import open_answer_model
+from sourcebound.settings import Settings, get_settings
+from sourcebound.store.database import store_faults
+from sourcebound.wiring import Services, find_policy, open_services
+
+
+class NodeTrace(NamedTuple):
+    """One node of a finished run."""
+
+    node: str
+    status: str
+    milliseconds: float
+
+
+def new_id() -> str:
+    """A UUIDv7 (S-2)."""
+    return str(uuid7())
+
+
+class Engine:
+    """Answers questions over one set of services.
+
+    Args:
+        services: The database, the index and the logs.
+    """
+
+    def __init__(self, services: Services) -> None:
+        settings = services.settings
+        self._services = services
+        ports = Ports(
+            catalog=services.index,
+            retriever=services.retriever,
+            run_log=services.run_log,
+            audit_log=services.audit_log,
+            open_model=open_answer_model,
+            find_policy=find_policy,
+            new_id=new_id,
+            defaults=RunContext(policy=settings.policy, model=settings.model, collection=settings.collection),
+        )
+        self.graph = build_graph(ports).compile(name="sourcebound")
+        """The compiled graph, without a checkpointer."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings | None = None) -> AsyncIterator[Self]:
+        """Opens the services of some settings, the process's own when omitted."""
+        async with open_services(settings or get_settings()) as services:
+            yield cls(services)
+
+    async def ask(self, request: AskInput, context: RunContext | None = None) -> PublicResponse:
+        """Runs the graph once.
+
+        Args:
+            request: A question, or a retrieval bundle.
+            context: Policy and model of this run, where they differ from the settings.
+
+        Returns:
+            The public response, whatever the outcome.
+
+        Raises:
+            SourceboundError: The run could not be recorded at all: no database, no such policy or model.
+        """
+        chosen = context or RunContext()
+        open_answer_model(chosen.model or self._services.settings.model)
+        run_id = request.get("run_id") or new_id()
+        with store_faults():
+            state = await self._compiled().ainvoke(
+                cast("AskInput", {**request, "run_id": run_id}),
+                _thread(run_id),
+                context=chosen,
+                durability="async",
+            )
+        return PublicResponse.model_validate(state["response"])
+
+    async def trace(self, thread_id: str) -> list[NodeTrace]:
+        """Each node of a run with its status and the time from the checkpoint before it to its own.
+
+        Args:
+            thread_id: The run's thread.
+
+        Returns:
+            The nodes in order.
+        """
+        with store_faults():
+            history = [snapshot async for snapshot in self._compiled().aget_state_history(_thread(thread_id))]
+        traces = []
+        for before, after in pairwise(history[::-1]):
+            if before.next and before.next != ("__start__",):
+                elapsed = _seconds(after.created_at) - _seconds(before.created_at)
+                traces.append(NodeTrace(before.next[0], after.values["outcome"]["status"], elapsed * 1000))
+        return traces
+
+    async def state(self, thread_id: str) -> State:
+        """The last checkpointed state of a run; empty where there is none."""
+        with store_faults():
+            return cast("State", (await self._compiled().aget_state(_thread(thread_id))).values)
+
+    def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, State]":
+        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})
+
+
+def _thread(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id}}
+
+
+def _seconds(timestamp: str | None) -> float:
+    return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0

@@ -1,0 +1,64 @@
+"""Admission.
+
+Gives the run its identity and its policy, and refuses what cannot be served (contract S-2, P-2, P-3, R1-2).
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from sourcebound.contracts.admission import Admission, admit
+from sourcebound.contracts.index import Collection
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.ports import Catalog, RunLog
+from sourcebound.contracts.state import RunContext, State
+
+
+class PolicySource(Protocol):
+    """Finds the policy of a run."""
+
+    def __call__(self, name: str | None, *, embedding_model: str | None) -> Policy:
+        """The named policy, or the default for an index of that embedder."""
+        ...
+
+
+async def accept(
+    state: State,
+    runtime: Runtime[RunContext],
+    config: RunnableConfig,
+    *,
+    catalog: Catalog,
+    run_log: RunLog,
+    find_policy: PolicySource,
+    new_id: Callable[[], str],
+    defaults: RunContext,
+) -> dict[str, Any]:
+    """Opens the run: ids, policy and collection are settled here and never again."""
+    context = runtime.context or RunContext()
+    collection: Collection | None = None
+    name = state.get("collection") or defaults.collection
+    if "retrieval_bundle" not in state and name:
+        collection = await catalog.find_collection(name)
+    policy = find_policy(
+        context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
+    )
+    admission: Admission = admit(
+        state,
+        policy,
+        collection,
+        collection_name=name,
+        model=context.model or defaults.model or "",
+        thread_id=str(config.get("configurable", {}).get("thread_id", "")),
+        new_id=new_id,
+        started_at=datetime.now(UTC).isoformat(),
+    )
+    await run_log.begin(admission.run)
+    return {
+        "run": admission.run.model_dump(mode="json"),
+        "policy": policy.model_dump(mode="json"),
+        "outcome": admission.outcome.model_dump(mode="json"),
+        **({"retrieval": state["retrieval_bundle"]} if "retrieval_bundle" in state else {}),
+    }

@@ -1,0 +1,15 @@
+"""R2: validates the retrieval bundle and selects the evidence."""
+
+from typing import Any
+
+from sourcebound.contracts import assembly
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.state import State
+
+
+async def assemble(state: State) -> dict[str, Any]:
+    """Writes `assembly`."""
+    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
+    bundle = assembly.assemble(state["retrieval"], policy, run)
+    return {"assembly": bundle.model_dump(mode="json"), "outcome": bundle.outcome.model_dump(mode="json")}

@@ -1,0 +1,25 @@
+"""R1: asks the retriever for candidates.
+
+A fault of store or embedder ends the run as RETRIEVAL_FAILED (contract S-3).
+"""
+
+from typing import Any
+
+from sourcebound.contracts.outcome import FailureCode, fail, proceed
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.ports import Retriever
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.state import State
+from sourcebound.errors import SourceboundError
+
+STAGE = "retrieve"
+
+
+async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
+    """Writes `retrieval`."""
+    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
+    try:
+        bundle = await retriever.retrieve(run, policy)
+    except SourceboundError as error:
+        return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).model_dump(mode="json")}
+    return {"retrieval": bundle.model_dump(mode="json"), "outcome": proceed(STAGE).model_dump(mode="json")}

@@ -1,0 +1,1 @@
+"""The command line: one file a group of commands; heavy imports happen inside the command that needs them."""

@@ -1,0 +1,129 @@
+"""`sourcebound ask`: one question, one checked answer, its sources; the exit code says how it went."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE, run_async
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.response import PublicCitation, PublicResponse
+    from sourcebound.contracts.state import AskInput
+
+EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
+
+
+def ask(
+    question: Annotated[str | None, typer.Argument(help="The question.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the public response as JSON, alone.")] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="A retrieval bundle (JSON) of another retriever; enters at assembly. - is stdin."),
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="Where to look; the setting's when omitted.")] = None,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter", metavar="KEY=VALUE", help="equipment_id=HP-200, event_date_from=2024-01-01 … Repeatable."
+        ),
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
+    model: Annotated[str | None, typer.Option(help="The generator.")] = None,
+) -> None:
+    """Answer a question from a collection, or say that its documents do not hold the answer.
+
+    Exit codes: 0 answered, 3 no evidence, 4 failed, 2 bad usage, 1 fault.
+    """
+    response = run_async(lambda: _ask(_request(question, bundle, collection, filters or []), policy, model))
+    if as_json:
+        print(json.dumps(response.model_dump(mode="json"), ensure_ascii=False, indent=2))
+    else:
+        _render(response)
+    raise typer.Exit(EXIT_CODES[response.status])
+
+
+async def _ask(request: "AskInput", policy: str | None, model: str | None) -> "PublicResponse":
+    from sourcebound.contracts.state import RunContext
+    from sourcebound.graph.engine import Engine
+
+    async with Engine.open() as engine:
+        return await engine.ask(request, RunContext(policy=policy, model=model))
+
+
+def _request(question: str | None, bundle: Path | None, collection: str | None, filters: list[str]) -> "AskInput":
+    if (question is None) == (bundle is None):
+        raise RequestError("give either a question or --bundle FILE.", 'Try: sourcebound ask "How often …?"')
+    if bundle is not None:
+        return {"retrieval_bundle": _read_bundle(bundle)}
+    if not (question or "").strip():
+        raise RequestError("the question is empty.", 'Try: sourcebound ask "How often …?"')
+    request: AskInput = {"question": question or "", "filters": _read_filters(filters)}
+    if collection:
+        request["collection"] = collection
+    return request
+
+
+def _read_filters(filters: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs as filters; an unknown key or a bad date is an error that lists what is known."""
+    from pydantic import ValidationError
+
+    from sourcebound.contracts.request import Filters
+
+    known = f"Known filters: {', '.join(Filters.model_fields)}."
+    pairs = {key: value for key, _, value in (text.partition("=") for text in filters)}
+    try:
+        return Filters.model_validate(pairs).model_dump(mode="json", exclude_none=True)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise RequestError(f"the filter {detail['loc'][0]!r} is not acceptable: {detail['msg']}.", known) from error
+
+
+def _read_bundle(path: Path) -> dict[str, Any]:
+    try:
+        bundle = json.loads(sys.stdin.read() if str(path) == "-" else path.read_text("utf-8"))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    except ValueError as error:
+        raise RequestError(f"{path} is not JSON: {error}.", "Give one retrieval bundle as a JSON object.") from error
+    if not isinstance(bundle, dict):
+        raise RequestError(f"{path} holds no JSON object.", "Give one retrieval bundle as a JSON object.")
+    return bundle
+
+
+def _render(response: "PublicResponse") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if response.status == "OK":
+        answer = Text(response.answer)
+        answer.highlight_regex(r"\[C\d+\]", "bold cyan")
+        console.print(answer)
+        console.print("\n[bold]Sources[/bold]")
+        for citation in response.citations:
+            console.print(_source(citation))
+    else:
+        console.print(Text(response.answer or "No answer is released.", style="bold"))
+        reason = response.refusal_code or response.failure_code
+        console.print(Text(f"{reason}: {response.message}", style="yellow" if response.answer else "red"))
+    low = " (limited source coverage)" if response.support_level == "LOW" else ""
+    support = f"support {response.support_level}{low} · " if response.support_level else ""
+    footer = f"{support}policy {response.policy_version} · {response.latency_ms:.0f} ms\nrun {response.run_id}"
+    console.print(Text("\n" + footer, style="dim"))
+
+
+def _source(citation: "PublicCitation") -> Any:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    text = Text(f"[{citation.anchor}] ", style="bold cyan")
+    text.append(citation.title or citation.knowledge_id, style="default not bold")
+    where = [citation.source_reference or citation.knowledge_id, citation.section, citation.equipment_id]
+    if citation.event_date:
+        where.append(citation.event_date.isoformat())
+    text.append("\n" + " · ".join(part for part in where if part), style="dim not bold")
+    return Padding(text, (0, 0, 0, 2))

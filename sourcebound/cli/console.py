@@ -1,0 +1,45 @@
+"""What every command prints with.
+
+Results on stdout, everything else on stderr, faults as two lines and an exit code.
+"""
+
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import typer
+
+from sourcebound.errors import SourceboundError
+
+ANSWERED, FAULT, BAD_USAGE, NO_EVIDENCE, FAILED = 0, 1, 2, 3, 4
+INTERRUPTED = 130
+Result = TypeVar("Result")
+
+
+def say(message: str) -> None:
+    """A line for the person at the terminal, on stderr, so that stdout stays clean for pipes."""
+    print(message, file=sys.stderr)
+
+
+def run_async(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Runs a command's coroutine; a fault becomes its message, its next step and its exit code."""
+    import asyncio
+
+    from sourcebound.store.embedded import stop_on_sigterm
+
+    stop_on_sigterm()
+    try:
+        return asyncio.run(main())
+    except SourceboundError as error:
+        raise exit_with(error) from error
+    except KeyboardInterrupt as error:
+        say("Interrupted. What was finished is stored; run the same command again to go on.")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def exit_with(error: SourceboundError) -> typer.Exit:
+    """Prints a fault and returns the exit to raise."""
+    say(f"Error: {error.message} [{error.failure_code}]")
+    if error.next_step:
+        say(f"  Next: {error.next_step}")
+    return typer.Exit(error.exit_code)

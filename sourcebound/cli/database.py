@@ -1,0 +1,81 @@
+"""`sourcebound db`: the embedded server, and the schema of whichever database is in use."""
+
+import typer
+
+from sourcebound.cli.console import exit_with, run_async, say
+from sourcebound.errors import SourceboundError
+
+app = typer.Typer(help="Start, stop and migrate the database.", no_args_is_help=True)
+
+
+@app.command()
+def start() -> None:
+    """Start the embedded PostgreSQL and let it stay; without this it stops with its last client."""
+    from sourcebound.settings import get_settings
+    from sourcebound.store.embedded import EmbeddedServer
+
+    settings = get_settings()
+    if settings.database_url:
+        say("DATABASE_URL is set, so the embedded server is not used. Unset it to use the embedded one.")
+        raise typer.Exit(2)
+    try:
+        server = EmbeddedServer(settings.home)
+        server.keep()
+        server.release()
+    except SourceboundError as error:
+        raise exit_with(error) from error
+    status()
+
+
+@app.command()
+def stop() -> None:
+    """Stop the embedded PostgreSQL for everyone."""
+    from sourcebound.settings import get_settings
+    from sourcebound.store.embedded import EmbeddedServer
+
+    try:
+        stopped = EmbeddedServer(get_settings().home).stop()
+    except SourceboundError as error:
+        raise exit_with(error) from error
+    print("stopped" if stopped else "was not running")
+
+
+@app.command()
+def status() -> None:
+    """Say which database is in use and whether it runs."""
+    from sourcebound.settings import get_settings
+    from sourcebound.store.embedded import EmbeddedServer
+
+    settings = get_settings()
+    if settings.database_url:
+        print("DATABASE_URL is set and used as it is; `sourcebound doctor` tries it")
+        return
+    try:
+        found = EmbeddedServer(settings.home).status()
+    except SourceboundError as error:
+        raise exit_with(error) from error
+    if not found.running:
+        print(f"embedded PostgreSQL: not running (it starts by itself when needed)\ndata  {found.data_dir}")
+        return
+    stays = "stays until `sourcebound db stop`" if found.kept else "stops with its last client"
+    print(f"embedded PostgreSQL {found.version or '(starting)'}: running, {stays}")
+    print(f"data  {found.data_dir}\nlog   {found.log}\nurl   {found.url}")
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the schema of the database in use up to date; safe when many do so at once."""
+    applied = run_async(_migrate)
+    for name in applied:
+        print(f"applied {name}")
+    print("up to date")
+
+
+async def _migrate() -> list[str]:
+    from sourcebound.settings import get_settings
+    from sourcebound.store import migrations
+    from sourcebound.store.database import open_pool
+    from sourcebound.wiring import database_url
+
+    async with database_url(get_settings()) as url, open_pool(url, max_size=1) as pool:
+        return [f"{migration.version:04}_{migration.name}" for migration in await migrations.migrate(pool)]

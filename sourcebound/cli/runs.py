@@ -1,0 +1,106 @@
+"""`sourcebound runs`: the record of what was asked, and what each node made of it."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sourcebound.cli.console import run_async, say
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.graph.engine import NodeTrace
+    from sourcebound.store.runs import RunSummary
+
+app = typer.Typer(help="List and inspect recorded runs.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_runs(
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+) -> None:
+    """List the latest runs."""
+    runs = run_async(lambda: _list(limit))
+    if as_json:
+        for run in runs:
+            print(json.dumps(run._asdict(), default=str, ensure_ascii=False))
+        return
+    if not runs:
+        say('There is no run yet. Next: sourcebound ask "…"')
+        return
+    for run in runs:
+        reason = f" ({run.reason})" if run.reason else ""
+        print(f"{run.started_at:%Y-%m-%d %H:%M:%S}  {run.run_id}  {run.status}{reason}")
+        print(f"    {run.question or '(erased)'}")
+
+
+@app.command("show")
+def show_run(
+    run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole checkpointed state as JSON.")] = False,
+) -> None:
+    """Show one run: each node, its time, its status; and what became of every retrieved chunk."""
+    summary, traces, state = run_async(lambda: _show(run))
+    if as_json:
+        print(json.dumps(state, ensure_ascii=False, indent=2))
+        return
+    _render(summary, traces, state)
+
+
+async def _list(limit: int) -> "list[RunSummary]":
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        return await services.run_log.list_runs(limit)
+
+
+async def _show(run: str) -> "tuple[RunSummary, list[NodeTrace], dict[str, Any]]":
+    from sourcebound.graph.engine import Engine
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        found = await services.run_log.find_runs(run)
+        if len(found) != 1:
+            problem = "more than one run starts" if found else "no run starts"
+            raise RequestError(f"{problem} with {run!r}.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
+        engine = Engine(services)
+        thread = found[0].thread_id
+        return found[0], await engine.trace(thread), dict(await engine.state(thread))
+
+
+def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(summary.question or "(the text of this run was erased)", style="bold"))
+    reason = f" ({summary.reason})" if summary.reason else ""
+    console.print(f"{summary.status}{reason}  policy {summary.policy_version}  model {summary.model}")
+    console.print(
+        f"run {summary.run_id}  request {summary.request_id}  started {summary.started_at:%Y-%m-%d %H:%M:%S}\n"
+    )
+    nodes = Table("node", "status", "ms", box=None, padding=(0, 2, 0, 0))
+    nodes.columns[2].justify = "right"
+    for trace in traces:
+        nodes.add_row(trace.node, trace.status, f"{trace.milliseconds:.1f}")
+    console.print(nodes)
+    outcome = state.get("outcome", {})
+    if outcome.get("message"):
+        console.print(Text(f"\n{outcome['stage']}: {outcome['message']}", style="yellow"))
+    rows = {row["rank"]: row for row in state.get("retrieval", {}).get("results", []) if isinstance(row, dict)}
+    ledger = Table("rank", "similarity", "outcome", "chunk", box=None, padding=(0, 2, 0, 0))
+    for entry in state.get("assembly", {}).get("drop_ledger", []):
+        score = rows.get(entry["rank"], {}).get("similarity_score")
+        ledger.add_row(
+            str(entry["rank"]), f"{score:.3f}" if score is not None else "", entry["outcome"], entry["chunk_id"]
+        )
+    if ledger.row_count:
+        console.print()
+        console.print(ledger)
+    answer = state.get("response", {}).get("answer")
+    if answer:
+        console.print(Text(f"\n{answer}"))

@@ -1,0 +1,135 @@
+"""Puts the rooms together: settings in, live services out. The one place that knows every implementation."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tomllib import TOMLDecodeError
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy
+from sourcebound.contracts.ports import Embedder
+from sourcebound.errors import ConfigurationError, StoreError
+from sourcebound.settings import Settings
+from sourcebound.store.audit import PostgresAuditLog
+from sourcebound.store.database import Pool, open_pool
+from sourcebound.store.index import PostgresIndex
+from sourcebound.store.migrations import migrate, pending_migrations
+from sourcebound.store.retriever import PostgresRetriever
+from sourcebound.store.runs import PostgresRunLog
+
+DEFAULT_POLICY = "SOURCEBOUND_V1"
+LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V1"
+BUNDLE_POLICY = "R2_POLICY_V1"
+
+
+@dataclass
+class Services:
+    """Everything that a command needs of the outside, opened once.
+
+    Args:
+        settings: The settings.
+        pool: Connections to PostgreSQL.
+    """
+
+    settings: Settings
+    pool: Pool
+    _embedders: dict[str, Embedder | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.index = PostgresIndex(self.pool)
+        self.retriever = PostgresRetriever(self.pool, self.open_embedder)
+        self.run_log = PostgresRunLog(self.pool)
+        self.audit_log = PostgresAuditLog(self.pool)
+
+    async def open_embedder(self, name: str) -> Embedder | None:
+        """The embedder of a name, opened once; None for lexical retrieval."""
+        from sourcebound.models.embedders import open_embedder
+
+        if name not in self._embedders:
+            self._embedders[name] = await open_embedder(name, self.settings)
+        return self._embedders[name]
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Opens the database, the embedded one where no DATABASE_URL is set, with its schema up to date.
+
+    Yields:
+        The services, closed at the end; the embedded server stops with its last client.
+
+    Raises:
+        StoreError: The database cannot be opened, or one of your own has not been migrated.
+    """
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(database_url(settings))
+        pool = await stack.enter_async_context(open_pool(url))
+        if await pending_migrations(pool):
+            if settings.database_url:
+                raise StoreError(
+                    "the database that DATABASE_URL names is not up to date.",
+                    "Run `sourcebound db migrate`.",
+                    code="SCHEMA_MISSING",
+                )
+            await migrate(pool)
+        yield Services(settings, pool)
+
+
+@asynccontextmanager
+async def database_url(settings: Settings) -> AsyncIterator[str]:
+    """The connection string: DATABASE_URL as it is, or that of the embedded server, held while in use."""
+    if settings.database_url:
+        yield settings.database_url.get_secret_value()
+        return
+    from sourcebound.store.embedded import EmbeddedServer
+
+    server = EmbeddedServer(settings.home)
+    url = await asyncio.to_thread(server.start)
+    try:
+        yield url
+    finally:
+        await asyncio.to_thread(server.release)
+
+
+def find_policy(name: str | None, *, embedding_model: str | None) -> Policy:
+    """The policy of a run (P-1, P-6).
+
+    Args:
+        name: A shipped policy's name, the path of a policy file, or None for the default.
+        embedding_model: What the collection was embedded with; None for a bundle brought from elsewhere.
+
+    Returns:
+        The policy.
+
+    Raises:
+        ConfigurationError: There is no such policy, or the file is not a valid one.
+    """
+    if name is None:
+        name = BUNDLE_POLICY if embedding_model is None else DEFAULT_POLICY
+        name = LEXICAL_POLICY if embedding_model == "lexical" else name
+    if name in SHIPPED:
+        return load_shipped_policy(name)
+    path = Path(name)
+    if not path.is_file():
+        raise ConfigurationError(
+            f"there is no policy {name!r}.",
+            f"Released policies: {', '.join(SHIPPED)}; or give the path of a policy file.",
+            code="UNKNOWN_POLICY",
+        )
+    try:
+        return parse_policy(path.read_text("utf-8"))
+    except (TOMLDecodeError, UnicodeDecodeError, ValidationError) as error:
+        raise ConfigurationError(
+            f"{path} is not a valid policy: {_reason(error)}.",
+            "Compare it with `sourcebound policy show SOURCEBOUND_V1`.",
+            code="INVALID_POLICY",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    details = error.errors(include_url=False)
+    return "; ".join(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details)

@@ -1,0 +1,17 @@
+"""The README shows the routing table as it is."""
+
+from pathlib import Path
+
+from sourcebound.graph.diagram import draw
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_readme_shows_the_routing_table() -> None:
+    assert f"```mermaid\n{draw()}\n```" in README.read_text("utf-8")
+
+
+def test_every_node_can_end_at_the_record() -> None:
+    drawn = draw()
+    for node in ("accept", "retrieve", "assemble", "build_prompt", "generate"):
+        assert f"{node} -- NO_EVIDENCE / FAILED --> record" in drawn
