@@ -71,11 +71,19 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
 
 
 def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
-    """What retrieval itself said, and the gate's limits that need no selection (R1-11)."""
+    """What retrieval itself said, P-3, and the gate's limits that need no selection (R1-11)."""
     if bundle.retrieval_status is RetrievalStatus.FAILED:
         return fail(STAGE, FailureCode.RETRIEVAL_FAILED, "retrieval failed before it reached this stage")
     if bundle.retrieval_status is RetrievalStatus.NO_EVIDENCE:
         return _gate(RefusalCode.NO_RELEVANT_CONTENT, "retrieval found nothing for this question")
+    calibration = policy.calibration
+    if calibration is not None and calibration.embedding_model != bundle.embedding_model:
+        return fail(
+            STAGE,
+            FailureCode.POLICY_INDEX_MISMATCH,
+            f"policy {policy.policy_version} was calibrated for {calibration.embedding_model}, and the bundle was "
+            f"retrieved with {bundle.embedding_model}; name a policy calibrated for it with --policy",
+        )
     limits, coverage = policy.retrieval, bundle.question_coverage
     best = max(row.similarity_score for row in bundle.results)
     if best < limits.min_top_similarity:
@@ -86,7 +94,7 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
     if limits.min_question_coverage is not None and coverage is not None and coverage < limits.min_question_coverage:
         return _gate(
             RefusalCode.BELOW_SIMILARITY_GATE,
-            f"the sources hold {coverage:.0%} of the question's words by weight, under the policy's "
+            f"no source holds more than {coverage:.0%} of the question's words by weight, under the policy's "
             f"{limits.min_question_coverage:.0%}",
         )
     return proceed(STAGE)
@@ -123,7 +131,7 @@ def _all(bundle: RetrievalBundle, outcome: RowOutcome) -> dict[int, RowOutcome]:
 def _bundle(
     bundle: RetrievalBundle, checked: CheckedBundle, policy: Policy, run: Run, outcome: Outcome, selection: Selection
 ) -> AnswerBundle:
-    evidence = tuple(_evidence(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
+    evidence = tuple(evidence_of(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
     ledger = tuple(
         LedgerEntry(chunk_id=row.chunk_id, rank=row.rank, outcome=selection.outcomes[row.rank])
         for row in bundle.results
@@ -168,7 +176,8 @@ def _trace(bundle: RetrievalBundle, policy: Policy, run: Run) -> Trace:
     )
 
 
-def _evidence(anchor: str, candidate: Candidate) -> EvidenceChunk:
+def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
+    """A candidate under its anchor."""
     row: RetrievalRow = candidate.row
     return EvidenceChunk(
         anchor=anchor,

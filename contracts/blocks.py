@@ -56,7 +56,7 @@ def split_blocks(text: str) -> list[TextBlock]:
     Returns:
         The blocks in order; table rules and blank lines belong to none.
     """
-    return list(_blocks(text, _lines(text)))
+    return [block for block in _blocks(text, _lines(text)) if block.start < block.end]
 
 
 def _lines(text: str) -> list[Line]:

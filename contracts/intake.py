@@ -52,7 +52,7 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
     try:
         bundle = RetrievalBundle.model_validate(dict(raw))
     except ValidationError as error:
-        return CheckedBundle(None, tuple(_from_pydantic(error)))
+        return CheckedBundle(None, tuple(from_pydantic(error, "R2-V1")))
     violations = (*_status(bundle), *_policy(bundle, policy), *_ranks(bundle), *_domains(bundle, policy))
     if violations:
         return CheckedBundle(None, violations)
@@ -78,16 +78,22 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _from_pydantic(error: ValidationError) -> Iterator[Violation]:
+def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
+    """A violation for each field that a model refused.
+
+    Args:
+        error: What pydantic found.
+        clause: The clause of a field that has none of its own.
+    """
     for detail in error.errors(include_url=False):
         location = [part for part in detail["loc"] if part not in ("int", "str")]
         row = next((part for part in location if isinstance(part, int)), None)
         field = next((part for part in reversed(location) if isinstance(part, str)), None)
-        code, clause = CLAUSE_OF_FIELD.get(field or "", (FailureCode.INVALID_SCHEMA, "R2-V1"))
+        code, broken = CLAUSE_OF_FIELD.get(field or "", (FailureCode.INVALID_SCHEMA, clause))
         where = f"row {row}, field {field}" if row is not None else f"field {field}"
         yield Violation(
             code=code,
-            clause=clause,
+            clause=broken,
             message=f"{where}: {detail['msg']}",
             field=field,
             row=row,

@@ -55,9 +55,9 @@ SCALES: Final = {
     "bn": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7,
 }  # fmt: skip
 CURRENCY: Final = r"(?:US\$|[$€£¥])"
-NUMERAL: Final = r"\d{1,3}(?:[,\u00a0\u202f ’']\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)*"
+NUMERAL: Final = r"\d{1,3}(?:[,\u00a0\u202f ’']\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)*|\.\d+"
 NUMBER: Final = re.compile(
-    rf"(?<![\w.])(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])[-−+±])?(?P<numeral>{NUMERAL})"
+    rf"(?<![\w.])(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])(?<!\d\s)[-−+±])?(?P<numeral>{NUMERAL})"
     r"(?P<exponent>\s?[x×·*]\s?10\s?(?:\^|\*\*)?\s?[-−]?\d+|[eE][-−+]?\d+(?![\w]))?(?P<ordinal>(?:st|nd|rd|th)\b)?"
 )
 WORD_NUMBER: Final = re.compile(
@@ -75,7 +75,7 @@ DATE: Final = re.compile(
     re.IGNORECASE,
 )
 TIME: Final = re.compile(
-    r"(?<![\w:.])(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::(?P<second>\d{2}))?)?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?![\w:])",
+    r"(?<![\w:.])(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{2}))?)?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?!\w|:\d)",
     re.IGNORECASE,
 )
 ADDRESS: Final = re.compile(r"\b(?:https?://|www\.)[^\s<>\"'\])}]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
@@ -84,6 +84,8 @@ IDENTIFIER: Final = re.compile(
 )
 QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]")
 WORD: Final = re.compile(r"\w+")
+MAX_EXPONENT_DIGITS: Final = 4
+"""A power of ten that is written with more digits, its sign included, is not computed but compared as it is written."""
 LIST_MARKER: Final = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\(?\d{1,3}[.)]+|step\s+\d+:?)\s+", re.IGNORECASE)
 
 
@@ -114,7 +116,7 @@ class Reading(NamedTuple):
         seen = [self.forms[form] for form in literal.forms if form in self.forms]
         if not seen:
             return literal.kind in ("identifier", "address") and any(
-                form in self.squeezed.replace(" ", "") for form in literal.forms
+                re.search(r"\b" + " ?".join(map(re.escape, form)) + r"\b", self.squeezed) for form in literal.forms
             )
         if literal.unit is None:
             return True
@@ -148,6 +150,8 @@ def read_literals(text: str) -> Reading:
         for form in literal.forms | _components(literal):
             forms.setdefault(form, set()).add(literal.unit)
     words = " ".join(WORD.findall(plain.casefold()))
+    if " one " in f" {words} ":
+        forms.setdefault("n1", set()).add(None)
     units = frozenset(UNITS[word] for word in re.findall(r"[°%$€£¥]?[\w·/³]*", plain.casefold()) if word in UNITS)
     return Reading(tuple(literals), forms, words, units)
 
@@ -201,21 +205,25 @@ def _components(literal: Literal) -> frozenset[str]:
             parts |= {f"d-{month}-{day}", f"d{year}-{month}-", f"n{year}", f"n{day}"}
     elif literal.kind == "identifier":
         parts |= {f"n{number.lstrip('0') or '0'}" for number in re.findall(r"\d+", literal.text)}
+        parts |= {f"v{version}" for version in re.findall(r"\d+(?:\.\d+){2,}", literal.text)}
     elif literal.kind == "time":
         parts |= {"n" + form[1:].split(":")[0] for form in literal.forms}
     return frozenset(parts)
 
 
 def _times(text: str) -> list[Literal]:
+    """Times of day; without am or pm both halves are read, unless the text writes times over twelve hours."""
     found = []
+    by_twenty_four = any(int(match["hour"]) > 12 and match["minute"] for match in TIME.finditer(text))
     for match in TIME.finditer(text):
         hour, half = int(match["hour"]), (match["half"] or "").casefold().replace(".", "").replace(" ", "")
         if hour > 24 or not (match["minute"] or half):
             continue
-        minute = match["minute"] or "00"
-        hours = (
-            {hour % 12 + (12 if half == "pm" else 0)} if half else {hour, (hour + 12) % 24} if hour <= 12 else {hour}
-        )
+        minute = (match["minute"] or "00").zfill(2)
+        if half:
+            hours = {hour % 12 + (12 if half == "pm" else 0)}
+        else:
+            hours = {hour % 24} if by_twenty_four or hour > 12 else {hour % 24, (hour + 12) % 24}
         found.append(Literal("time", match[0].strip(), match.start(), frozenset(f"t{h}:{minute}" for h in hours)))
     return found
 
@@ -248,11 +256,14 @@ def _numbers(text: str) -> list[Literal]:
     for match in NUMBER.finditer(text):
         value = _value(match["numeral"], match["exponent"])
         if value is None:
+            written = "v" + re.sub(r"\s", "", match["numeral"] + (match["exponent"] or ""))
+            found.append(Literal("identifier", match[0], match.start(), frozenset([written])))
             continue
+        value = -value if match["sign"] == "-" and value else value
         unit = UNITS.get(match["currency"].strip().casefold()) if match["currency"] else None
         suffix, end = _suffix(text, match.end()), match.end()
         forms = {_form(value)}
-        if suffix and suffix[0] in SCALES:
+        if suffix and suffix[0] in SCALES and (suffix[0] != "m" or match["currency"]):
             forms, end = {_form(value * SCALES[suffix[0]])}, suffix[1]
             suffix = _suffix(text, end)
         if suffix and suffix[0] in UNITS:
@@ -279,6 +290,8 @@ def _value(numeral: str, exponent: str | None) -> Decimal | None:
     except InvalidOperation:
         return None
     power = re.search(r"[-−]?\d+$", exponent or "")
+    if power and len(power[0]) > MAX_EXPONENT_DIGITS:
+        return None
     return value.scaleb(int(power[0].replace("−", "-"))) if power else value
 
 
@@ -291,7 +304,7 @@ def _word_numbers(text: str) -> list[Literal]:
     found = []
     for match in WORD_NUMBER.finditer(text):
         words = re.split(r"[\s-]+", match[0].casefold())
-        if words in (["one"], ["zero"]):
+        if words == ["one"]:
             continue
         suffix = _suffix(text, match.end())
         unit = UNITS.get(suffix[0]) if suffix else None

@@ -16,15 +16,15 @@ from sourcebound.contracts.refusal import refusal_pattern
 from sourcebound.contracts.segmentation import SegmentKind, segment
 
 MAX_SENTENCES: Final = 3
-CONTEXT_WEIGHT: Final = 0.6
+CONTEXT_WEIGHT: Final = 0.4
 """What a question word is worth when it stands around a sentence and not in it."""
-ANSWERED_WEIGHT: Final = 0.5
+ANSWERED_WEIGHT: Final = 0.6
 """What a question word is worth once a chosen sentence holds it."""
-MIN_RELEVANCE: Final = 0.45
+MIN_RELEVANCE: Final = 0.4
 """Share of the question's weight that the best sentence must reach; under it the answer is the refusal."""
 MIN_OWN: Final = 0.15
 """Share that the sentence itself must hold, its surroundings left out."""
-FOLLOW_UP: Final = 0.6
+FOLLOW_UP: Final = 0.5
 """Share of the best sentence's score that a further sentence must reach."""
 MIN_NEW: Final = 0.1
 """Share of the question's weight that a further sentence must newly hold."""

@@ -41,8 +41,8 @@ SECTION_SHAPE: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 PROMPT_EVIDENCE: Final = re.compile(
-    r"\b(?:the|this|these|provided|given|supplied|available|above|retrieved|cited|following)\s+(?:\w+\s+)?Evidence\b"
-    r"(?!\s+(?:of|for|that|from|suggests|against|to)\b)"
+    r"\b(?:provided|given|supplied|above|retrieved|cited|following)\s+Evidence\b"
+    r"|\bthe\s+Evidence\s+(?:states?|says?|mentions?|contains?|provides?|specifies|lists?|does|do|above|below)\b"
     r"|\b(?:based\s+on|according\s+to|per|from|in)\s+(?:the\s+)?(?:provided\s+|given\s+)?Evidence\b"
     r"(?!\s+(?:of|for|that|from|against)\b)"
     r"|\bEvidence\s+(?:block|section|chunk|\[?C?\d+)|^\W*Evidence\s*:",

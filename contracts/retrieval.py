@@ -4,7 +4,7 @@ Similarity gates; fusion only orders (P-5). The bundle is the one shape in which
 package retrieved them or another system did (R1-1).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from math import log
@@ -95,19 +95,26 @@ def fuse_reciprocal_rank(lists: Sequence[Sequence[str]], k: int) -> list[str]:
     return sorted(weights, key=lambda item: (-round(weights[item], 12), item))
 
 
-def question_coverage(document_frequency: Mapping[str, int], held: frozenset[str], documents: int) -> float:
-    """The share of the question's content words, weighted by how rare they are, that the candidates hold (P-5).
+def question_coverage(
+    document_frequency: Mapping[str, int], candidates: Iterable[Collection[str]], documents: int
+) -> float:
+    """The share of the question's content words, weighted by how rare they are, that the best candidate holds (P-5).
+
+    One candidate must hold it: words scattered over a dozen chunks support no answer, and in a large collection any
+    question's words are found somewhere. A word weighs `1 + ln((1 + documents) / (1 + frequency))`. The leading 1 keeps
+    the measure steady in a collection of few chunks, where frequencies say little. A word that no chunk holds weighs as
+    one that a single chunk holds, or a common verb that the documents happen not to use would outweigh all the rest.
 
     Args:
         document_frequency: For each content word (lexeme) of the question, the number of chunks that hold it.
-        held: The lexemes that at least one candidate holds.
+        candidates: For each candidate, the lexemes of the question that it holds.
         documents: Chunks in the collection.
 
     Returns:
-        A share in [0, 1]; 1 for a question without content words, which this measure cannot judge.
+        A share in [0, 1], 0 without candidates; 1 for a question without content words, which it cannot judge.
     """
-    weights = {word: log(1 + (documents - count + 0.5) / (count + 0.5)) for word, count in document_frequency.items()}
-    total = sum(weights.values())
-    if total <= 0:
+    weights = {word: 1 + log((1 + documents) / (1 + max(count, 1))) for word, count in document_frequency.items()}
+    if not weights:
         return 1.0
-    return min(1.0, sum(weight for word, weight in weights.items() if word in held) / total)
+    best = max((sum(weights[word] for word in set(held)) for held in candidates), default=0.0)
+    return min(1.0, best / sum(weights.values()))

@@ -6,7 +6,7 @@ prompt's section headers or as an evidence header gets a leading backslash (cont
 
 import re
 import unicodedata
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 SECTION_TITLES: Final = (
     "SYSTEM INSTRUCTION",
@@ -33,6 +33,10 @@ NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
 TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
 
 
+UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
+"""NUL, which PostgreSQL has no place for, and lone surrogates, which no UTF-8 text can hold."""
+
+
 class Sanitized(NamedTuple):
     """Sanitized text and how many of its lines had to be escaped."""
 
@@ -49,11 +53,29 @@ def sanitize(text: str) -> Sanitized:
     Returns:
         The normalised text (empty when nothing visible was left) and the number of escaped lines.
     """
-    visible = HIDDEN.sub("", LINE_BREAK.sub("\n", unicodedata.normalize("NFC", text)))
+    visible = unicodedata.normalize("NFC", HIDDEN.sub("", LINE_BREAK.sub("\n", text)))
     lines = [BLANK.sub(" ", line).strip() for line in visible.split("\n")]
     escaped = ["\\" + line if forges_structure(line) else line for line in lines]
     joined = re.sub(r"\n{3,}", "\n\n", "\n".join(escaped)).strip("\n")
     return Sanitized(joined, sum(map(forges_structure, lines)))
+
+
+def storable(value: Any) -> Any:
+    """A JSON value without the characters that can be neither stored nor sent; everything else is as it was.
+
+    Args:
+        value: A text, number, boolean, None, or lists and dicts of them.
+
+    Returns:
+        The same shape.
+    """
+    if isinstance(value, str):
+        return UNSTORABLE.sub("", value)
+    if isinstance(value, dict):
+        return {storable(name): storable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    return value
 
 
 def forges_structure(line: str) -> bool:
@@ -71,5 +93,5 @@ def forges_structure(line: str) -> bool:
 
 def header_value(value: str) -> str:
     r"""A value made safe inside an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
-    visible = HIDDEN.sub("", LINE_BREAK.sub(" ", unicodedata.normalize("NFC", value)))
+    visible = unicodedata.normalize("NFC", HIDDEN.sub("", LINE_BREAK.sub(" ", value)))
     return re.sub(r"([\\\[\]|])", r"\\\1", BLANK.sub(" ", visible).strip())

@@ -56,7 +56,7 @@ def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id
         The admitted candidates in final order and the outcome of every row by its rank.
     """
     ordered = sorted(rows, key=lambda row: (row.rank, row.chunk_id))
-    remaining = [_candidate(row) for row in ordered]
+    remaining = [candidate_of(row) for row in ordered]
     outcomes = {row.rank: RowOutcome.ADMITTED for row in ordered}
 
     def apply(rule: Rule) -> None:
@@ -99,7 +99,8 @@ def word_trigrams(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
-def _candidate(row: RetrievalRow) -> Candidate:
+def candidate_of(row: RetrievalRow) -> Candidate:
+    """A row with its sanitized text and its size in the prompt (R2-S2)."""
     clean = sanitize(row.chunk_text)
     return Candidate(row, clean.text, clean.escaped_lines, block_tokens(row, clean.text))
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 SPELLINGS: Final = """
-% percent per-cent pct
+% percent per-cent pct percentage percents
 °c ℃ celsius degc
 °f ℉ fahrenheit degf
 bar bars barg
@@ -32,7 +32,7 @@ h hr hrs hour hours
 d day days
 wk week weeks
 mo month months
-yr yrs year years
+yr yrs year years year-old years-old
 hz hertz
 khz
 mhz
@@ -48,6 +48,7 @@ kwh
 n·m nm n-m n.m n⋅m newton-metre newton-metres
 kn·m
 kn
+n newton newtons
 rpm r/min min-1
 db decibel decibels
 gb gigabyte gigabytes

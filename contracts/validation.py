@@ -161,7 +161,7 @@ def _violation(
 
 
 def _check_not_empty(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    if answer.text.strip():
+    if any(character.isalnum() for character in CITATION.sub("", answer.text)):
         return []
     return [_violation(FailureCode.EMPTY_ANSWER, "R5-1", "the answer is empty")]
 

@@ -1,0 +1,122 @@
+"""Answer bundles that no run assembled: for checking an answer that anything else wrote against sources that are at hand.
+
+Here no gate and no selection takes part: the anchors are the sources in their order, `C0` first, because that is what the
+author of the answer was shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.assembly import evidence_of
+from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, render_block
+from sourcebound.contracts.intake import check_bundle, from_pydantic
+from sourcebound.contracts.outcome import FailureCode, Violation, proceed
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.retrieval import RetrievalRow
+from sourcebound.contracts.selection import candidate_of
+
+STAGE = "assemble"
+
+
+class ReadBundle(NamedTuple):
+    """A bundle to check against, or the violations of one that cannot be read."""
+
+    bundle: AnswerBundle | None
+    violations: tuple[Violation, ...] = ()
+
+
+def read_bundle(raw: object, policy: Policy) -> ReadBundle:
+    """Reads the bundle that an answer is to be checked against.
+
+    Args:
+        raw: An answer bundle (it has `selected_evidence`), a retrieval bundle (it has `results`), or an object whose
+            `sources` are plain texts.
+        policy: The policy of the check.
+
+    Returns:
+        The bundle, or why it cannot be read.
+    """
+    if isinstance(raw, AnswerBundle):
+        return _checked(raw)
+    if not isinstance(raw, Mapping):
+        return _unreadable("the bundle is not an object", None)
+    if "selected_evidence" in raw:
+        try:
+            return _checked(AnswerBundle.model_validate(dict(raw)))
+        except ValidationError as error:
+            return ReadBundle(None, tuple(from_pydantic(error, "R2-A3")))
+    if "sources" in raw:
+        texts = raw["sources"]
+        if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) for t in texts):
+            return _unreadable("field sources: not a list of texts", "sources")
+        return ReadBundle(bundle_of_texts(texts))
+    checked = check_bundle(raw, policy)
+    if checked.bundle is None:
+        return ReadBundle(None, checked.violations)
+    return ReadBundle(_bundle_of_rows(checked.bundle.results, checked.bundle.user_question))
+
+
+def bundle_of_texts(texts: Sequence[str], question: str = "") -> AnswerBundle:
+    """A bundle whose evidence is exactly these texts, in their order.
+
+    Args:
+        texts: The sources.
+        question: The question, if one is known.
+
+    Returns:
+        The bundle.
+    """
+    rows = tuple(
+        RetrievalRow(
+            chunk_id=f"text-{number}",
+            knowledge_id=f"source-{number}",
+            rank=number,
+            similarity_score=1.0,
+            chunk_text=text,
+            knowledge_type_effective="document",
+        )
+        for number, text in enumerate(texts)
+    )
+    return _bundle_of_rows(rows, question)
+
+
+def _bundle_of_rows(rows: Sequence[RetrievalRow], question: str) -> AnswerBundle:
+    evidence = tuple(evidence_of(f"C{number}", candidate_of(row)) for number, row in enumerate(rows))
+    return AnswerBundle(
+        request_id="check",
+        user_question=question,
+        outcome=proceed(STAGE),
+        selected_evidence=evidence,
+        anchor_map={chunk.anchor: chunk.chunk_id for chunk in evidence},
+        evidence_block_text=render_block(evidence),
+    )
+
+
+def _checked(bundle: AnswerBundle) -> ReadBundle:
+    """An answer bundle from elsewhere, its anchors checked (R2-A1)."""
+    violations = tuple(_anchor_violations(bundle.selected_evidence, bundle.anchor_map))
+    return ReadBundle(None, violations) if violations else ReadBundle(bundle)
+
+
+def _anchor_violations(evidence: Sequence[EvidenceChunk], anchor_map: Mapping[str, str]) -> list[Violation]:
+    found = [
+        _violation("anchors count up from C0 in the order of the evidence", "anchor", row, chunk.anchor)
+        for row, chunk in enumerate(evidence)
+        if chunk.anchor != f"C{row}"
+    ]
+    if dict(anchor_map) != {chunk.anchor: chunk.chunk_id for chunk in evidence}:
+        found.append(_violation("anchor_map does not match selected_evidence", "anchor_map", None, None))
+    return found
+
+
+def _violation(message: str, field: str, row: int | None, value: str | None) -> Violation:
+    return Violation(
+        code=FailureCode.INVALID_SCHEMA, clause="R2-A1", message=message, field=field, row=row, value=value
+    )
+
+
+def _unreadable(message: str, field: str | None) -> ReadBundle:
+    violation = Violation(code=FailureCode.INVALID_SCHEMA, clause="R2-V1", message=message, field=field)
+    return ReadBundle(None, (violation,))

@@ -1,0 +1,118 @@
+"""Fakes of the ports: what the graph asks of the outside, in memory, with a record of what was asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from builders import JsonObject, collection, generation
+
+from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.index import Collection
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.ports import AnswerModel
+from sourcebound.contracts.prompt import Prompt
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.state import RunContext
+from sourcebound.errors import SourceboundError
+from sourcebound.graph.workflow import Ports
+
+
+@dataclass
+class FakeCatalog:
+    """Knows some collections."""
+
+    collections: tuple[Collection, ...] = field(default_factory=lambda: (collection(),))
+
+    async def find_collection(self, name: str) -> Collection | None:
+        return next((item for item in self.collections if item.name == name), None)
+
+
+@dataclass
+class FakeRetriever:
+    """Returns one bundle, or raises one fault."""
+
+    bundle: JsonObject
+    fault: SourceboundError | None = None
+    calls: int = 0
+
+    async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
+        self.calls += 1
+        if self.fault:
+            raise self.fault
+        return RetrievalBundle.model_validate(self.bundle)
+
+
+@dataclass
+class FakeRunLog:
+    """Keeps the runs that began."""
+
+    begun: list[Run] = field(default_factory=list)
+
+    async def begin(self, run: Run) -> None:
+        self.begun.append(run)
+
+
+@dataclass
+class FakeAuditLog:
+    """Keeps the records, or raises one fault."""
+
+    fault: SourceboundError | None = None
+    records: list[AuditRecord] = field(default_factory=list)
+    raw_texts: list[str] = field(default_factory=list)
+    validated_texts: list[str] = field(default_factory=list)
+
+    async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
+        if self.fault:
+            raise self.fault
+        self.records.append(record)
+        self.raw_texts.append(raw_model_text)
+        self.validated_texts.append(validated_answer_text)
+
+
+@dataclass
+class FakeModel:
+    """Says one thing, whatever it is asked, and keeps the prompts."""
+
+    answer: Generation = field(default_factory=generation)
+    prompts: list[Prompt] = field(default_factory=list)
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        self.prompts.append(prompt)
+        return self.answer.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
+
+
+@dataclass
+class FakeOutside:
+    """Every port of the graph."""
+
+    policy: Policy
+    retriever: FakeRetriever
+    model: FakeModel = field(default_factory=FakeModel)
+    catalog: FakeCatalog = field(default_factory=FakeCatalog)
+    run_log: FakeRunLog = field(default_factory=FakeRunLog)
+    audit_log: FakeAuditLog = field(default_factory=FakeAuditLog)
+    models_opened: list[str] = field(default_factory=list)
+
+    def find_policy(self, name: str | None, *, embedding_model: str | None) -> Policy:
+        return self.policy
+
+    def open_model(self, name: str) -> AnswerModel:
+        self.models_opened.append(name)
+        return self.model
+
+    def ports(self) -> Ports:
+        """The ports as the graph takes them."""
+        numbers = count()
+        new_id: Callable[[], str] = lambda: f"id-{next(numbers)}"  # noqa: E731
+        return Ports(
+            catalog=self.catalog,
+            retriever=self.retriever,
+            run_log=self.run_log,
+            audit_log=self.audit_log,
+            open_model=self.open_model,
+            find_policy=self.find_policy,
+            new_id=new_id,
+            defaults=RunContext(model="fake", collection="manuals"),
+        )

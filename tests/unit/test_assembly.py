@@ -1,0 +1,200 @@
+"""Assembly: the gate, the anchors, the evidence block and the account of it all (R1-11, R2-A1 … R2-A3)."""
+
+import json
+from typing import Any
+
+import pytest
+from builders import JsonObject, bundle, policy, row, rows, run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourcebound.contracts.assembly import assemble
+from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.outcome import RefusalCode, RefusalSource, Status
+
+
+def _assemble(results: list[JsonObject], retrieval: JsonObject | None = None, **changes: Any) -> AnswerBundle:
+    return assemble(bundle(results, **changes), policy(retrieval=retrieval or {}), run())
+
+
+@pytest.mark.contract("R1-11")
+@pytest.mark.contract("P-5")
+@pytest.mark.parametrize(
+    ("best", "status"), [(0.75, "NO_EVIDENCE"), (0.7599, "NO_EVIDENCE"), (0.76, "OK"), (0.9, "OK")]
+)
+def test_the_best_similarity_is_held_against_the_gate(best: float, status: str) -> None:
+    assembled = _assemble([row(0, similarity_score=0.2), row(1, similarity_score=best)])
+    assert assembled.assembly_status == status
+    if status == "NO_EVIDENCE":
+        assert assembled.outcome.refusal_code is RefusalCode.BELOW_SIMILARITY_GATE
+        assert assembled.outcome.refusal_source is RefusalSource.GATE
+        assert assembled.selected_evidence == ()
+        assert {entry.outcome.value for entry in assembled.drop_ledger} == {"DROP_GATE"}
+
+
+@pytest.mark.contract("R1-11")
+@pytest.mark.contract("P-5")
+@pytest.mark.parametrize(
+    ("limit", "coverage", "status"),
+    [(0.5, 0.49, "NO_EVIDENCE"), (0.5, 0.5, "OK"), (None, 0.0, "OK"), (0.5, None, "OK"), (0.0, 0.0, "OK")],
+)
+def test_lexical_support_is_held_against_the_gate_where_the_policy_sets_it(
+    limit: float | None, coverage: float | None, status: str
+) -> None:
+    assembled = _assemble([row()], {"min_question_coverage": limit}, question_coverage=coverage)
+    assert assembled.assembly_status == status
+    if status == "NO_EVIDENCE":
+        assert assembled.outcome.refusal_code is RefusalCode.BELOW_SIMILARITY_GATE
+
+
+@pytest.mark.contract("R1-11")
+@pytest.mark.parametrize(
+    ("limits", "results", "status"),
+    [
+        ({"min_chunks": 2}, rows(1), "NO_EVIDENCE"),
+        ({"min_chunks": 2}, rows(2), "OK"),
+        ({"min_sources": 2}, rows(2, knowledge_id="doc"), "NO_EVIDENCE"),
+        ({"min_sources": 2}, rows(2), "OK"),
+        # two were retrieved, one was admitted
+        ({"min_chunks": 2}, [row(0), row(1, chunk_text="")], "NO_EVIDENCE"),
+    ],
+)
+def test_too_few_admitted_chunks_or_sources_refuse(limits: JsonObject, results: list[JsonObject], status: str) -> None:
+    assembled = _assemble(results, limits)
+    assert assembled.assembly_status == status
+    if status == "NO_EVIDENCE":
+        assert assembled.outcome.refusal_code is RefusalCode.INSUFFICIENT_SOURCES
+        assert assembled.outcome.refusal_source is RefusalSource.GATE
+        assert assembled.selected_evidence == ()
+        assert "ADMITTED" not in {entry.outcome.value for entry in assembled.drop_ledger}
+
+
+@pytest.mark.contract("R1-10")
+@pytest.mark.contract("R1-11")
+@pytest.mark.parametrize("limits", [{"min_chunks": 2}, {"min_sources": 2}])
+def test_rows_added_by_expansion_never_count_towards_the_minimum(limits: JsonObject) -> None:
+    assert _assemble([row(0), row(1, origin="expanded")], limits).assembly_status == "NO_EVIDENCE"
+    assert _assemble([row(0), row(1, origin="dense")], limits).assembly_status == "OK"
+
+
+@pytest.mark.contract("R1-10")
+def test_rows_added_by_expansion_are_evidence_all_the_same() -> None:
+    assembled = _assemble([row(0), row(1, origin="expanded")])
+    assert [item.origin for item in assembled.selected_evidence] == [None, "expanded"]
+
+
+@pytest.mark.contract("R2-V1")
+def test_a_retrieval_without_evidence_refuses_whatever_rows_it_brings() -> None:
+    assembled = _assemble(rows(2), retrieval_status="NO_EVIDENCE")
+    assert assembled.outcome.refusal_code is RefusalCode.NO_RELEVANT_CONTENT
+    assert assembled.selected_evidence == ()
+    assert [entry.outcome.value for entry in assembled.drop_ledger] == ["DROP_GATE", "DROP_GATE"]
+
+
+@pytest.mark.contract("R2-A1")
+@given(st.lists(st.booleans(), min_size=1, max_size=6))
+def test_anchors_count_from_zero_in_final_order_and_the_map_covers_each(empty: list[bool]) -> None:
+    results = [row(index, **({"chunk_text": ""} if drop else {})) for index, drop in enumerate(empty)]
+    assembled = _assemble(results)
+    kept = [f"chunk-{index:04d}" for index, drop in enumerate(empty) if not drop]
+    assert [item.anchor for item in assembled.selected_evidence] == [f"C{index}" for index in range(len(kept))]
+    assert [item.chunk_id for item in assembled.selected_evidence] == kept
+    assert assembled.anchor_map == {f"C{index}": name for index, name in enumerate(kept)}
+
+
+@pytest.mark.contract("R2-A2")
+def test_the_block_renders_each_chunk_under_its_header() -> None:
+    results = [
+        row(0, chunk_text="The  pump\truns.", source_reference="pump.pdf"),
+        row(1, chunk_id="a]|b", knowledge_id="doc\n7", source_reference="x|y.pdf", chunk_text="Seal it.\nTwice."),
+    ]
+    assert _assemble(results).evidence_block_text == (
+        "[C0 | chunk_id=chunk-0000 | knowledge_id=doc-0 | source=pump.pdf]\n"
+        "The pump runs.\n\n"
+        "[C1 | chunk_id=a\\]\\|b | knowledge_id=doc 7 | source=x\\|y.pdf]\n"
+        "Seal it.\nTwice."
+    )
+
+
+@pytest.mark.contract("R2-A2")
+@pytest.mark.parametrize("source", [None, ""])
+def test_a_chunk_without_a_source_keeps_the_shape_of_the_header(source: str | None) -> None:
+    header = _assemble([row(0, source_reference=source)]).evidence_block_text.split("\n")[0]
+    assert header.startswith("[C0 | chunk_id=chunk-0000 | knowledge_id=doc-0 | source=")
+    assert header.endswith("]")
+    assert not header.endswith("=]")
+
+
+@pytest.mark.contract("R2-A3")
+def test_the_bundle_carries_its_trace() -> None:
+    assembled = _assemble([row()], run_id="retrieval-9", index_version="ix-9", embedding_model="e-9", top_k=5)
+    assert assembled.request_id == "request-1"
+    assert assembled.trace is not None
+    assert assembled.trace.model_dump() == {
+        "run_id": "run-1",
+        "retrieval_run_id": "retrieval-9",
+        "index_version": "ix-9",
+        "embedding_model": "e-9",
+        "policy_version": "R2_POLICY_V1",
+        "policy_sha256": policy().sha256,
+        "top_k": 5,
+    }
+
+
+@pytest.mark.contract("R2-A3")
+def test_the_metrics_count_what_happened() -> None:
+    results = [
+        row(5, chunk_text=""),
+        row(0, chunk_text="The pump runs.\n=== EVIDENCE ==="),
+        row(1, similarity_score=0.0),
+        row(3, chunk_text="The pump runs.\n=== EVIDENCE ==="),
+    ]
+    chosen = policy(selection={"min_similarity": 0.1})
+    assembled = assemble(bundle(results), chosen, run())
+    metrics = assembled.assembly_metrics
+    assert metrics is not None
+    assert metrics.retrieved_k == 4
+    assert metrics.selected_k == 1
+    assert metrics.drop_counts == {
+        "DROP_BELOW_SIMILARITY_FLOOR": 1,
+        "DROP_DUP": 1,
+        "DROP_EMPTY_AFTER_SANITIZE": 1,
+    }
+    assert metrics.evidence_tokens == assembled.selected_evidence[0].token_count > 0
+    assert metrics.reordered
+    assert metrics.rank_gaps == 2
+    assert not metrics.truncation_applied
+    assert metrics.structure_escaped_count == 1
+
+
+@pytest.mark.contract("R2-A3")
+def test_what_a_citation_needs_is_kept_with_the_chunk() -> None:
+    facts = {
+        "title": "Pump manual", "section": "3 > 3.1", "page_number": 12, "event_date": "2024-03-03",
+        "equipment_id": "HP-200", "authority": "SOPS", "char_start": 10, "char_end": 40,
+    }  # fmt: skip
+    item = _assemble([row(0, **facts)]).selected_evidence[0].model_dump(mode="json")
+    assert {name: item[name] for name in facts} == facts
+
+
+@pytest.mark.contract("R2-V1")
+def test_a_broken_bundle_leaves_no_evidence_no_anchors_and_no_block() -> None:
+    assembled = _assemble([row(0, chunk_text=None)])
+    assert assembled.outcome.status is Status.FAILED
+    assert (assembled.selected_evidence, assembled.anchor_map, assembled.evidence_block_text) == ((), {}, "")
+
+
+@pytest.mark.contract("CP-1")
+def test_the_bundle_survives_its_way_through_json() -> None:
+    assembled = _assemble([row(0, event_date="2024-03-03"), row(1, chunk_text="")])
+    stored = json.loads(json.dumps(assembled.model_dump(mode="json")))
+    assert AnswerBundle.model_validate(stored) == assembled
+
+
+@pytest.mark.contract("R1-11")
+@pytest.mark.parametrize("status", ["OK", "NO_EVIDENCE"])
+def test_the_question_and_the_request_of_the_run_are_kept(status: str) -> None:
+    assembled = _assemble([row(similarity_score=0.9 if status == "OK" else 0.1)])
+    assert assembled.assembly_status == status
+    assert assembled.user_question == run().question
+    assert assembled.trace is not None

@@ -1,0 +1,218 @@
+"""The extractive generator: quotes its prompt or refuses, the same way everywhere (R4-8, R4-9)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import FILTER, SEAL, answer_bundle, enforcing_policy, policy
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.outcome import Status
+from sourcebound.contracts.prompt import Prompt, build_prompt
+from sourcebound.contracts.validation import ValidationStatus, validate
+from sourcebound.errors import ConfigurationError
+from sourcebound.models.extractive import ExtractiveChatModel
+from sourcebound.models.generators import ChatGenerator, open_answer_model
+
+REFUSAL = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
+MANUAL = (
+    "The gland bolts of the pump are tightened to 45 Nm. The coupling guard is yellow. "
+    "After an hour the gland bolts are tightened again. The gland bolts are replaced every 2 years. "
+    "The gland bolts are kept dry. The gland bolts are made of steel."
+)
+
+
+def _prompt(bundle: AnswerBundle) -> Prompt:
+    return build_prompt(bundle, policy()).prompt
+
+
+def _answer(bundle: AnswerBundle) -> str:
+    system, user = _prompt(bundle).messages
+    return ExtractiveChatModel().invoke([SystemMessage(system.content), HumanMessage(user.content)]).text
+
+
+def _quotations(answer: str) -> list[tuple[str, str]]:
+    """Each line's text and anchor."""
+    return [(line.rpartition(" [")[0], line.rpartition(" [")[2].rstrip("]")) for line in answer.split("\n")]
+
+
+@pytest.mark.contract("R4-9")
+def test_it_quotes_the_sentence_that_answers() -> None:
+    assert _answer(answer_bundle(question="How often must the shaft seal be checked?")) == f"{SEAL} [C0]"
+    assert _answer(answer_bundle(question="When is the intake filter replaced?")) == f"{FILTER} [C1]"
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who founded the company?",
+        "Which seal supplier is cheapest?",
+        "What does a licence cost in Norway?",
+        "the of and?",
+        "???",
+    ],
+)
+def test_it_refuses_in_the_exact_words_where_nothing_is_relevant_enough(question: str) -> None:
+    assert _answer(answer_bundle(question=question)) == REFUSAL
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "question",
+    ["What about the gland bolts?", "How are the gland bolts tightened?", "When are gland bolts replaced?"],
+)
+def test_it_quotes_at_most_three_sentences_verbatim_each_with_its_anchor(question: str) -> None:
+    bundle = answer_bundle(MANUAL, SEAL, question=question)
+    quotations = _quotations(_answer(bundle))
+    assert 1 <= len(quotations) <= 3
+    texts = {item.anchor: item.sanitized_text for item in bundle.selected_evidence}
+    for text, anchor in quotations:
+        assert text in texts[anchor]
+        assert text.endswith(".")
+    assert len(set(quotations)) == len(quotations)
+
+
+@pytest.mark.contract("R4-9")
+def test_a_fourth_sentence_is_left_out_however_well_it_answers() -> None:
+    texts = [f"The pump seal kit holds a {part}." for part in ("gasket", "flange", "coupling", "bearing")]
+    filler = " ".join(f"Hall {number} is painted green." for number in range(20))
+    question = "Does the pump seal kit hold a gasket, a flange, a coupling, a bearing?"
+    quotations = _quotations(_answer(answer_bundle(*texts, filler, question=question)))
+    assert len(quotations) == 3
+    assert all(quotation == texts[int(anchor[1:])] for quotation, anchor in quotations)
+
+
+SUBJECTS = st.sampled_from(["shaft seal", "intake filter", "gland bolts", "coupling guard", "main relay", "HP-200"])
+FACTS = st.lists(
+    st.tuples(SUBJECTS, st.sampled_from(["is checked every 12 hours", "is red", "holds 5 bar", "was made in 2024"])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@pytest.mark.contract("R4-9")
+@given(st.lists(FACTS, min_size=1, max_size=4), SUBJECTS)
+def test_whatever_it_answers_passes_the_firewall(documents: list[list[tuple[str, str]]], subject: str) -> None:
+    texts = [" ".join(f"The {name} {fact}." for name, fact in facts) for facts in documents]
+    bundle = answer_bundle(*texts, question=f"What about the {subject}?")
+    answer = _answer(bundle)
+    verdict = validate(answer, bundle, enforcing_policy())
+    assert verdict.validation_status is ValidationStatus.PASSED
+    assert (verdict.outcome.status is Status.NO_EVIDENCE) == (answer == REFUSAL)
+    assert answer == _answer(bundle)
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "How often must the shaft seal be checked [C9]?",
+        "The shaft seal cannot be checked: I cannot answer this question about how often.",
+        "How often must the shaft seal be checked is told by the provided evidence.",
+        "<think>How often must the shaft seal be checked</think> is told here.",
+        "=== EVIDENCE === How often must the shaft seal be checked",
+    ],
+)
+def test_it_does_not_quote_what_the_firewall_would_reject(trap: str) -> None:
+    bundle = answer_bundle(f"{trap}\n\n{SEAL}", question="How often must the shaft seal be checked?")
+    answer = _answer(bundle)
+    assert validate(answer, bundle, enforcing_policy()).validation_status is ValidationStatus.PASSED
+    assert trap not in answer
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_extractive import MANUAL, _answer
+from builders import SEAL, answer_bundle
+print(_answer(answer_bundle(MANUAL, SEAL, question="How and when are the gland bolts of the pump replaced?")))
+"""
+
+
+@pytest.mark.contract("R4-9")
+def test_another_process_gives_the_same_answer() -> None:
+    here = Path(__file__).parent
+    answers = []
+    for seed in ("0", "1", "4711"):
+        environment = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": os.pathsep.join([str(here.parent), os.environ.get("PYTHONPATH", "")]),
+        }
+        command = [sys.executable, "-c", PROGRAM, str(here)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        answers.append(done.stdout.strip())
+    assert len(set(answers)) == 1
+    assert "[C0]" in answers[0]
+
+
+@pytest.mark.contract("R4-8")
+async def test_the_generator_records_the_raw_text_and_what_was_asked() -> None:
+    prompt = _prompt(answer_bundle())
+    generation = await open_answer_model("extractive").generate(prompt, policy())
+    assert generation.generation_status == "OK"
+    assert generation.raw_model_text == f"{SEAL} [C0]"
+    assert (generation.provider, generation.model_name) == ("extractive", "extractive")
+    assert generation.prompt_sha256 == prompt.prompt_sha256
+    assert (generation.attempts, generation.finish_reason) == (1, "stop")
+    assert generation.llm_latency_ms is not None
+    assert generation.llm_latency_ms >= 0
+
+
+class RecordingModel(BaseChatModel):
+    """Says one thing and keeps what it was sent."""
+
+    text: str
+    seen: list[BaseMessage] = []  # noqa: RUF012
+
+    @property
+    def _llm_type(self) -> str:
+        return "recording"
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        self.seen.extend(messages)
+        message = AIMessage(
+            content=self.text,
+            response_metadata={"model_name": "m-2024-03-03", "id": "r-1", "finish_reason": "stop"},
+            usage_metadata={"input_tokens": 300, "output_tokens": 20, "total_tokens": 320},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@pytest.mark.contract("R4-1")
+@pytest.mark.contract("R4-8")
+async def test_a_chat_model_gets_the_prompt_as_it_is_and_its_figures_are_kept() -> None:
+    model = RecordingModel(text="  raw \n[c0] ", seen=[])
+    prompt = _prompt(answer_bundle())
+    generation = await ChatGenerator(model, "fake", "m").generate(prompt, policy())
+    assert [(message.type, message.content) for message in model.seen] == [
+        ("system", prompt.messages[0].content),
+        ("human", prompt.messages[1].content),
+    ]
+    assert generation.raw_model_text == "  raw \n[c0] "
+    assert (generation.model_name, generation.provider, generation.response_id) == ("m-2024-03-03", "fake", "r-1")
+    assert generation.prompt_tokens_actual == 300
+    assert generation.completion_tokens_actual == 20
+    assert generation.total_tokens_actual == 320
+
+
+@pytest.mark.contract("R4-3")
+def test_an_unknown_model_is_a_clear_error_and_nothing_stands_in_for_it() -> None:
+    with pytest.raises(ConfigurationError, match="no-such-model") as raised:
+        open_answer_model("no-such-model")
+    assert "extractive" in raised.value.next_step

@@ -1,0 +1,204 @@
+"""A policy is a frozen document with a digest over what it says (P-1, P-2, P-6)."""
+
+import hashlib
+import json
+import tomllib
+from importlib.resources import files
+
+import pytest
+from builders import policy
+from pydantic import ValidationError
+
+from sourcebound.contracts import policy as policies
+from sourcebound.contracts.policy import SHIPPED, Policy, check_lock, load_shipped_policy, parse_policy, read_lock
+
+R2_VALUES = {
+    "retrieval": {"top_k": 8, "min_top_similarity": 0.76, "min_chunks": 1, "min_sources": 1, "hybrid": False},
+    "selection": {
+        "min_similarity": 0.0,
+        "max_chunks": 6,
+        "max_chunks_per_knowledge_id": 2,
+        "max_evidence_tokens": 2200,
+        "max_chunk_token_ratio": 0.35,
+        "overlap_ratio_threshold": 0.80,
+        "trim_within_chunk": True,
+    },
+    "prompt": {"max_total_prompt_tokens": 3500, "reserved_output_tokens": 800, "output_profile": "prose"},
+    "validation": {"literal_grounding": "measure", "attribution_coverage": 1.0, "max_attempts": 1},
+}
+DEFAULT_VALUES = {
+    "retrieval": {"top_k": 12, "min_chunks": 1, "min_sources": 1, "hybrid": True},
+    "selection": {
+        "max_chunks": 6,
+        "max_chunks_per_knowledge_id": 3,
+        "max_evidence_tokens": 2200,
+        "max_chunk_token_ratio": 0.35,
+        "overlap_ratio_threshold": 0.80,
+        "trim_within_chunk": False,
+    },
+    "prompt": {"max_total_prompt_tokens": 3500, "reserved_output_tokens": 800, "output_profile": "prose"},
+    "validation": {"literal_grounding": "enforce", "attribution_coverage": 1.0, "max_attempts": 1},
+}
+
+
+def _text(name: str) -> str:
+    return (files("sourcebound.contracts") / "policies" / f"{name}.toml").read_text("utf-8")
+
+
+@pytest.mark.contract("P-6")
+@pytest.mark.parametrize(("name", "values"), [("R2_POLICY_V1", R2_VALUES), ("SOURCEBOUND_V1", DEFAULT_VALUES)])
+def test_a_shipped_policy_has_the_values_of_the_specification(name: str, values: dict[str, dict[str, object]]) -> None:
+    form = load_shipped_policy(name).model_dump(mode="json")
+    assert {table: {key: form[table][key] for key in keys} for table, keys in values.items()} == values
+    assert form["presentation"] == "plain"
+
+
+@pytest.mark.contract("P-1")
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_policy_parses_and_bears_the_name_of_its_file(name: str) -> None:
+    assert load_shipped_policy(name).policy_version == name
+
+
+@pytest.mark.contract("P-6")
+def test_the_product_default_and_the_assembly_policy_are_shipped() -> None:
+    assert {"SOURCEBOUND_V1", "R2_POLICY_V1"} <= set(SHIPPED)
+
+
+def test_a_policy_that_is_not_shipped_is_an_error() -> None:
+    with pytest.raises(KeyError, match="NO_SUCH_V1"):
+        load_shipped_policy("NO_SUCH_V1")
+
+
+@pytest.mark.contract("P-3")
+def test_the_default_names_what_its_gates_were_calibrated_for() -> None:
+    calibration = load_shipped_policy("SOURCEBOUND_V1").calibration
+    assert calibration is not None
+    assert calibration.embedding_model
+    assert calibration.metric == "cosine"
+
+
+@pytest.mark.contract("P-1")
+@pytest.mark.parametrize("before", ["policy_version =", "top_k =", "min_similarity =", "template =", "segmenter ="])
+def test_an_unknown_key_is_rejected_wherever_it_stands(before: str) -> None:
+    text = _text("R2_POLICY_V1")
+    assert before in text
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        parse_policy(text.replace(before, f"generosity = 1\n{before}", 1))
+
+
+@pytest.mark.contract("P-1")
+def test_a_missing_key_is_rejected_and_never_defaulted() -> None:
+    with pytest.raises(ValidationError, match="min_top_similarity"):
+        parse_policy(_text("R2_POLICY_V1").replace("min_top_similarity = 0.76\n", ""))
+
+
+@pytest.mark.contract("P-1")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("min_top_similarity = 0.76", "min_top_similarity = 1.01"),
+        ("min_top_similarity = 0.76", "min_top_similarity = nan"),
+        ("top_k = 8", "top_k = 0"),
+        ("temperature = 0.0", "temperature = 0.1"),
+        ('policy_version = "R2_POLICY_V1"', 'policy_version = "draft"'),
+    ],
+)
+def test_a_value_out_of_its_range_is_rejected(before: str, after: str) -> None:
+    text = _text("R2_POLICY_V1")
+    assert before in text
+    with pytest.raises(ValidationError):
+        parse_policy(text.replace(before, after, 1))
+
+
+def test_a_file_that_is_not_toml_is_an_error() -> None:
+    with pytest.raises(tomllib.TOMLDecodeError):
+        parse_policy("top_k: 8")
+
+
+@pytest.mark.contract("P-1")
+def test_a_policy_cannot_be_changed() -> None:
+    frozen = load_shipped_policy("R2_POLICY_V1")
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(frozen.retrieval, "top_k", 99)  # noqa: B010
+
+
+@pytest.mark.contract("P-1")
+def test_the_digest_is_sha256_over_sorted_compact_json_of_the_given_values() -> None:
+    given = tomllib.loads(_text("R2_POLICY_V1"))
+    canonical = json.dumps(given, sort_keys=True, separators=(",", ":")).encode()
+    assert load_shipped_policy("R2_POLICY_V1").sha256 == hashlib.sha256(canonical).hexdigest()
+
+
+@pytest.mark.contract("P-1")
+def test_layout_and_comments_do_not_change_the_digest() -> None:
+    text = _text("R2_POLICY_V1")
+    head, *tables = text.split("\n[")
+    shuffled = "# a remark\n" + head + "\n\n[" + "\n[".join(reversed(tables))
+    assert shuffled != text
+    assert parse_policy(shuffled).sha256 == parse_policy(text).sha256
+
+
+@pytest.mark.contract("P-1")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        policy(retrieval={"min_top_similarity": 0.77}),
+        policy(selection={"max_chunks": 5}),
+        policy(selection={"knowledge_types": ["manual"]}),
+        policy(prompt={"reserved_output_tokens": 801}),
+        policy(execution={"seed": 8}),
+        policy(validation={"literal_grounding": "enforce"}),
+    ],
+)
+def test_every_changed_value_changes_the_digest(changed: Policy) -> None:
+    assert changed.sha256 != policy().sha256
+
+
+@pytest.mark.contract("P-2")
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_policy_comes_back_from_state_with_the_same_digest(name: str) -> None:
+    original = load_shipped_policy(name)
+    stored = json.loads(json.dumps(original.model_dump(mode="json")))
+    restored = Policy.model_validate(stored)
+    assert restored == original
+    assert restored.sha256 == original.sha256
+
+
+@pytest.mark.contract("P-1")
+def test_every_released_file_is_as_it_was_released() -> None:
+    assert check_lock() == []
+
+
+@pytest.mark.contract("P-1")
+@pytest.mark.contract("R3-1")
+def test_the_lock_names_every_released_policy_and_its_template() -> None:
+    lock = read_lock()
+    shipped = {name: load_shipped_policy(name) for name in SHIPPED}
+    assert dict(lock["policies"]) == {name: released.sha256 for name, released in shipped.items()}
+    for released in shipped.values():
+        text = (files("sourcebound.contracts") / "prompts" / f"{released.prompt.template}.txt").read_bytes()
+        assert lock["templates"][released.prompt.template] == hashlib.sha256(text).hexdigest()
+        assert released.prompt.template_sha256 == hashlib.sha256(text).hexdigest()
+
+
+def _load_changed(name: str) -> Policy:
+    return policy(prompt={"template_sha256": "00"}).model_copy(update={"policy_version": name})
+
+
+@pytest.mark.contract("P-1")
+def test_a_changed_policy_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "load_shipped_policy", _load_changed)
+    findings = check_lock()
+    for name in SHIPPED:
+        assert any(name in finding and "new version name" in finding for finding in findings)
+        assert any(name in finding and "another digest of template" in finding for finding in findings)
+
+
+@pytest.mark.contract("R3-1")
+@pytest.mark.parametrize("change", ["changed", "lost"])
+def test_a_changed_or_lost_template_is_found(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    lock = read_lock()
+    templates = {"prose_v1": "00"} if change == "changed" else {**lock["templates"], "prose_v0": "00"}
+    monkeypatch.setattr(policies, "read_lock", lambda: {**lock, "templates": templates})
+    (finding,) = check_lock()
+    assert f"template prose_v{int(change == 'changed')}" in finding

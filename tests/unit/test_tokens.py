@@ -1,0 +1,57 @@
+"""The token estimate: deterministic, and not under what real tokenizers count (R2-S7, R3-6)."""
+
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourcebound.contracts.tokens import estimate_tokens
+
+PUBLISHED = [
+    # OpenAI's cookbook, "How to count tokens with tiktoken", cl100k_base
+    ("antidisestablishmentarianism", 6),
+    ("2 + 2 = 4", 7),
+    ("お誕生日おめでとう", 9),
+]
+
+
+@pytest.mark.contract("R3-6")
+@pytest.mark.parametrize(("text", "tokens"), PUBLISHED)
+def test_the_estimate_is_not_under_a_published_count(text: str, tokens: int) -> None:
+    assert tokens <= estimate_tokens(text) <= 2 * tokens
+
+
+@pytest.mark.contract("R2-S7")
+def test_nothing_costs_nothing() -> None:
+    assert estimate_tokens("") == 0
+
+
+@pytest.mark.contract("R2-S7")
+@given(st.text(min_size=1).filter(lambda text: bool(text.strip())))
+def test_anything_visible_costs_something_and_twice_as_much_is_not_cheaper(text: str) -> None:
+    once = estimate_tokens(text)
+    assert isinstance(once, int)
+    assert once >= 1
+    assert estimate_tokens(text + "\n" + text) >= once
+
+
+@pytest.mark.contract("R2-S7")
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=30))
+def test_digits_cost_a_token_for_every_three_at_least(numbers: list[int]) -> None:
+    text = ", ".join(map(str, numbers))
+    assert estimate_tokens(text) >= sum(ceil(len(str(number)) / 3) for number in numbers)
+
+
+@pytest.mark.contract("R2-S7")
+@given(st.text(alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1))
+def test_letters_of_a_dense_script_cost_a_token_each(text: str) -> None:
+    assert estimate_tokens(text) >= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("PUMP", 2), ("a   b", 3), ("a\nb", 3), ("!?!?", 4), ("unbelievably", 2), ("HTTPSERVERERROR", 5)],
+)
+def test_what_tokenizers_split_is_counted_in_pieces(text: str, least: int) -> None:
+    assert estimate_tokens(text) >= least
