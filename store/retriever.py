@@ -61,7 +61,6 @@ class PostgresRetriever:
         vector = await self._embed(run.question, collection)
         lists = await self._search(run, policy, collection, vector)
         results = _rank(lists, policy, collection)
-        held = frozenset(word for row in results for word in row[1])
         return RetrievalBundle(
             request_id=run.request_id,
             run_id=run.run_id,
@@ -74,7 +73,7 @@ class PostgresRetriever:
             filters_applied=dict(run.filters.given()),
             retrieval_latency_ms=round((perf_counter() - started) * 1000, 3),
             query_variants=(run.question,),
-            question_coverage=question_coverage(lists.frequency, held, collection.chunks),
+            question_coverage=question_coverage(lists.frequency, [held for _, held in results], collection.chunks),
             notices=() if vector else (LEXICAL_NOTICE,),
         )
 
@@ -118,7 +117,7 @@ def _rank(lists: Lists, policy: Policy, collection: Collection) -> list[tuple[Re
 def _row(row: Row, rank: int, lists: Lists, collection: Collection) -> RetrievalRow:
     """A database row as a candidate; without vectors its similarity is the share of the question that it holds."""
     if row["distance"] is None:
-        similarity = question_coverage(lists.frequency, frozenset(row["held"]), collection.chunks)
+        similarity = question_coverage(lists.frequency, [row["held"]], collection.chunks)
     else:
         similarity = similarity_from_distance(row["distance"])
     page = row["page_number"]

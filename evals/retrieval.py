@@ -1,0 +1,75 @@
+"""What the evaluations share: a database of their own, documents made of records, and retrieval alone.
+
+An evaluation runs the product's own ingest and retriever under a released policy, so that what it measures is what
+ships; nothing is answered, and nothing is left behind.
+"""
+
+import json
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import Filters, Run
+from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.ingest.pipeline import Ingest, IngestSummary
+from sourcebound.ingest.sidecar import Sidecar
+from sourcebound.settings import Settings
+from sourcebound.wiring import Services, open_services
+
+DATA = Path("../shared/data")
+MAX_BYTES = 200_000_000
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSON Lines file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def write_documents(folder: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Writes one Markdown file a record: its title as the heading, then its text."""
+    folder.mkdir(parents=True)
+    for number, record in enumerate(records):
+        (folder / f"{number:04d}.md").write_text(f"# {record['title']}\n\n{record['text']}\n", "utf-8")
+
+
+@contextmanager
+def _reachable_home() -> Iterator[Path]:
+    """As root, the database's files belong to another account, which must be able to reach them."""
+    with tempfile.TemporaryDirectory(prefix="sourcebound-eval-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder).resolve() / "home"
+
+
+@asynccontextmanager
+async def temporary_services() -> AsyncIterator[Services]:
+    """Services over an embedded database that is made for the occasion and removed at the end."""
+    with _reachable_home() as home:
+        async with open_services(Settings(home=home, database_url=None)) as services:
+            yield services
+
+
+async def ingest(services: Services, path: Path, collection: str, embedder: str) -> IngestSummary:
+    """Ingests a folder with the embedder of that name."""
+    work = Ingest(services.index, await services.open_embedder(embedder), embedder, MAX_BYTES)
+    return await work.run([path], collection, Sidecar())
+
+
+async def retrieve(services: Services, question: str, collection: str, policy: Policy) -> RetrievalBundle:
+    """The candidates of a question, as the graph's retrieval stage gets them."""
+    run = Run(
+        request_id="evaluation",
+        run_id="evaluation",
+        thread_id="evaluation",
+        question=question,
+        collection=collection,
+        filters=Filters(),
+        model="none",
+        policy_version=policy.policy_version,
+        policy_sha256=policy.sha256,
+        entry="question",
+        started_at="1970-01-01T00:00:00Z",
+    )
+    return await services.retriever.retrieve(run, policy)
