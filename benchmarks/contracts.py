@@ -52,7 +52,7 @@ def _bundle(rows: int) -> dict[str, object]:
         "user_question": "To what torque are the gland bolts tightened?",
         "retrieval_status": "SUCCESS",
         "index_version": "ix",
-        "embedding_model": "e",
+        "embedding_model": "minilm:all-MiniLM-L6-v2@53aa5117",
         "top_k": 12,
         "results": results,
     }

@@ -122,8 +122,9 @@ def _question(request: AskInput, bundle: object) -> str:
 
 
 def _request_id(request: AskInput, bundle: object) -> str:
-    stated = bundle.get("request_id") if isinstance(bundle, Mapping) else None
-    return request.get("request_id") or (stated if isinstance(stated, str) else "")
+    """The caller's own id, else the bundle's; empty where neither is a text."""
+    stated = (request.get("request_id"), bundle.get("request_id") if isinstance(bundle, Mapping) else None)
+    return next((name for name in stated if isinstance(name, str) and name), "")
 
 
 def _question_violations(question: str) -> list[Violation]:

@@ -5,7 +5,7 @@ prompt will be built and no model called.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sourcebound.contracts.evidence import (
     AnswerBundle,
@@ -28,7 +28,7 @@ from sourcebound.contracts.outcome import (
     proceed,
     refuse,
 )
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import Candidate, Selection, select
@@ -85,18 +85,12 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
             f"retrieved with {bundle.embedding_model}; name a policy calibrated for it with --policy",
         )
     limits, coverage = policy.retrieval, bundle.question_coverage
-    best = max(row.similarity_score for row in bundle.results)
-    if best < limits.min_top_similarity:
-        return _gate(
-            RefusalCode.BELOW_SIMILARITY_GATE,
-            f"best similarity {best:.3f} is under the policy's {limits.min_top_similarity:.3f}",
-        )
+    equipment_id = (bundle.filters_applied or {}).get("equipment_id")
+    scores = [row.similarity_score for row in bundle.results if equipment_id in (None, row.equipment_id)]
+    if scores and max(scores) < limits.min_top_similarity:
+        return _gate(RefusalCode.BELOW_SIMILARITY_GATE, "no source is similar enough to the question")
     if limits.min_question_coverage is not None and coverage is not None and coverage < limits.min_question_coverage:
-        return _gate(
-            RefusalCode.BELOW_SIMILARITY_GATE,
-            f"no source holds more than {coverage:.0%} of the question's words by weight, under the policy's "
-            f"{limits.min_question_coverage:.0%}",
-        )
+        return _gate(RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")
     return proceed(STAGE)
 
 
@@ -109,15 +103,21 @@ def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome
             RefusalSource.SELECTION,
             "no retrieved chunk was fit to be evidence",
         )
-    own = [candidate.row for candidate in admitted if candidate.row.origin != EXPANDED]
+    return check_minimum([candidate.row for candidate in admitted], policy.retrieval, STAGE)
+
+
+def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: RetrievalPolicy, stage: str) -> Outcome:
+    """The gate's minimum of chunks and sources; rows added by expansion do not count (R1-10, R1-11)."""
+    own = [row for row in rows if row.origin != EXPANDED]
     sources = len({row.knowledge_id for row in own})
-    needed = policy.retrieval
-    if len(own) < needed.min_chunks or sources < needed.min_sources:
-        return _gate(
-            RefusalCode.INSUFFICIENT_SOURCES,
-            f"{len(own)} chunks of {sources} sources, and the policy needs {needed.min_chunks} of {needed.min_sources}",
-        )
-    return proceed(STAGE)
+    if len(own) >= needed.min_chunks and sources >= needed.min_sources:
+        return proceed(stage)
+    return refuse(
+        stage,
+        RefusalCode.INSUFFICIENT_SOURCES,
+        RefusalSource.GATE,
+        f"{len(own)} chunks of {sources} sources, and the policy needs {needed.min_chunks} of {needed.min_sources}",
+    )
 
 
 def _gate(code: RefusalCode, message: str) -> Outcome:

@@ -23,6 +23,7 @@ class AuditRecord(Contract):
 
     request_id: str
     run_id: str
+    thread_id: str
     attempt: int
     timestamp_utc: str
     generation_status: Status
@@ -77,6 +78,7 @@ def audit_record(
     return AuditRecord(
         request_id=run.request_id,
         run_id=run.run_id,
+        thread_id=run.thread_id,
         attempt=1,
         timestamp_utc=timestamp_utc,
         generation_status=outcome.status,

@@ -1,7 +1,7 @@
-"""Answer bundles that no run assembled: for checking an answer that anything else wrote against sources that are at hand.
+"""Answer bundles that no run assembled, to check an answer that anything else wrote against its sources.
 
-Here no gate and no selection takes part: the anchors are the sources in their order, `C0` first, because that is what the
-author of the answer was shown.
+Here no gate and no selection takes part: the anchors are the sources in their order, `C0` first, because that is what
+the author of the answer was shown.
 """
 
 from collections.abc import Mapping, Sequence

@@ -24,6 +24,7 @@ UNCLOSED: Final = re.compile(rf"\[\s*{CEE}\s*\d+(?![\d\]])|(?<![\w\[]){CEE}\d+\]
 """`[C0` without its end, `C0]` without its start."""
 EMPTY: Final = re.compile(rf"{OPEN}\s*{CEE}\s*{CLOSE}(?=\W|$)|\[\s*{CEE}\s*[#nNxX]\s*\]")
 """`[C]`, `[C#]`: an anchor without its number."""
+BRACKET: Final = re.compile(f"{OPEN}|{CLOSE}")
 LOOK_ALIKES: Final = (BRACKETED, MARKED, UNCLOSED, EMPTY)
 
 
@@ -59,6 +60,8 @@ def find_look_alikes(text: str) -> list[LookAlike]:
         The look-alikes in order, each once.
     """
     masked = CITATION.sub(lambda match: " " * len(match[0]), text)
+    if not BRACKET.search(masked):
+        return []
     found = {
         match.start(): LookAlike(match[0], match.start())
         for pattern in LOOK_ALIKES

@@ -6,10 +6,10 @@ The chunks admitted to a prompt, their anchors, their rendering and the ledger o
 from datetime import date
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.outcome import Outcome
+from sourcebound.contracts.outcome import Outcome, Status, fill_status
 from sourcebound.contracts.sanitize import header_value
 
 
@@ -97,6 +97,8 @@ class AnswerBundle(Contract):
     request_id: str
     user_question: str
     outcome: Outcome
+    assembly_status: Status = Status.OK
+    """The outcome's status."""
     selected_evidence: tuple[EvidenceChunk, ...] = ()
     anchor_map: dict[str, str] = Field(default_factory=dict)
     evidence_block_text: str = ""
@@ -104,10 +106,7 @@ class AnswerBundle(Contract):
     assembly_metrics: AssemblyMetrics | None = None
     drop_ledger: tuple[LedgerEntry, ...] = ()
 
-    @property
-    def assembly_status(self) -> str:
-        """OK, NO_EVIDENCE or FAILED."""
-        return self.outcome.status.value
+    _status = model_validator(mode="before")(fill_status("assembly_status"))
 
 
 def render_evidence(anchor: str, chunk_id: str, knowledge_id: str, source: str | None, text: str) -> str:

@@ -2,8 +2,10 @@
 
 from typing import Protocol
 
+from pydantic import model_validator
+
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.outcome import Outcome
+from sourcebound.contracts.outcome import Outcome, Status, fill_status
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt
 
@@ -12,6 +14,8 @@ class Generation(Contract):
     """The result of one model call, or of none (R4-8)."""
 
     outcome: Outcome
+    generation_status: Status = Status.OK
+    """The outcome's status."""
     raw_model_text: str = ""
     model_name: str | None = None
     provider: str | None = None
@@ -25,10 +29,7 @@ class Generation(Contract):
     completion_tokens_actual: int | None = None
     total_tokens_actual: int | None = None
 
-    @property
-    def generation_status(self) -> str:
-        """OK or FAILED."""
-        return self.outcome.status.value
+    _status = model_validator(mode="before")(fill_status("generation_status"))
 
 
 class AnswerModel(Protocol):

@@ -14,18 +14,9 @@ from sourcebound.contracts.outcome import FailureCode, Violation
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
 
-CLAUSE_OF_FIELD: Final = {
-    "rank": (FailureCode.INVALID_RANK, "R2-V2"),
-    "similarity_score": (FailureCode.INVALID_SIMILARITY, "R2-V3"),
-    "similarity": (FailureCode.INVALID_SIMILARITY, "R2-V3"),
-    "score": (FailureCode.INVALID_SIMILARITY, "R2-V3"),
-    "chunk_text": (FailureCode.INVALID_TEXT, "R2-V4"),
-    "index_version": (FailureCode.MISSING_TRACE, "R2-V7"),
-    "embedding_model": (FailureCode.MISSING_TRACE, "R2-V7"),
-    "policy_version": (FailureCode.MISSING_TRACE, "R2-V7"),
-    "top_k": (FailureCode.MISSING_TRACE, "R2-V7"),
-    "run_id": (FailureCode.MISSING_TRACE, "R2-V7"),
-}
+SIMILARITY_FIELDS: Final = ("similarity_score", "similarity", "score")
+TRACE_FIELDS: Final = ("index_version", "embedding_model", "policy_version", "top_k", "run_id")
+"""Fields that R2-V7 wants present; a value of the wrong type is the schema's."""
 
 
 class CheckedBundle(NamedTuple):
@@ -89,7 +80,7 @@ def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
         location = [part for part in detail["loc"] if part not in ("int", "str")]
         row = next((part for part in location if isinstance(part, int)), None)
         field = next((part for part in reversed(location) if isinstance(part, str)), None)
-        code, broken = CLAUSE_OF_FIELD.get(field or "", (FailureCode.INVALID_SCHEMA, clause))
+        code, broken = _clause(field or "", detail["type"] == "missing", detail["input"], clause)
         where = f"row {row}, field {field}" if row is not None else f"field {field}"
         yield Violation(
             code=code,
@@ -99,6 +90,18 @@ def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
             row=row,
             value=None if detail["type"] == "missing" else _shown(detail["input"]),
         )
+
+
+def _clause(field: str, missing: bool, value: object, default: str) -> tuple[FailureCode, str]:
+    if field == "chunk_text":
+        return FailureCode.INVALID_TEXT, "R2-V4"
+    if field in TRACE_FIELDS and (missing or value in (None, "")):
+        return FailureCode.MISSING_TRACE, "R2-V7"
+    if field == "rank" and not missing:
+        return FailureCode.INVALID_RANK, "R2-V2"
+    if field in SIMILARITY_FIELDS:
+        return FailureCode.INVALID_SIMILARITY, "R2-V3"
+    return FailureCode.INVALID_SCHEMA, default
 
 
 def _status(bundle: RetrievalBundle) -> Iterator[Violation]:

@@ -4,8 +4,9 @@ Status is monotone along a run: OK may become NO_EVIDENCE or FAILED, NO_EVIDENCE
 goes back. `keep_worst` is the reducer of the graph's `outcome` channel, so no node can undo what an earlier one found.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from sourcebound.contracts.model import Contract
 
@@ -101,6 +102,24 @@ class Outcome(Contract):
     violations: tuple[Violation, ...] = ()
 
 
+def fill_status(field: str) -> Callable[[Any], Any]:
+    """A validator that keeps a layer's own status field equal to that of its outcome.
+
+    Args:
+        field: `assembly_status`, `build_status` or `generation_status`, as the layer's contract calls it.
+
+    Returns:
+        A function for pydantic's `model_validator(mode="before")`.
+    """
+
+    def fill(values: Any) -> Any:
+        outcome = values.get("outcome") if isinstance(values, dict) else None
+        status = outcome.get("status") if isinstance(outcome, dict) else getattr(outcome, "status", None)
+        return {**values, field: status} if status is not None else values
+
+    return fill
+
+
 def proceed(stage: str) -> Outcome:
     """The outcome of a stage that has nothing to object."""
     return Outcome(status=Status.OK, stage=stage)
@@ -129,9 +148,12 @@ def keep_worst(current: dict[str, object] | None, update: dict[str, object]) -> 
         update: The JSON form of a stage's outcome.
 
     Returns:
-        The more severe of the two; of two that ended the run equally, the earlier.
+        The more severe of the two; of two that ended the run equally the earlier, but for a record that could not be
+        written (R5P-6), which is always the last word.
     """
     if not current:
         return update
     before, after = SEVERITY[Status(str(current["status"]))], SEVERITY[Status(str(update["status"]))]
+    if update.get("failure_code") == FailureCode.AUDIT_UNAVAILABLE:
+        return update
     return update if after > before or after == 0 == before else current

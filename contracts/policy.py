@@ -89,7 +89,8 @@ class ValidationPolicy(Contract):
 
     segmenter: Literal["segment_v1"]
     literal_grounding: Enforcement
-    attribution_coverage: Unit
+    attribution_coverage: Annotated[float, Field(ge=1, le=1)]
+    """Share of the statements that must be cited to pass: all of them."""
     max_attempts: Literal[1]
     length_ratio_limit: Count
     high_support_margin: Unit

@@ -11,10 +11,12 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from sourcebound.contracts.assembly import drop_counts
+from pydantic import model_validator
+
+from sourcebound.contracts.assembly import check_minimum, drop_counts
 from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, RowOutcome, render_block
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, proceed
+from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, fill_status, proceed
 from sourcebound.contracts.policy import Policy, PromptPolicy, read_template
 from sourcebound.contracts.sanitize import SECTION_TITLES, sanitize
 from sourcebound.contracts.tokens import estimate_tokens
@@ -42,16 +44,15 @@ class Prompt(Contract):
     """What R3 hands to execution."""
 
     outcome: Outcome
+    build_status: Status = Status.OK
+    """The outcome's status (R3-8)."""
     messages: tuple[Message, ...] = ()
     prompt_sha256: str | None = None
     prompt_tokens: int = 0
     """Estimated tokens of both messages."""
     template: str | None = None
 
-    @property
-    def build_status(self) -> str:
-        """OK, NO_EVIDENCE or FAILED (R3-8)."""
-        return self.outcome.status.value
+    _status = model_validator(mode="before")(fill_status("build_status"))
 
 
 class BuiltPrompt(NamedTuple):
@@ -113,6 +114,9 @@ def build_prompt(bundle: AnswerBundle, policy: Policy) -> BuiltPrompt:
                 bundle,
             )
         bundle = _without_last(bundle)
+        minimum = check_minimum(bundle.selected_evidence, policy.retrieval, STAGE)
+        if bundle.selected_evidence and minimum.status is not Status.OK:
+            return BuiltPrompt(Prompt(outcome=minimum), bundle)
     return BuiltPrompt(_over_budget(limits, question), bundle)
 
 

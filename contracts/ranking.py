@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.citations import find_citations, find_look_alikes
 from sourcebound.contracts.prompt import PromptParts
-from sourcebound.contracts.reading import HEADER_SHAPE, PROMPT_EVIDENCE, REASONING_TAG, SECTION_SHAPE, read_statements
+from sourcebound.contracts.reading import FORBIDDEN_SHAPES, read_statements
 from sourcebound.contracts.refusal import refusal_pattern
 from sourcebound.contracts.segmentation import SegmentKind, segment
 
@@ -20,7 +20,7 @@ CONTEXT_WEIGHT: Final = 0.4
 """What a question word is worth when it stands around a sentence and not in it."""
 ANSWERED_WEIGHT: Final = 0.6
 """What a question word is worth once a chosen sentence holds it."""
-MIN_RELEVANCE: Final = 0.4
+MIN_RELEVANCE: Final = 0.43
 """Share of the question's weight that the best sentence must reach; under it the answer is the refusal."""
 MIN_OWN: Final = 0.15
 """Share that the sentence itself must hold, its surroundings left out."""
@@ -56,12 +56,14 @@ class Sentence(NamedTuple):
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text that carry meaning, cut to their stems; a compound counts whole and in parts."""
+    """The words of a text that carry meaning, cut to their stems; a name such as `HP-200` is one word."""
     words: set[str] = set()
     for match in TOKEN.finditer(text.casefold()):
         parts = PART.findall(match[0])
-        words |= {"".join(parts)} if any(character.isdigit() for character in match[0]) else set()
-        words |= {_stem(part) for part in parts if part not in STOP_WORDS}
+        if IDENTIFIER.fullmatch("".join(parts)):
+            words.add("".join(parts))
+        else:
+            words |= {_stem(part) for part in parts if part not in STOP_WORDS}
     return frozenset(words - {""})
 
 
@@ -151,7 +153,7 @@ def quotable(sentence: str, anchor: str) -> bool:
         return False
     if find_citations(sentence) or find_look_alikes(sentence) or refusal_pattern(sentence):
         return False
-    if any(pattern.search(sentence) for pattern in (REASONING_TAG, HEADER_SHAPE, SECTION_SHAPE, PROMPT_EVIDENCE)):
+    if any(pattern.search(sentence) for _, _, pattern in FORBIDDEN_SHAPES):
         return False
     statements = read_statements(f"{sentence} [{anchor}]")
     return len(statements) == 1 and bool(statements[0].anchors)

@@ -33,7 +33,8 @@ CONNECTIVES: Final = frozenset(
 REASONING_TAG: Final = re.compile(
     r"</?\s*(?:think|thinking|thought|reasoning|scratchpad|analysis|reflection)\b[^>]*>", re.IGNORECASE
 )
-HEADER_SHAPE: Final = re.compile(r"\[\s*C\d+\s*\||\b(?:chunk|knowledge)_id\s*=", re.IGNORECASE)
+ANCHOR_HEADER: Final = re.compile(r"\[\s*C\d+\s*\|", re.IGNORECASE)
+HEADER_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)_id\s*=", re.IGNORECASE)
 SECTION_SHAPE: Final = re.compile(
     r"^\W*={2,}\W*(?:"
     + "|".join(SECTION_TITLES)
@@ -48,6 +49,15 @@ PROMPT_EVIDENCE: Final = re.compile(
     r"|\bEvidence\s+(?:block|section|chunk|\[?C?\d+)|^\W*Evidence\s*:",
     re.IGNORECASE | re.MULTILINE,
 )
+
+FORBIDDEN_SHAPES: Final = (
+    ("reasoning", "<", REASONING_TAG),
+    ("an evidence header", "|", ANCHOR_HEADER),
+    ("an evidence header", "_id", HEADER_FIELD),
+    ("a section of the prompt", "", SECTION_SHAPE),
+    ('the word "Evidence" of the prompt', "evidence", PROMPT_EVIDENCE),
+)
+"""What it is, a mark without which it cannot occur, and its pattern."""
 
 
 class Forbidden(NamedTuple):
@@ -114,7 +124,7 @@ def read_answer(text: str, bundle: AnswerBundle) -> AnswerReading:
         invented=tuple(anchor for anchor in cited if anchor not in allowed),
         look_alikes=tuple(find_look_alikes(text)),
         statements=statements,
-        literals=tuple(read_literal_findings(statements, sources)),
+        literals=tuple(read_literal_findings(statements, sources, bundle.user_question)),
         forbidden=tuple(find_forbidden(text, bundle)),
         evidence_characters=sum(len(chunk.sanitized_text) for chunk in bundle.selected_evidence),
     )
@@ -155,13 +165,13 @@ def _exempt(segments: list[Segment], anchors: list[tuple[str, ...]], index: int)
 
 
 def read_literal_findings(
-    statements: tuple[Statement, ...], sources: dict[str, EvidenceReading]
+    statements: tuple[Statement, ...], sources: dict[str, EvidenceReading], question: str
 ) -> list[LiteralFinding]:
     """Every literal of every statement, looked up in the chunks that the statement cites (R5-8)."""
     findings: list[LiteralFinding] = []
     for index, statement in enumerate(statements):
         cited = tuple(sources[anchor] for anchor in statement.anchors if anchor in sources)
-        findings.extend(check_literals(CITATION.sub(" ", statement.text), index, cited))
+        findings.extend(check_literals(CITATION.sub(" ", statement.text), index, cited, question))
     return findings
 
 
@@ -171,14 +181,11 @@ def find_forbidden(text: str, bundle: AnswerBundle) -> list[Forbidden]:
     Internal ids, evidence headers, prompt sections, reasoning, and the word "Evidence" used of the prompt.
     """
     plain = unicodedata.normalize("NFKC", text)
+    folded = plain.casefold()
     found = [
         Forbidden(what, match[0])
-        for what, pattern in (
-            ("reasoning", REASONING_TAG),
-            ("an evidence header", HEADER_SHAPE),
-            ("a section of the prompt", SECTION_SHAPE),
-            ('the word "Evidence" of the prompt', PROMPT_EVIDENCE),
-        )
+        for what, mark, pattern in FORBIDDEN_SHAPES
+        if mark in folded
         for match in pattern.finditer(plain)
     ]
     for chunk in bundle.selected_evidence:
@@ -190,6 +197,5 @@ def find_forbidden(text: str, bundle: AnswerBundle) -> list[Forbidden]:
 
 def _shows(text: str, name: str, evidence: str) -> bool:
     """Whether an answer shows an internal id; one that the document itself contains is the document's own word."""
-    if name in evidence:
-        return False
-    return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text))
+    shown = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
+    return bool(shown.search(text)) and not shown.search(evidence)

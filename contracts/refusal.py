@@ -35,6 +35,12 @@ PATTERNS: Final = tuple(
         r"\bunanswerable\b|\bno\s+answer\s+(?:is|was|can|could|found|available)\b|^\W*(?:unknown|not\s+found|n/?a|none)\W*$",
     )
 )
+TRIGGERS: Final = frozenset(
+    "no not never cannot can unable insufficient lack lacks fail fails sorry afraid apologies apologise apologize "
+    "unanswerable unknown none na".split()
+)
+"""Every pattern above needs one of these words, an n't or a `no_`."""
+WORD: Final = re.compile(r"\w+")
 CORE: Final = re.compile(r"\W+")
 
 
@@ -55,6 +61,9 @@ def refusal_pattern(text: str) -> str | None:
     plain = unicodedata.normalize("NFKC", text)
     if CORE.sub("", REFUSAL).casefold() in CORE.sub("", plain).casefold():
         return REFUSAL
+    folded = plain.casefold()
+    if TRIGGERS.isdisjoint(WORD.findall(folded)) and not any(mark in folded for mark in ("n't", "n’t", "no_", "n/a")):
+        return None
     for pattern in PATTERNS:
         match = pattern.search(plain)
         if match:

@@ -26,17 +26,6 @@ class Filters(Contract):
         return {name: str(value) for name, value in self.model_dump(mode="json", exclude_none=True).items()}
 
 
-class AskRequest(Contract):
-    """What the caller asks, before anything is looked up."""
-
-    question: str
-    request_id: Name | None = None
-    collection: Name | None = None
-    filters: Filters = Filters()
-    policy: Name | None = None
-    model: Name | None = None
-
-
 class Run(Contract):
     """The identity of one execution of the graph and what it was asked (S-2)."""
 

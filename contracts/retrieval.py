@@ -64,6 +64,7 @@ class RetrievalBundle(Contract):
     top_k: Annotated[int, Field(ge=1)]
     results: Annotated[tuple[RetrievalRow, ...], Field(strict=False)]
     policy_version: str | None = None
+    policy_sha256: str | None = None
     filters_applied: dict[str, str | None] | None = None
     retrieval_latency_ms: float | None = None
     fallback_used: bool = False

@@ -28,7 +28,7 @@ surrogates, and control characters other than white space."""
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
 BLANK: Final = re.compile(r"[^\S\n]+")
 EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
-EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)\W?id\W*=", re.IGNORECASE)
+EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)[\W_]?id\W*=", re.IGNORECASE)
 NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
 TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
 

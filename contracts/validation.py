@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
+from pydantic import model_validator
+
 from sourcebound.contracts.citations import CITATION
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.literals import LiteralFinding
@@ -20,6 +22,7 @@ from sourcebound.contracts.outcome import (
     Status,
     Violation,
     fail_with,
+    fill_status,
     proceed,
     refuse,
 )
@@ -64,6 +67,8 @@ class Validation(Contract):
     """The verdict on one answer (R5-13)."""
 
     outcome: Outcome
+    generation_status: Status = Status.OK
+    """The outcome's status."""
     validation_status: ValidationStatus
     validated_answer_text: str = ""
     validated_citations: tuple[str, ...] = ()
@@ -72,10 +77,7 @@ class Validation(Contract):
     literals: tuple[LiteralFinding, ...] = ()
     support_level: SupportLevel | None = None
 
-    @property
-    def generation_status(self) -> str:
-        """OK, NO_EVIDENCE or FAILED."""
-        return self.outcome.status.value
+    _status = model_validator(mode="before")(fill_status("generation_status"))
 
     @property
     def failure_reason(self) -> str | None:
@@ -139,7 +141,7 @@ def support_level(cited: Sequence[str], bundle: AnswerBundle, policy: Policy) ->
 def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetrics:
     factual = [statement for statement in answer.statements if statement.needs_citation]
     uncited = [statement for statement in factual if not statement.anchors]
-    unsupported = [finding.text for finding in answer.literals if not finding.supported]
+    unsupported = [finding.audit_name for finding in answer.literals if not finding.supported]
     return GroundingMetrics(
         citation_count=len(answer.citations),
         uncited_sentence_count=len(uncited),
@@ -175,7 +177,7 @@ def _check_refusal_format(answer: AnswerReading, _: ValidationPolicy) -> list[Vi
 
 def _check_citation_form(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
     return [
-        _violation(FailureCode.MALFORMED_CITATION, "R5-3", f"{found.text} is not a citation; write [C0]", found.text)
+        _violation(FailureCode.MALFORMED_CITATION, "R5-3", "a citation is malformed; write [C0]", found.text)
         for found in answer.look_alikes
     ]
 
@@ -226,7 +228,7 @@ def _check_literals(answer: AnswerReading, policy: ValidationPolicy) -> list[Vio
         _violation(
             FailureCode.UNSUPPORTED_LITERAL,
             "R5-8",
-            f"statement {finding.segment + 1}: {finding.text!r} is in no source that the statement cites",
+            f"statement {finding.segment + 1} has a {finding.kind} that no source it cites holds",
             finding.text,
             finding.segment,
         )

@@ -1,8 +1,8 @@
 """What the firewall catches on real answers, and what it wrongly rejects; both figures count (contract R5).
 
-Public sets of answers with human judgements are brought into one shape: an answer, its sources, and whether people found
-something unsupported in it. Where a set has no citations, every statement is made to cite every source, so that what is measured
-is the check of content and not of form.
+Public sets of answers with human judgements are brought into one shape: an answer, its sources, and whether people
+found something unsupported in it. Where a set has no citations, every statement is made to cite every source, so that
+what is measured is the check of content and not of form.
 
     python -m sourcebound.evals.grounding --data ../shared/data [--failures SET]
 """
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.bundles import bundle_of_texts
+from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.policy import load_shipped_policy
 from sourcebound.contracts.segmentation import SegmentKind, segment
 from sourcebound.contracts.validation import Validation, validate
@@ -31,6 +31,7 @@ class Item(NamedTuple):
     answer: str
     sources: tuple[str, ...]
     unsupported: bool
+    question: str = ""
 
 
 class Rates(NamedTuple):
@@ -61,12 +62,16 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _ragtruth(folder: Path) -> Iterator[Item]:
-    """The prompts of this set number their passages, and answers speak of "passage 2": the numbers belong to the source."""
+    """The prompts of this set number their passages, and answers speak of "passage 2".
+
+    The numbers belong to the source.
+    """
     sources = {row["source_id"]: row for row in _rows(folder / "ragtruth" / "sources.jsonl")}
     for row in _rows(folder / "ragtruth" / "responses.jsonl"):
         passages = sources[row["source_id"]]["passages"]
         texts = tuple(f"passage {number}:\n{text}" for number, text in enumerate(passages, start=1))
-        yield Item(row["id"], f"ragtruth {row['task']}", row["response"], texts, row["hallucinated"])
+        task, question = sources[row["source_id"]]["task"], sources[row["source_id"]]["question"]
+        yield Item(row["id"], f"ragtruth {task}", row["response"], texts, row["hallucinated"], question)
 
 
 def _faithbench(folder: Path) -> Iterator[Item]:
@@ -101,7 +106,7 @@ def cite_everything(answer: str, sources: int) -> str:
 
 def check(item: Item) -> Validation:
     """The firewall's verdict on one item."""
-    bundle: AnswerBundle = bundle_of_texts(item.sources)
+    bundle: AnswerBundle = bundle_of_texts(item.sources, item.question)
     return validate(cite_everything(item.answer, len(item.sources)), bundle, load_shipped_policy("SOURCEBOUND_V1"))
 
 

@@ -43,6 +43,7 @@ def test_an_answered_run_is_recorded_with_all_it_rests_on() -> None:
     assert form == {
         "request_id": "request-1",
         "run_id": "run-1",
+        "thread_id": "thread-1",
         "attempt": 1,
         "timestamp_utc": NOW,
         "generation_status": "OK",

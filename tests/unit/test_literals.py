@@ -143,7 +143,7 @@ def test_another_literal_is_unsupported(answer: str, evidence: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "text"),
     [
-        ("It is 5 bar.", LiteralKind.NUMBER, "5"),
+        ("It is 5 bar.", LiteralKind.NUMBER, "5 bar"),
         ("Since 3 March 2024.", LiteralKind.DATE, "3 March 2024"),
         ("It starts at 14:30.", LiteralKind.TIME, "14:30"),
         ("Order HP-200 now.", LiteralKind.IDENTIFIER, "HP-200"),
@@ -160,8 +160,8 @@ def test_a_finding_names_the_cited_chunks_that_hold_it() -> None:
     cited = tuple(read_evidence(f"C{index}", text) for index, text in enumerate(["5 bar", "6 bar", "5 bar or 6 bar"]))
     findings = check_literals("It is 5 bar, then 6 bar.", 4, cited)
     assert [(finding.text, finding.found_in, finding.segment) for finding in findings] == [
-        ("5", ("C0", "C2"), 4),
-        ("6", ("C1", "C2"), 4),
+        ("5 bar", ("C0", "C2"), 4),
+        ("6 bar", ("C1", "C2"), 4),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The rooms at the top level, their map in pyproject.toml and the links that tools follow must name the same folders."""
+"""The rooms at the top level, their map in pyproject.toml and the links that tools follow name the same folders."""
 
 import os
 import subprocess

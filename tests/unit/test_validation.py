@@ -205,7 +205,7 @@ def test_a_policy_may_measure_literals_only() -> None:
     verdict = _validate("The seal is checked every 13 hours. [C0]", chosen=policy())
     assert verdict.validation_status is ValidationStatus.PASSED
     assert verdict.grounding_metrics.unsupported_literal_count == 1
-    assert verdict.grounding_metrics.suspicious_new_ids == ("13",)
+    assert verdict.grounding_metrics.suspicious_new_ids == ("13 hours",)
 
 
 @pytest.mark.contract("R5-9")
@@ -249,7 +249,7 @@ def test_every_metric_is_computed_whatever_was_found() -> None:
         "malformed_anchor_count": 1,
         "refusal_detected": False,
         "length_ratio_flag": False,
-        "suspicious_new_ids": ("13", "ABC-9"),
+        "suspicious_new_ids": ("13 hours", "ABC-9"),
         "sentence_count": 4,
         "attribution_coverage": 0.5,
         "unsupported_literal_count": 2,
