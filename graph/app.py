@@ -1,7 +1,7 @@
 """What `langgraph.json` names: the same graph for LangGraph Studio.
 
-Studio brings its own checkpointer, so the graph leaves here without one. It defines no class and opens nothing when it is
-imported.
+Studio brings its own checkpointer, so the graph leaves here without one. It defines no class and opens nothing when
+it is imported.
 """
 
 from collections.abc import AsyncIterator

@@ -11,7 +11,9 @@ from langgraph.graph.state import CompiledStateGraph
 from uuid_utils import uuid7
 
 from sourcebound.contracts.response import PublicResponse
+from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.errors import RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.models.generators import open_answer_model
@@ -74,14 +76,20 @@ class Engine:
             The public response, whatever the outcome.
 
         Raises:
-            SourceboundError: The run could not be recorded at all: no database, no such policy or model.
+            SourceboundError: The run could not be recorded at all: no database, no such policy or model, or a `run_id`
+                that another run has (S-2).
         """
         chosen = context or RunContext()
         open_answer_model(chosen.model or self._services.settings.model)
-        run_id = request.get("run_id") or new_id()
+        asked: AskInput = storable(dict(request))
+        run_id = asked.get("run_id") or new_id()
+        if asked.get("run_id") and await self.state(run_id):
+            raise RequestError(
+                f"there is a run {run_id!r} already.", "Leave run_id out, or give a new one.", code="RUN_EXISTS"
+            )
         with store_faults():
             state = await self._compiled().ainvoke(
-                cast("AskInput", {**request, "run_id": run_id}),
+                cast("AskInput", {**asked, "run_id": run_id}),
                 _thread(run_id),
                 context=chosen,
                 durability="async",

@@ -45,7 +45,7 @@ def route_from(node: str) -> Callable[[State], str]:
 
     def route(state: State) -> str:
         status = Status(state["outcome"]["status"])
-        if node == "accept" and status is Status.OK and "retrieval_bundle" in state:
+        if node == "accept" and status is Status.OK and state.get("retrieval_bundle") is not None:
             return "assemble"
         return row[status]
 

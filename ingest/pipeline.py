@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.document import Chunk, DocumentMetadata
 from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
 from sourcebound.contracts.ports import DocumentStore, Embedder
+from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.tokens import estimate_tokens
 from sourcebound.errors import ConfigurationError, DocumentError
 from sourcebound.ingest.chunking import chunk_document
@@ -87,7 +88,7 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], list[Skipped]]:
     skipped: list[Skipped] = []
     for path in paths:
         if path.is_dir():
-            for entry in _walk(path):
+            for entry in _walk(path, skipped):
                 files.setdefault(entry.resolve(), SourceFile(entry, entry.relative_to(path).as_posix()))
         elif path.is_file():
             files.setdefault(path.resolve(), SourceFile(path, path.name))
@@ -99,12 +100,17 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], list[Skipped]]:
     return list(files.values()), skipped
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
+def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        skipped.append(_unreadable(folder, error))
+        return
+    for entry in entries:
         if entry.name.startswith(".") or entry.name.endswith(SIDECAR_SUFFIX):
             continue
         if entry.is_dir() and not entry.is_symlink():
-            yield from _walk(entry)
+            yield from _walk(entry, skipped)
         elif entry.is_file() and entry.suffix.lower() in SUPPORTED_SUFFIXES:
             yield entry
 
@@ -166,8 +172,7 @@ class Ingest:
                 skipped.append(Skipped(file.path, error.failure_code, error.message, error.next_step))
                 continue
             except OSError as error:
-                message = f"{file.path} cannot be read: {error.strerror}."
-                skipped.append(Skipped(file.path, "UNREADABLE", message, "Check its permissions."))
+                skipped.append(_unreadable(file.path, error))
                 continue
             if document is None:
                 counts["unchanged"] += 1
@@ -200,6 +205,7 @@ class Ingest:
         self, file: SourceFile, metadata: Sidecar, known: dict[str, KnownDocument], progress: Progress
     ) -> StoredDocument | None:
         """The document ready to be stored, or None where it is stored already."""
+        _check_encoding(file.path)
         sidecar = read_sidecar(file.path)
         overrides = Sidecar(**{**sidecar.model_dump(exclude_none=True), **metadata.model_dump(exclude_none=True)})
         knowledge_id = overrides.knowledge_id or file.knowledge_id
@@ -251,6 +257,19 @@ class Ingest:
         while headings and self._embedder.count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
             headings.pop(0)
         return f"{' - '.join(headings)}\n{chunk.text}" if headings else chunk.text
+
+
+def _unreadable(path: Path, error: OSError) -> Skipped:
+    return Skipped(path, "UNREADABLE", f"{path} cannot be read: {error.strerror}.", "Check its permissions.")
+
+
+def _check_encoding(path: Path) -> None:
+    """A name becomes an id and is quoted in answers, so it must be text."""
+    resolved = str(path.resolve())
+    if storable(resolved) != resolved:
+        raise DocumentError(
+            f"the name of {path} is not UTF-8.", "Rename the file, or the folder it is in.", code="BAD_NAME"
+        )
 
 
 def _check_name(path: Path, knowledge_id: str, before: KnownDocument | None) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from sourcebound.contracts.model import Contract
+from sourcebound.contracts.sanitize import storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.failures import DocumentFailure
 
@@ -54,6 +55,8 @@ def read_sidecar(path: Path) -> Sidecar:
         values = tomllib.loads(sidecar.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _bad(sidecar, f"is not TOML: {error}") from error
+    if storable(values) != values:
+        raise _bad(sidecar, "holds a NUL character")
     unknown = sorted(set(values) - set(Sidecar.model_fields))
     if unknown:
         raise _bad(sidecar, f"has the unknown key {', '.join(map(repr, unknown))}")

@@ -40,7 +40,7 @@ async def accept(
     context = runtime.context or RunContext()
     collection: Collection | None = None
     name = state.get("collection") or defaults.collection
-    if "retrieval_bundle" not in state and name:
+    if state.get("retrieval_bundle") is None and name:
         collection = await catalog.find_collection(name)
     policy = find_policy(
         context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
@@ -60,5 +60,5 @@ async def accept(
         "run": admission.run.model_dump(mode="json"),
         "policy": policy.model_dump(mode="json"),
         "outcome": admission.outcome.model_dump(mode="json"),
-        **({"retrieval": state["retrieval_bundle"]} if "retrieval_bundle" in state else {}),
+        **({"retrieval": bundle} if (bundle := state.get("retrieval_bundle")) is not None else {}),
     }

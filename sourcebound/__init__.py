@@ -1,13 +1,14 @@
 """Sourcebound answers questions from your own documents, and from nothing else, and can prove it.
 
-The public names below load what they need when they are first used, so that importing this package costs nothing and the
-contracts stay pure.
+The public names below load what they need when they are first used, so that importing this package costs nothing and
+the contracts stay pure.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sourcebound.contracts.checking import check_answer as check_answer
     from sourcebound.contracts.response import PublicResponse as PublicResponse
     from sourcebound.contracts.state import AskInput as AskInput
     from sourcebound.contracts.state import RunContext as RunContext
@@ -22,9 +23,10 @@ _HOMES = {
     "RunContext": "sourcebound.contracts.state",
     "Settings": "sourcebound.settings",
     "SourceboundError": "sourcebound.errors",
+    "check_answer": "sourcebound.contracts.checking",
 }
 
-__all__ = ["AskInput", "Engine", "PublicResponse", "RunContext", "Settings", "SourceboundError"]
+__all__ = ["AskInput", "Engine", "PublicResponse", "RunContext", "Settings", "SourceboundError", "check_answer"]
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,10 @@
 The database itself refuses changes.
 """
 
+import contextlib
+
 from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
 from sourcebound.store.database import Pool, Row, store_faults
@@ -34,6 +37,15 @@ class PostgresAuditLog:
             "status": record.generation_status,
             "reason": record.failure_reason or record.refusal_code,
         }
+        try:
+            await self._write(record, row, texts, end)
+        except StoreError as error:
+            if error.failure_code != StoreError.code:  # the database answers
+                with contextlib.suppress(StoreError):
+                    await self._close_unrecorded(run)
+            raise
+
+    async def _write(self, record: AuditRecord, row: Row, texts: Row, end: Row) -> None:
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 cursor = await connection.execute(query("insert_validation"), row)
@@ -42,6 +54,13 @@ class PostgresAuditLog:
                     _check_same(record, row, await cursor.fetchone() or {})
                 await connection.execute(query("insert_run_text"), texts)
                 await connection.execute(query("finish_run"), end)
+
+    async def _close_unrecorded(self, run: Run) -> None:
+        """The list of runs must not show for ever as running what failed for want of its record."""
+        values = {"run_id": run.run_id, "reason": FailureCode.AUDIT_UNAVAILABLE.value}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(query("close_unrecorded_run"), values)
 
 
 def _row(record: AuditRecord) -> Row:

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import AsyncConnection, errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from sourcebound.errors import StoreError
+from sourcebound.errors import ConfigurationError, StoreError
 
 MINIMUM_VERSION: Final = 140000
 """PostgreSQL 14, as `server_version_num` writes it."""
@@ -69,8 +70,10 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         The pool, closed at the end.
 
     Raises:
+        ConfigurationError: The connection string is none.
         StoreError: The server cannot be reached, is older than PostgreSQL 14 or has no pgvector.
     """
+    _check_url(url)
     with store_faults():
         async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
             await _check_server(connection)
@@ -85,6 +88,18 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
     )
     async with pool:
         yield pool
+
+
+def _check_url(url: str) -> None:
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        # The parser's own words quote the string, and with it the password.
+        raise ConfigurationError(
+            "DATABASE_URL is not a PostgreSQL connection string.",
+            "Write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it to use the embedded database.",
+            code="BAD_DATABASE_URL",
+        ) from None
 
 
 async def _check_server(connection: AsyncConnection[Any]) -> None:

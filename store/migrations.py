@@ -62,15 +62,17 @@ async def migrate(pool: Pool) -> list[Migration]:
     with store_faults():
         async with pool.connection() as connection, _alone(connection):
             pending = await _pending(connection)
+            await _prepare_checkpoints(connection)
             for migration in pending:
                 await _apply(connection, migration)
-            if pending:
-                await _prepare_checkpoints(connection)
             return pending
 
 
 async def _prepare_checkpoints(connection: AsyncConnection[Row]) -> None:
-    """LangGraph's own tables; imported here because only a migration needs it."""
+    """LangGraph's own tables, before ours: a process that dies in between leaves a migration of ours to be done again.
+
+    Imported here because only a migration needs it.
+    """
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
     await AsyncPostgresSaver(connection).setup()

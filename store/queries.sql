@@ -112,7 +112,13 @@ VALUES (%(run_id)s, %(request_id)s, %(thread_id)s, %(collection)s, %(policy_vers
 ON CONFLICT (run_id) DO NOTHING
 
 -- name: finish_run
-UPDATE runs SET status = %(status)s, reason = %(reason)s, finished_at = now() WHERE run_id = %(run_id)s
+UPDATE runs SET status = %(status)s, reason = %(reason)s, finished_at = now()
+WHERE run_id = %(run_id)s AND (status, reason) IS DISTINCT FROM (%(status)s::text, %(reason)s::text)
+
+-- name: close_unrecorded_run
+-- A run without an audit record released nothing; one that has its record keeps its end.
+UPDATE runs SET status = 'FAILED', reason = %(reason)s, finished_at = now()
+WHERE run_id = %(run_id)s AND status = 'RUNNING'
 
 -- name: insert_run_text
 INSERT INTO run_texts (run_id, question, raw_model_text, validated_answer_text)
@@ -136,14 +142,14 @@ LIMIT 2
 
 -- name: insert_validation
 INSERT INTO validations (
-    request_id, run_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason, refusal_code,
-    refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
+    request_id, run_id, thread_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason,
+    refusal_code, refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
     policy_sha256, support_level)
 VALUES (
-    %(request_id)s, %(run_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
+    %(request_id)s, %(run_id)s, %(thread_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
     %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
     %(invalid_anchor_count)s, %(malformed_anchor_count)s, %(refusal_detected)s, %(length_ratio_flag)s,
     %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
@@ -153,7 +159,7 @@ VALUES (
 ON CONFLICT (request_id, run_id, attempt) DO NOTHING
 
 -- name: find_validation
-SELECT request_id, run_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS timestamp_utc,
+SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS timestamp_utc,
     generation_status, validation_status, failure_reason, refusal_code,
     refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,

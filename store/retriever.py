@@ -70,6 +70,8 @@ class PostgresRetriever:
             embedding_model=collection.embedding_model,
             top_k=policy.retrieval.top_k,
             results=tuple(row for row, _ in results),
+            policy_version=policy.policy_version,
+            policy_sha256=policy.sha256,
             filters_applied=dict(run.filters.given()),
             retrieval_latency_ms=round((perf_counter() - started) * 1000, 3),
             query_variants=(run.question,),

@@ -57,6 +57,10 @@ async def _ask(request: "AskInput", policy: str | None, model: str | None) -> "P
 def _request(question: str | None, bundle: Path | None, collection: str | None, filters: list[str]) -> "AskInput":
     if (question is None) == (bundle is None):
         raise RequestError("give either a question or --bundle FILE.", 'Try: sourcebound ask "How often …?"')
+    if bundle is not None and (filters or collection):
+        raise RequestError(
+            "--filter and --collection go with a question.", "A bundle says what it was filtered by in filters_applied."
+        )
     if bundle is not None:
         return {"retrieval_bundle": _read_bundle(bundle)}
     if not (question or "").strip():

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from sourcebound.errors import SourceboundError
+from sourcebound.errors import ConfigurationError, SourceboundError
 
 ANSWERED, FAULT, BAD_USAGE, NO_EVIDENCE, FAILED = 0, 1, 2, 3, 4
 INTERRUPTED = 130
@@ -35,6 +35,22 @@ def run_async(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     except KeyboardInterrupt as error:
         say("Interrupted. What was finished is stored; run the same command again to go on.")
         raise typer.Exit(INTERRUPTED) from error
+
+
+def explain_settings(error: ValueError) -> ConfigurationError:
+    """An environment variable that a setting cannot take, in words; its value is left out, for it may be a key.
+
+    Raises:
+        ValueError: The error is about something else, and a defect.
+    """
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError) or error.title != "Settings":
+        raise error
+    wrong = "; ".join(f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors(include_url=False))
+    return ConfigurationError(
+        f"an environment variable is not acceptable: {wrong}.", "Correct it, or unset it.", code="BAD_SETTING"
+    )
 
 
 def exit_with(error: SourceboundError) -> typer.Exit:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourcebound.cli.console import BAD_USAGE, FAULT, run_async, say
+from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.ingest.pipeline import IngestSummary
@@ -30,12 +31,11 @@ def ingest(
     """
     from sourcebound.ingest.sidecar import Sidecar
 
-    metadata = Sidecar(
-        equipment_id=equipment_id,
-        knowledge_type=knowledge_type,
-        event_date=event_date.date() if event_date else None,
-        authority=authority,
-    )
+    stated = {"equipment_id": equipment_id, "knowledge_type": knowledge_type, "authority": authority}
+    for name, value in stated.items():
+        if value is not None and not value.strip():
+            raise RequestError(f"--{name.replace('_', '-')} is empty.", "Give it a value, or leave it out.")
+    metadata = Sidecar(event_date=event_date.date() if event_date else None, **stated)
     summary = run_async(lambda: _ingest(paths, collection, metadata))
     _render(summary)
     if any(skipped.code in ("PATH_MISSING", "NOTHING_FOUND") for skipped in summary.skipped):
@@ -55,8 +55,12 @@ async def _ingest(paths: list[Path], collection: str | None, metadata: "Sidecar"
 
     settings = get_settings()
     columns = (
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    )  # fmt: skip
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     async with open_services(settings) as services:
         name = resolve_embedder(settings.embedder)
         embedder = await services.open_embedder(name)

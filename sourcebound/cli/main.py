@@ -1,11 +1,12 @@
 """`sourcebound`: the commands. Each imports what it needs when it runs, so that help is immediate."""
 
 import sys
+from typing import Annotated
 
 import typer
 
-from sourcebound.cli import ask, collections, database, doctor, ingest, policy, runs
-from sourcebound.cli.console import exit_with
+from sourcebound.cli import ask, check, collections, database, doctor, ingest, policy, runs
+from sourcebound.cli.console import exit_with, explain_settings
 from sourcebound.errors import SourceboundError
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
+app.command("check")(check.check)
 app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
 app.add_typer(runs.app, name="runs")
@@ -25,14 +27,22 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(database.app, name="db")
 
 
-@app.callback()
-def root(version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True)) -> None:
-    """Answers questions from your own documents, and from nothing else, and can prove it."""
-    if version:
-        from importlib.metadata import version as installed
+def show_version(asked: bool) -> None:
+    """Prints the version and leaves, before a missing command is an error."""
+    if asked:
+        from importlib.metadata import version
 
-        print(installed("sourcebound"))
+        print(version("sourcebound"))
         raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Answers questions from your own documents, and from nothing else, and can prove it."""
 
 
 def main() -> None:
@@ -41,6 +51,8 @@ def main() -> None:
         app()
     except SourceboundError as error:
         sys.exit(exit_with(error).exit_code)
+    except ValueError as error:
+        sys.exit(exit_with(explain_settings(error)).exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -26,6 +26,7 @@ CREATE TABLE run_texts (
 CREATE TABLE validations (
     request_id             text NOT NULL,
     run_id                 text NOT NULL,
+    thread_id              text NOT NULL,
     attempt                integer NOT NULL,
     timestamp_utc          timestamptz NOT NULL,
     generation_status      text NOT NULL,

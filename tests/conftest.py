@@ -1,0 +1,24 @@
+"""Shared set-up: property tests draw the same examples on every machine, and no test sees the developer's settings."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+pytest_plugins = ["clauses", "databases", "commands"]
+
+FOREIGN = ("SOURCEBOUND_", "DATABASE_URL", "PG", "OPENAI_", "OLLAMA_", "LANGCHAIN_", "LANGSMITH_", "XDG_DATA_HOME")
+
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_environment() -> Iterator[None]:
+    """Takes away every variable that would lead a test to somebody's database, and makes the default home unusable."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(FOREIGN)]:
+            patch.delenv(name)
+        patch.setenv("SOURCEBOUND_HOME", "/dev/null/no-test-uses-the-default-home")
+        yield
