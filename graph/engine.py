@@ -119,6 +119,15 @@ class Engine:
         with store_faults():
             return cast("State", (await self._compiled().aget_state(_thread(thread_id))).values)
 
+    async def erase(self, run_id: str, thread_id: str) -> None:
+        """Erases every text of a run: its row of `run_texts` and its thread's checkpoints (R5P-3).
+
+        Its audit record stays; nothing of the thread can be replayed or resumed afterwards.
+        """
+        with store_faults():
+            await make_saver(self._services.pool).adelete_thread(thread_id)
+        await self._services.run_log.erase(run_id)
+
     def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, State]":
         return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})
 

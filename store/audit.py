@@ -1,16 +1,33 @@
-"""R5P in PostgreSQL: the audit record and the close of its run, in one transaction.
+"""R5P in PostgreSQL: the audit record, its place in the chain and the close of its run, in one transaction.
 
-The database itself refuses changes.
+The database itself refuses changes, and the chain shows those of whoever can overrule it.
 """
 
 import contextlib
+from typing import Any, Final
+
+from psycopg import AsyncConnection, IsolationLevel
 
 from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.chain import (
+    START,
+    BrokenRow,
+    ChainedRow,
+    ChainReport,
+    Link,
+    audit_columns,
+    link_of,
+    record_hash,
+    verify_chain,
+)
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
 from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.queries import query
+
+BATCH: Final = 1000
+"""Records that are read at a time."""
 
 
 class PostgresAuditLog:
@@ -25,9 +42,9 @@ class PostgresAuditLog:
 
     async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
         """Writes the record, the run's texts and its end together (R5P-1, R5P-3, R5P-6)."""
-        row = _row(record)
         texts = {
             "run_id": run.run_id,
+            "attempt": record.attempt,
             "question": run.question,
             "raw_model_text": raw_model_text or None,
             "validated_answer_text": validated_answer_text or None,
@@ -38,20 +55,36 @@ class PostgresAuditLog:
             "reason": record.failure_reason or record.refusal_code,
         }
         try:
-            await self._write(record, row, texts, end)
+            await self._write(record, texts, end)
         except StoreError as error:
             if error.failure_code != StoreError.code:  # the database answers
                 with contextlib.suppress(StoreError):
                     await self._close_unrecorded(run)
             raise
 
-    async def _write(self, record: AuditRecord, row: Row, texts: Row, end: Row) -> None:
+    async def find_records(self, prefix: str) -> list[ChainedRow]:
+        """The records of the runs whose id starts with `prefix` or whose request id it is, by position."""
+        values = {"prefix": prefix, "after": None, "since": None}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("read_validations"), values, binary=True)
+                return [read_chained(row) for row in await cursor.fetchall()]
+
+    async def verify(self) -> ChainReport:
+        """Computes the whole chain again, over one snapshot of the table (R5P-4)."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+                try:
+                    async with connection.transaction():
+                        return await _verify(connection)
+                finally:
+                    await connection.set_isolation_level(None)
+
+    async def _write(self, record: AuditRecord, texts: Row, end: Row) -> None:
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                cursor = await connection.execute(query("insert_validation"), row)
-                if cursor.rowcount == 0:
-                    cursor = await connection.execute(query("find_validation"), row)
-                    _check_same(record, row, await cursor.fetchone() or {})
+                await _append(connection, record)
                 await connection.execute(query("insert_run_text"), texts)
                 await connection.execute(query("finish_run"), end)
 
@@ -63,9 +96,28 @@ class PostgresAuditLog:
                 await connection.execute(query("close_unrecorded_run"), values)
 
 
-def _row(record: AuditRecord) -> Row:
-    values = record.model_dump(mode="json")
-    return {**values, **values.pop("grounding_metrics")}
+async def _append(connection: AsyncConnection[Row], record: AuditRecord) -> None:
+    """Writes the record at the end of the chain; the lock on the chain's head makes appends take turns."""
+    columns: Row = {**audit_columns(record)}
+    head = _head(await (await connection.execute(query("lock_audit_head"))).fetchone())
+    stored = await (await connection.execute(query("find_validation"), columns, binary=True)).fetchone()
+    if stored is not None:
+        _check_same(record, columns, stored)
+        return
+    previous: str = head["row_hash"]
+    place = {"position": head["position"] + 1, "row_hash": record_hash(columns, previous), "previous_hash": previous}
+    await connection.execute(query("insert_validation"), columns | place)
+    await connection.execute(query("move_audit_head"), place)
+
+
+def _head(row: Row | None) -> Row:
+    if row is None:
+        raise StoreError(
+            "the table audit_head has lost its row, the end of the audit chain.",
+            "Restore the database from a backup: records cannot be added without it.",
+            code="AUDIT_HEAD_MISSING",
+        )
+    return row
 
 
 def _check_same(record: AuditRecord, row: Row, stored: Row) -> None:
@@ -79,3 +131,37 @@ def _check_same(record: AuditRecord, row: Row, stored: Row) -> None:
             "Start a new run: a record is never replaced.",
             code="AUDIT_CONFLICT",
         )
+
+
+def read_chained(row: Row) -> ChainedRow:
+    """A row of the query `read_validations`."""
+    columns: dict[str, Any] = dict(row)
+    return ChainedRow(columns.pop("position"), columns.pop("previous_hash"), columns.pop("row_hash"), columns)
+
+
+async def _verify(connection: AsyncConnection[Row]) -> ChainReport:
+    head = _head(await (await connection.execute(query("read_audit_head"))).fetchone())
+    records, end = 0, START
+    async with connection.cursor("audit_chain", binary=True) as cursor:
+        await cursor.execute(query("read_validations"), {"prefix": None, "after": 0, "since": None})
+        while batch := [read_chained(row) for row in await cursor.fetchmany(BATCH)]:
+            for row in batch:
+                broken = verify_chain([row], end)
+                if broken is not None:
+                    return ChainReport(records, end, head["unplaced"], broken)
+                records, end = records + 1, link_of(row)
+    return ChainReport(records, end, head["unplaced"], _find_broken_end(end, head))
+
+
+def _find_broken_end(end: Link, head: Row) -> BrokenRow | None:
+    """What the chain itself cannot show: records cut off its end, and records beside it."""
+    expected = Link(head["position"], head["row_hash"])
+    if end.position < expected.position:
+        return BrokenRow(end.position + 1, None, f"the last {expected.position - end.position} records are missing")
+    if end != expected:
+        finding = f"audit_head says that the chain ends at {expected.position} with {expected.row_hash}"
+        return BrokenRow(end.position, None, finding)
+    if head["unplaced"] != head["unchained"]:
+        finding = f"{head['unplaced']} records have no place in the chain; {head['unchained']} should"
+        return BrokenRow(0, None, finding)
+    return None

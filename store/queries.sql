@@ -121,21 +121,21 @@ UPDATE runs SET status = 'FAILED', reason = %(reason)s, finished_at = now()
 WHERE run_id = %(run_id)s AND status = 'RUNNING'
 
 -- name: insert_run_text
-INSERT INTO run_texts (run_id, question, raw_model_text, validated_answer_text)
-VALUES (%(run_id)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s)
-ON CONFLICT (run_id) DO NOTHING
+INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text)
+VALUES (%(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s)
+ON CONFLICT (run_id, attempt) DO NOTHING
 
 -- name: list_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
        r.finished_at, t.question
-FROM runs r LEFT JOIN run_texts t USING (run_id)
+FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 ORDER BY r.started_at DESC, r.run_id DESC
 LIMIT %(limit)s
 
 -- name: find_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
        r.finished_at, t.question
-FROM runs r LEFT JOIN run_texts t USING (run_id)
+FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 WHERE starts_with(r.run_id, %(prefix)s) OR r.request_id = %(prefix)s
 ORDER BY r.started_at DESC, r.run_id DESC
 LIMIT 2
@@ -147,7 +147,7 @@ INSERT INTO validations (
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level)
+    policy_sha256, support_level, position, previous_hash, row_hash)
 VALUES (
     %(request_id)s, %(run_id)s, %(thread_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
     %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
@@ -155,8 +155,24 @@ VALUES (
     %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
     %(validated_citations)s, %(model_name)s, %(response_id)s, %(prompt_sha256)s, %(retrieval_latency_ms)s,
     %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
-    %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s)
-ON CONFLICT (request_id, run_id, attempt) DO NOTHING
+    %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s, %(position)s,
+    %(previous_hash)s, %(row_hash)s)
+
+-- name: read_validations
+-- Records and the place of each in the chain: one run's, or those after a position; the time as it is hashed.
+SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt,
+    to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
+    generation_status, validation_status, failure_reason, refusal_code,
+    refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
+    refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
+    unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
+    llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
+    policy_sha256, support_level
+FROM validations
+WHERE (%(prefix)s::text IS NULL OR starts_with(run_id, %(prefix)s) OR request_id = %(prefix)s)
+  AND (%(after)s::bigint IS NULL OR position > %(after)s)
+  AND (%(since)s::timestamptz IS NULL OR timestamp_utc >= %(since)s)
+ORDER BY position, run_id, attempt
 
 -- name: find_validation
 SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS timestamp_utc,
@@ -168,3 +184,18 @@ SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZON
     policy_sha256, support_level
 FROM validations
 WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attempt)s
+
+-- name: lock_audit_head
+SELECT position, row_hash FROM audit_head FOR UPDATE
+
+-- name: move_audit_head
+UPDATE audit_head SET position = %(position)s, row_hash = %(row_hash)s
+
+-- name: read_audit_head
+-- The end of the chain as it should be, and how many records have no place in it.
+SELECT position, row_hash, unchained,
+       (SELECT count(*) FROM validations v WHERE v.position IS NULL OR v.position < 1) AS unplaced
+FROM audit_head
+
+-- name: erase_run_text
+DELETE FROM run_texts WHERE run_id = %(run_id)s

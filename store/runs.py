@@ -53,3 +53,17 @@ class PostgresRunLog:
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("find_runs"), {"prefix": prefix})
                 return [RunSummary(**row) for row in await cursor.fetchall()]
+
+    async def erase(self, run_id: str) -> bool:
+        """Erases the texts of a run; the list of runs and the audit record keep their rows (R5P-3).
+
+        Args:
+            run_id: The whole id.
+
+        Returns:
+            Whether there was a text to erase.
+        """
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("erase_run_text"), {"run_id": run_id})
+                return cursor.rowcount > 0

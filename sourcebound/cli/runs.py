@@ -11,6 +11,7 @@ from sourcebound.errors import RequestError
 if TYPE_CHECKING:
     from sourcebound.graph.engine import NodeTrace
     from sourcebound.store.runs import RunSummary
+    from sourcebound.wiring import Services
 
 app = typer.Typer(help="List and inspect recorded runs.", no_args_is_help=True)
 
@@ -48,6 +49,18 @@ def show_run(
     _render(summary, traces, state)
 
 
+@app.command("erase")
+def erase_run(
+    run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Erase; nothing is erased without it.")] = False,
+) -> None:
+    """Erase the texts of one run: its question, its answer, its evidence. Its audit record stays, for good."""
+    summary = run_async(lambda: _erase(run, yes))
+    print(f"erased the texts and the checkpoints of run {summary.run_id}; it can no longer be shown whole or replayed")
+    if summary.status == "RUNNING":
+        say("The run has not ended. If it is still at work, erase it again when it has.")
+
+
 async def _list(limit: int) -> "list[RunSummary]":
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
@@ -62,13 +75,35 @@ async def _show(run: str) -> "tuple[RunSummary, list[NodeTrace], dict[str, Any]]
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        found = await services.run_log.find_runs(run)
-        if len(found) != 1:
-            problem = "more than one run starts" if found else "no run starts"
-            raise RequestError(f"{problem} with {run!r}.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
+        found = await _find(services, run)
         engine = Engine(services)
-        thread = found[0].thread_id
-        return found[0], await engine.trace(thread), dict(await engine.state(thread))
+        return found, await engine.trace(found.thread_id), dict(await engine.state(found.thread_id))
+
+
+async def _erase(run: str, yes: bool) -> "RunSummary":
+    from sourcebound.graph.engine import Engine
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        found = await _find(services, run)
+        if not yes:
+            raise RequestError(
+                f"the texts and the checkpoints of run {found.run_id} would be erased for good; nothing was.",
+                f"If that is meant: sourcebound runs erase {found.run_id} --yes",
+                code="NOT_CONFIRMED",
+            )
+        await Engine(services).erase(found.run_id, found.thread_id)
+        return found
+
+
+async def _find(services: "Services", run: str) -> "RunSummary":
+    """The one run that is meant."""
+    found = await services.run_log.find_runs(run)
+    if len(found) != 1:
+        problem = "more than one run starts" if found else "no run starts"
+        raise RequestError(f"{problem} with {run!r}.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
+    return found[0]
 
 
 def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, Any]) -> None:

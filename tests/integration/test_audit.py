@@ -141,6 +141,7 @@ async def test_the_record_of_an_answer_holds_every_figure(
     (row,) = [row for row in _rows(library, "validations") if row["run_id"] == response.run_id]
     policy = find_policy("SOURCEBOUND_V1", embedding_model=None)
     assert row.pop("timestamp_utc").isoformat() >= state["run"]["started_at"]
+    assert (row.pop("position"), len(row.pop("previous_hash")), len(row.pop("row_hash"))) == (2, 64, 64)
     assert row == {
         "request_id": response.request_id,
         "run_id": response.run_id,
