@@ -9,7 +9,7 @@ from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, Status
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
-from sourcebound.contracts.validation import (
+from sourcebound.contracts.verdict import (
     GroundingMetrics,
     SupportLevel,
     Validation,
@@ -56,8 +56,9 @@ def audit_record(
     bundle: AnswerBundle | None,
     generation: Generation | None,
     validation: Validation | None,
+    attempt: int = 1,
 ) -> AuditRecord:
-    """The record of a run as it stands before its answer is released (R5P-1).
+    """The record of an attempt, the last of a run as it stands before its answer is released (R5P-1).
 
     Args:
         run: The run.
@@ -67,6 +68,7 @@ def audit_record(
         bundle: The evidence, where assembly ran.
         generation: The model's result, where it was called.
         validation: The verdict, where there was an answer.
+        attempt: Which attempt of the run this is, from 1 (R5-12).
 
     Returns:
         The record.
@@ -79,7 +81,7 @@ def audit_record(
         request_id=run.request_id,
         run_id=run.run_id,
         thread_id=run.thread_id,
-        attempt=1,
+        attempt=attempt,
         timestamp_utc=timestamp_utc,
         generation_status=outcome.status,
         validation_status=verdict.validation_status,

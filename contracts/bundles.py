@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from sourcebound.contracts.assembly import evidence_of
 from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, render_block
-from sourcebound.contracts.intake import check_bundle, from_pydantic
-from sourcebound.contracts.outcome import FailureCode, Violation, proceed
+from sourcebound.contracts.intake import check_bundle, from_pydantic, shown, too_deep
+from sourcebound.contracts.outcome import FailureCode, Status, Violation, proceed
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.retrieval import RetrievalRow
+from sourcebound.contracts.retrieval import RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import candidate_of
 
 STAGE = "assemble"
@@ -41,21 +41,35 @@ def read_bundle(raw: object, policy: Policy) -> ReadBundle:
     if isinstance(raw, AnswerBundle):
         return _checked(raw)
     if not isinstance(raw, Mapping):
-        return _unreadable("the bundle is not an object", None)
+        return _unreadable("the bundle is not an object", None, raw)
     if "selected_evidence" in raw:
         try:
             return _checked(AnswerBundle.model_validate(dict(raw)))
         except ValidationError as error:
             return ReadBundle(None, tuple(from_pydantic(error, "R2-A3")))
+        except RecursionError:
+            return ReadBundle(None, (too_deep(raw, "R2-A3"),))
     if "sources" in raw:
-        texts = raw["sources"]
-        if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) for t in texts):
-            return _unreadable("field sources: not a list of texts", "sources")
-        return ReadBundle(bundle_of_texts(texts))
+        return _of_sources(raw["sources"])
     checked = check_bundle(raw, policy)
     if checked.bundle is None:
         return ReadBundle(None, checked.violations)
-    return ReadBundle(_bundle_of_rows(checked.bundle.results, checked.bundle.user_question))
+    if checked.bundle.retrieval_status is RetrievalStatus.FAILED:
+        message = "field retrieval_status: retrieval failed, so there is nothing to check against"
+        return ReadBundle(
+            None, (_broken(FailureCode.RETRIEVAL_FAILED, "R2-V1", message, "retrieval_status", "FAILED"),)
+        )
+    found = checked.bundle.results if checked.bundle.retrieval_status is RetrievalStatus.SUCCESS else ()
+    return ReadBundle(_bundle_of_rows(found, checked.bundle.user_question))
+
+
+def _of_sources(texts: object) -> ReadBundle:
+    if not isinstance(texts, Sequence) or isinstance(texts, str):
+        return _unreadable("field sources: not a list of texts", "sources", texts)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            return _unreadable(f"row {row}, field sources: not a text", "sources", text, row)
+    return ReadBundle(bundle_of_texts(texts))
 
 
 def bundle_of_texts(texts: Sequence[str], question: str = "") -> AnswerBundle:
@@ -96,7 +110,7 @@ def _bundle_of_rows(rows: Sequence[RetrievalRow], question: str) -> AnswerBundle
 
 def _checked(bundle: AnswerBundle) -> ReadBundle:
     """An answer bundle from elsewhere, its anchors checked (R2-A1)."""
-    violations = tuple(_anchor_violations(bundle.selected_evidence, bundle.anchor_map))
+    violations = (*_anchor_violations(bundle.selected_evidence, bundle.anchor_map), *_block_violations(bundle))
     return ReadBundle(None, violations) if violations else ReadBundle(bundle)
 
 
@@ -107,16 +121,32 @@ def _anchor_violations(evidence: Sequence[EvidenceChunk], anchor_map: Mapping[st
         if chunk.anchor != f"C{row}"
     ]
     if dict(anchor_map) != {chunk.anchor: chunk.chunk_id for chunk in evidence}:
-        found.append(_violation("anchor_map does not match selected_evidence", "anchor_map", None, None))
+        message = "anchor_map does not match selected_evidence"
+        found.append(_violation(message, "anchor_map", None, shown(dict(anchor_map))))
+    return found
+
+
+def _block_violations(bundle: AnswerBundle) -> list[Violation]:
+    """Evidence belongs to a bundle that is OK, and is what its block shows (R2-A3)."""
+    found, code = [], FailureCode.INVALID_SCHEMA
+    if bundle.selected_evidence and bundle.outcome.status is not Status.OK:
+        message = "field outcome: a bundle that is not OK holds no evidence"
+        found.append(_broken(code, "R2-A3", message, "outcome", bundle.outcome.status))
+    if bundle.evidence_block_text not in ("", render_block(bundle.selected_evidence)):
+        message = "evidence_block_text does not show selected_evidence"
+        found.append(_broken(code, "R2-A3", message, "evidence_block_text", shown(bundle.evidence_block_text)))
     return found
 
 
 def _violation(message: str, field: str, row: int | None, value: str | None) -> Violation:
-    return Violation(
-        code=FailureCode.INVALID_SCHEMA, clause="R2-A1", message=message, field=field, row=row, value=value
-    )
+    return _broken(FailureCode.INVALID_SCHEMA, "R2-A1", message, field, value, row)
 
 
-def _unreadable(message: str, field: str | None) -> ReadBundle:
-    violation = Violation(code=FailureCode.INVALID_SCHEMA, clause="R2-V1", message=message, field=field)
-    return ReadBundle(None, (violation,))
+def _broken(
+    code: FailureCode, clause: str, message: str, field: str | None, value: str | None, row: int | None = None
+) -> Violation:
+    return Violation(code=code, clause=clause, message=message, field=field, row=row, value=value)
+
+
+def _unreadable(message: str, field: str | None, value: object, row: int | None = None) -> ReadBundle:
+    return ReadBundle(None, (_broken(FailureCode.INVALID_SCHEMA, "R2-V1", message, field, shown(value), row),))

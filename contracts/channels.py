@@ -1,12 +1,13 @@
 """Reads the channels of a state back into their contract models."""
 
+from sourcebound.contracts.attempts import Attempt
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.state import State
-from sourcebound.contracts.validation import Validation
+from sourcebound.contracts.verdict import Validation
 
 
 class Channels:
@@ -20,7 +21,9 @@ class Channels:
         self.run = Run.model_validate(state["run"])
         self.outcome = Outcome.model_validate(state["outcome"])
         self.bundle = AnswerBundle.model_validate(state["assembly"]) if "assembly" in state else None
-        self.generation = Generation.model_validate(state["generation"]) if "generation" in state else None
-        self.validation = Validation.model_validate(state["validation"]) if "validation" in state else None
+        self.attempts = tuple(Attempt.model_validate(attempt) for attempt in state.get("attempts", ()))
+        generation, validation = state.get("generation"), state.get("validation")
+        self.generation = Generation.model_validate(generation) if generation else None
+        self.validation = Validation.model_validate(validation) if validation else None
         kept_contract = self.bundle is not None and self.bundle.trace is not None
         self.retrieval = RetrievalBundle.model_validate(state["retrieval"]) if kept_contract else None

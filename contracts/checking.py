@@ -3,7 +3,8 @@
 from sourcebound.contracts.bundles import read_bundle
 from sourcebound.contracts.outcome import fail_with
 from sourcebound.contracts.policy import Policy, load_shipped_policy
-from sourcebound.contracts.validation import Validation, not_run, validate
+from sourcebound.contracts.validation import validate
+from sourcebound.contracts.verdict import Validation, not_run
 
 
 def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_V1") -> Validation:

@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.sanitize import HIDDEN, latin_look
+
 CITATION: Final = re.compile(r"\[C(0|[1-9][0-9]*)\]")
 """The only form of a citation; ASCII throughout."""
 
@@ -22,8 +24,11 @@ MARKED: Final = re.compile(
 """A number under another word: `[Citation 1]`, `[source: 2]`."""
 UNCLOSED: Final = re.compile(rf"\[\s*{CEE}\s*\d+(?![\d\]])|(?<![\w\[]){CEE}\d+\]")
 """`[C0` without its end, `C0]` without its start."""
-EMPTY: Final = re.compile(rf"{OPEN}\s*{CEE}\s*{CLOSE}(?=\W|$)|\[\s*{CEE}\s*[#nNxX]\s*\]")
-"""`[C]`, `[C#]`: an anchor without its number."""
+EMPTY: Final = re.compile(rf"(?![(（]){OPEN}\s*{CEE}\s*{CLOSE}(?=\W|$)|\[\s*{CEE}\s*[#nNxX?*]\s*\]")
+"""`[C]`, `[C#]`: an anchor without its number; `(c)` is the third item of a list."""
+WRAPPED: Final = re.compile(rf"{OPEN}((?:(?!{OPEN}|{CLOSE})[^\n]){{1,24}}){CLOSE}")
+SKELETON: Final = re.compile(r"c\d+(?:c?\d+)*(?:source)?")
+"""What is left of an anchor in brackets without marks, accents and hidden characters, in Latin letters."""
 BRACKET: Final = re.compile(f"{OPEN}|{CLOSE}")
 LOOK_ALIKES: Final = (BRACKETED, MARKED, UNCLOSED, EMPTY)
 
@@ -68,6 +73,9 @@ def find_look_alikes(text: str) -> list[LookAlike]:
         for match in pattern.finditer(masked)
         if _reads_as_anchor(match[0])
     }
+    for match in WRAPPED.finditer(masked):
+        if match.start() not in found and _disguises_anchor(match[1]):
+            found[match.start()] = LookAlike(match[0], match.start())
     return [found[start] for start in sorted(found)]
 
 
@@ -82,3 +90,9 @@ def _reads_as_anchor(text: str) -> bool:
     Guards the patterns' widest edges.
     """
     return any(character.isalpha() for character in unicodedata.normalize("NFKC", text))
+
+
+def _disguises_anchor(inner: str) -> bool:
+    """Whether the text within brackets is an anchor under marks, accents or hidden characters: `_C0_`, `C₀`."""
+    seen = latin_look(HIDDEN.sub("", inner)).casefold()
+    return "c" in seen and bool(SKELETON.fullmatch("".join(filter(str.isalnum, seen))))

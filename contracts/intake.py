@@ -14,6 +14,7 @@ from sourcebound.contracts.outcome import FailureCode, Violation
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
 
+TOO_LARGE: Final = "too large to show"
 SIMILARITY_FIELDS: Final = ("similarity_score", "similarity", "score")
 TRACE_FIELDS: Final = ("index_version", "embedding_model", "policy_version", "top_k", "run_id")
 """Fields that R2-V7 wants present; a value of the wrong type is the schema's."""
@@ -44,6 +45,8 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
         bundle = RetrievalBundle.model_validate(dict(raw))
     except ValidationError as error:
         return CheckedBundle(None, tuple(from_pydantic(error, "R2-V1")))
+    except RecursionError:
+        return CheckedBundle(None, (too_deep(raw, "R2-V1"),))
     violations = (*_status(bundle), *_policy(bundle, policy), *_ranks(bundle), *_domains(bundle, policy))
     if violations:
         return CheckedBundle(None, violations)
@@ -59,13 +62,28 @@ def _schema(message: str, field: str | None, value: object, row: int | None = No
         message=message,
         field=field,
         row=row,
-        value=_shown(value),
+        value=shown(value),
     )
 
 
-def _shown(value: object) -> str:
+def too_deep(raw: Mapping[str, object], clause: str) -> Violation:
+    """A value nested deeper than any bundle is; the field that can be shown least is the one."""
+    field = next((name for name, value in raw.items() if shown(value).endswith(TOO_LARGE)), None)
+    return Violation(
+        code=FailureCode.INVALID_SCHEMA,
+        clause=clause,
+        message=f"field {field}: nested too deeply",
+        field=field,
+        value=shown(raw.get(field or "")),
+    )
+
+
+def shown(value: object) -> str:
     """A value as a short, one-line text; never a whole document."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__} {TOO_LARGE}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -88,7 +106,7 @@ def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
             message=f"{where}: {detail['msg']}",
             field=field,
             row=row,
-            value=None if detail["type"] == "missing" else _shown(detail["input"]),
+            value=None if detail["type"] == "missing" else shown(detail["input"]),
         )
 
 
@@ -155,5 +173,5 @@ def _domains(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
                 message=f"row {index}, field knowledge_type_effective: not one of {', '.join(allowed)}",
                 field="knowledge_type_effective",
                 row=index,
-                value=_shown(row.knowledge_type_effective),
+                value=shown(row.knowledge_type_effective),
             )

@@ -19,6 +19,12 @@ FREE: Final = "free unless the text counts by ordinals"
 """Stands for the unit of an ordinal that is checked only against a text that counts by ordinals itself."""
 
 
+def lower_case(text: str) -> str:
+    """The text in lower case, or as it is where that would move a position."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text
+
+
 class Literal(NamedTuple):
     """A literal of a text: its kind, its words, its normal forms (any of which supports it) and its unit."""
 

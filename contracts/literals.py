@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.literal_forms import PART, WORD, Literal, Reading
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.moments import date_parts, read_dates, read_times
+from sourcebound.contracts.moments import MONTHS, date_parts, read_dates, read_month_dates, read_times
 from sourcebound.contracts.names import identifier_parts, read_addresses, read_identifiers, read_quotations
 from sourcebound.contracts.numerals import NUMBER_WORDS, read_number_words, read_numbers
 from sourcebound.contracts.ordinals import VALUES, read_ordinal_words, read_ordinals
@@ -30,6 +30,7 @@ class Reader(NamedTuple):
 
 READERS: Final = (
     Reader(read_dates, digits=True),
+    Reader(read_month_dates, digits=False, words=frozenset(MONTHS)),
     Reader(read_times, digits=True),
     Reader(read_identifiers, digits=True),
     Reader(read_ordinal_words, digits=False, words=frozenset(VALUES)),

@@ -1,9 +1,10 @@
 """Dates and times of day as literals, in one normal form each (R5-8)."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
-from sourcebound.contracts.literal_forms import WORD, Literal
+from sourcebound.contracts.literal_forms import Literal
 
 MONTH_NAMES: Final = (
     "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
@@ -12,6 +13,7 @@ MONTH_NAMES: Final = (
 MONTHS: Final = {name: number for number, names in enumerate(MONTH_NAMES, start=1) for name in names.split()}
 MONTH: Final = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 ENDING: Final = r"(?:st|nd|rd|th)?"
+SEPARATED: Final = re.compile(r"\d[-/.]\d")
 DIGITS_DATE: Final = re.compile(
     r"\b(?:(?P<iso>\d{4}[-/.]\d{1,2}[-/.]\d{1,2})|(?P<numeric>\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})))(?!\w)"
 )
@@ -27,11 +29,19 @@ TIME: Final = re.compile(
 
 
 def read_dates(text: str) -> list[Literal]:
-    """Every date with a day or a year; an ambiguous one (`03/04/2024`) has both readings."""
-    found = [Literal("date", match[0], match.start(), _numeric_forms(match)) for match in DIGITS_DATE.finditer(text)]
-    if not MONTHS.keys().isdisjoint(WORD.findall(text.casefold())):
-        found += [Literal("date", match[0], match.start(), _month_forms(match)) for match in MONTH_DATE.finditer(text)]
-    return sorted((literal for literal in found if literal.forms), key=lambda literal: literal.start)
+    """Every date in digits alone; an ambiguous one (`03/04/2024`) has both readings."""
+    if not SEPARATED.search(text):
+        return []
+    return _kept(Literal("date", m[0], m.start(), _numeric_forms(m)) for m in DIGITS_DATE.finditer(text))
+
+
+def read_month_dates(text: str) -> list[Literal]:
+    """Every date that names its month and has a day or a year."""
+    return _kept(Literal("date", m[0], m.start(), _month_forms(m)) for m in MONTH_DATE.finditer(text))
+
+
+def _kept(literals: Iterable[Literal]) -> list[Literal]:
+    return [literal for literal in literals if literal.forms]
 
 
 def date_parts(form: str) -> set[str]:

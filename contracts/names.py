@@ -9,6 +9,7 @@ from sourcebound.contracts.units import UNITS
 
 ADDRESS: Final = re.compile(r"\b(?:https?://|www\.)[^\s<>\"'\])}]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 IDENTIFIER: Final = re.compile(r"(?<![\w@/.])[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*(?![\w])")
+WITH_DIGIT: Final = re.compile(r"(?<!\S)\S*\d\S*")
 DIGIT: Final = re.compile(r"\d")
 LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
@@ -36,7 +37,8 @@ def read_identifiers(text: str) -> list[Literal]:
     """Every word of letters and digits that is no measure: part, model, document and registration numbers."""
     return [
         Literal("identifier", match[0], match.start(), frozenset([re.sub(r"[\W_]", "", match[0].casefold())]))
-        for match in IDENTIFIER.finditer(text)
+        for word in WITH_DIGIT.finditer(text)
+        for match in IDENTIFIER.finditer(text, word.start(), word.end())
         if DIGIT.search(match[0]) and LETTER.search(match[0]) and not _is_measure(match[0])
     ]
 

@@ -72,7 +72,7 @@ class PromptPolicy(Contract):
 
     template: str
     template_sha256: str
-    output_profile: Literal["prose"]
+    output_profile: Literal["prose", "answer_sentences"]
     max_total_prompt_tokens: Count
     reserved_output_tokens: Count
 
@@ -91,7 +91,8 @@ class ValidationPolicy(Contract):
     literal_grounding: Enforcement
     attribution_coverage: Annotated[float, Field(ge=1, le=1)]
     """Share of the statements that must be cited to pass: all of them."""
-    max_attempts: Literal[1]
+    max_attempts: Annotated[int, Field(ge=1, le=3)]
+    """Answers that a run may ask for; a rejected one is asked for anew while there are any left (R5-12)."""
     length_ratio_limit: Count
     high_support_margin: Unit
     high_support_sources: Count
@@ -159,14 +160,13 @@ def check_lock() -> list[str]:
     lock = read_lock()
     policies = {name: load_shipped_policy(name) for name in SHIPPED}
     digests = {name: policy.sha256 for name, policy in policies.items()}
-    names = sorted({policy.prompt.template for policy in policies.values()})
-    templates = {name: template_digest(name) for name in names}
+    templates = {name: template_digest(name) for name in template_names()}
     findings = [
         *_differences("policy", digests, lock["policies"]),
         *_differences("template", templates, lock["templates"]),
     ]
     for name, policy in policies.items():
-        if policy.prompt.template_sha256 != templates[policy.prompt.template]:
+        if policy.prompt.template_sha256 != templates.get(policy.prompt.template):
             findings.append(f"policy {name} names another digest of template {policy.prompt.template}")
     return findings
 
@@ -177,6 +177,12 @@ def _differences(kind: str, found: Mapping[str, str], locked: Mapping[str, str])
         for name in sorted({*found, *locked})
         if found.get(name) != locked.get(name)
     ]
+
+
+def template_names() -> list[str]:
+    """Every released template, whether or not a shipped policy names it."""
+    entries = (files(__package__) / "prompts").iterdir()
+    return sorted(entry.name.removesuffix(".txt") for entry in entries if entry.name.endswith(".txt"))
 
 
 @cache

@@ -101,6 +101,8 @@ class AuditLog(Protocol):
     async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
         """Writes the record and closes the run in one transaction; writing the same record again changes nothing.
 
+        The attempts of a run are written in order, and the last one says how the run ended (R5-12).
+
         Raises:
             SourceboundError: The record could not be written, or differs from the one already there.
         """

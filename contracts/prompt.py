@@ -18,6 +18,7 @@ from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, RowOutco
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, fill_status, proceed
 from sourcebound.contracts.policy import Policy, PromptPolicy, read_template
+from sourcebound.contracts.repair import REPAIR_TEMPLATE, repair_section
 from sourcebound.contracts.sanitize import SECTION_TITLES, sanitize
 from sourcebound.contracts.tokens import estimate_tokens
 
@@ -51,6 +52,8 @@ class Prompt(Contract):
     prompt_tokens: int = 0
     """Estimated tokens of both messages."""
     template: str | None = None
+    repair_template: str | None = None
+    """The frozen section for what an earlier attempt broke (R5-12)."""
 
     _status = model_validator(mode="before")(fill_status("build_status"))
 
@@ -84,12 +87,13 @@ def canonical_prompt(messages: Sequence[Message]) -> bytes:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def build_prompt(bundle: AnswerBundle, policy: Policy) -> BuiltPrompt:
+def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureCode] = ()) -> BuiltPrompt:
     """Builds the prompt, dropping the lowest rank until it fits the budget (R3-1 … R3-8).
 
     Args:
         bundle: The answer bundle of R2.
         policy: The policy of the run.
+        broken: What the attempt before this one broke (R5-12).
 
     Returns:
         The prompt with its hash, empty where there is nothing to send, and the bundle it shows.
@@ -99,7 +103,7 @@ def build_prompt(bundle: AnswerBundle, policy: Policy) -> BuiltPrompt:
     limits = policy.prompt
     question = sanitize(bundle.user_question).text
     while bundle.selected_evidence:
-        messages = _render(bundle, question, limits.template)
+        messages = _render(bundle, question, limits.template, repair_section(broken))
         tokens = sum(estimate_tokens(message.content) for message in messages)
         if tokens + limits.reserved_output_tokens <= limits.max_total_prompt_tokens:
             digest = hashlib.sha256(canonical_prompt(messages)).hexdigest()
@@ -110,6 +114,7 @@ def build_prompt(bundle: AnswerBundle, policy: Policy) -> BuiltPrompt:
                     prompt_sha256=digest,
                     prompt_tokens=tokens,
                     template=limits.template,
+                    repair_template=REPAIR_TEMPLATE if broken else None,
                 ),
                 bundle,
             )
@@ -144,11 +149,11 @@ def read_prompt(messages: Sequence[Message]) -> PromptParts:
     return PromptParts(sections, evidence, sections.get("USER QUESTION", ""))
 
 
-def _render(bundle: AnswerBundle, question: str, template: str) -> tuple[Message, ...]:
+def _render(bundle: AnswerBundle, question: str, template: str, repair: str) -> tuple[Message, ...]:
     system, user = read_template(template).split(MESSAGE_BREAK)
     before, after = user.split("{{evidence_block}}")
     between, end = after.split("{{question}}")
-    content = before + bundle.evidence_block_text + between + question + end
+    content = before + bundle.evidence_block_text + between + question + end + repair
     return (
         Message(role="system", content=system.rstrip("\n")),
         Message(role="user", content=content.rstrip("\n")),

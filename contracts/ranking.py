@@ -10,8 +10,9 @@ from math import log
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.citations import find_citations, find_look_alikes
+from sourcebound.contracts.forbidden import FORBIDDEN_SHAPES
 from sourcebound.contracts.prompt import PromptParts
-from sourcebound.contracts.reading import FORBIDDEN_SHAPES, read_statements
+from sourcebound.contracts.reading import read_statements
 from sourcebound.contracts.refusal import refusal_pattern
 from sourcebound.contracts.segmentation import SegmentKind, segment
 

@@ -4,7 +4,6 @@ Its statements, citations, look-alikes, literals and forbidden words, in one pas
 """
 
 import re
-import unicodedata
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.citations import (
@@ -16,10 +15,10 @@ from sourcebound.contracts.citations import (
     first_use_order,
 )
 from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.forbidden import Forbidden, find_forbidden
 from sourcebound.contracts.literals import EvidenceReading, LiteralFinding, check_literals, read_evidence
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.refusal import is_exact_refusal, refusal_pattern
-from sourcebound.contracts.sanitize import SECTION_TITLES
 from sourcebound.contracts.segmentation import Segment, SegmentKind, segment
 
 CONNECTIVES: Final = frozenset(
@@ -30,41 +29,6 @@ CONNECTIVES: Final = frozenset(
     }
 )  # fmt: skip
 """Segments that state nothing (R5-6); frozen with `segment_v1`."""
-REASONING_TAG: Final = re.compile(
-    r"</?\s*(?:think|thinking|thought|reasoning|scratchpad|analysis|reflection)\b[^>]*>", re.IGNORECASE
-)
-ANCHOR_HEADER: Final = re.compile(r"\[\s*C\d+\s*\|", re.IGNORECASE)
-HEADER_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)_id\s*=", re.IGNORECASE)
-SECTION_SHAPE: Final = re.compile(
-    r"^\W*={2,}\W*(?:"
-    + "|".join(SECTION_TITLES)
-    + r")\b|^\W*(?:SYSTEM INSTRUCTION|SAFETY AND GROUNDING RULES|OUTPUT REQUIREMENTS)\W*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-PROMPT_EVIDENCE: Final = re.compile(
-    r"\b(?:provided|given|supplied|above|retrieved|cited|following)\s+Evidence\b"
-    r"|\bthe\s+Evidence\s+(?:states?|says?|mentions?|contains?|provides?|specifies|lists?|does|do|above|below)\b"
-    r"|\b(?:based\s+on|according\s+to|per|from|in)\s+(?:the\s+)?(?:provided\s+|given\s+)?Evidence\b"
-    r"(?!\s+(?:of|for|that|from|against)\b)"
-    r"|\bEvidence\s+(?:block|section|chunk|\[?C?\d+)|^\W*Evidence\s*:",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-FORBIDDEN_SHAPES: Final = (
-    ("reasoning", "<", REASONING_TAG),
-    ("an evidence header", "|", ANCHOR_HEADER),
-    ("an evidence header", "_id", HEADER_FIELD),
-    ("a section of the prompt", "", SECTION_SHAPE),
-    ('the word "Evidence" of the prompt', "evidence", PROMPT_EVIDENCE),
-)
-"""What it is, a mark without which it cannot occur, and its pattern."""
-
-
-class Forbidden(NamedTuple):
-    """Something of the system's inside that has no place in an answer."""
-
-    what: str
-    text: str
 
 
 class Statement(Contract):
@@ -109,11 +73,7 @@ def read_answer(text: str, bundle: AnswerBundle) -> AnswerReading:
     allowed = frozenset(bundle.anchor_map)
     cited = first_use_order(citation.anchor for citation in citations)
     statements = tuple(read_statements(text))
-    sources = {
-        chunk.anchor: read_evidence(chunk.anchor, chunk.sanitized_text)
-        for chunk in bundle.selected_evidence
-        if chunk.anchor in cited
-    }
+    sources = read_sources(cited, bundle)
     return AnswerReading(
         text=text,
         is_refusal=is_exact_refusal(text),
@@ -128,6 +88,15 @@ def read_answer(text: str, bundle: AnswerBundle) -> AnswerReading:
         forbidden=tuple(find_forbidden(text, bundle)),
         evidence_characters=sum(len(chunk.sanitized_text) for chunk in bundle.selected_evidence),
     )
+
+
+def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, EvidenceReading]:
+    """The literals of the cited chunks, by anchor."""
+    return {
+        chunk.anchor: read_evidence(chunk.anchor, chunk.sanitized_text)
+        for chunk in bundle.selected_evidence
+        if chunk.anchor in cited
+    }
 
 
 def read_statements(text: str) -> list[Statement]:
@@ -173,29 +142,3 @@ def read_literal_findings(
         cited = tuple(sources[anchor] for anchor in statement.anchors if anchor in sources)
         findings.extend(check_literals(CITATION.sub(" ", statement.text), index, cited, question))
     return findings
-
-
-def find_forbidden(text: str, bundle: AnswerBundle) -> list[Forbidden]:
-    """What an answer must not show (R5-7).
-
-    Internal ids, evidence headers, prompt sections, reasoning, and the word "Evidence" used of the prompt.
-    """
-    plain = unicodedata.normalize("NFKC", text)
-    folded = plain.casefold()
-    found = [
-        Forbidden(what, match[0])
-        for what, mark, pattern in FORBIDDEN_SHAPES
-        if mark in folded
-        for match in pattern.finditer(plain)
-    ]
-    for chunk in bundle.selected_evidence:
-        for what, name in (("a chunk id", chunk.chunk_id), ("a knowledge id", chunk.knowledge_id)):
-            if _shows(plain, name, chunk.sanitized_text):
-                found.append(Forbidden(what, name))
-    return found
-
-
-def _shows(text: str, name: str, evidence: str) -> bool:
-    """Whether an answer shows an internal id; one that the document itself contains is the document's own word."""
-    shown = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
-    return bool(shown.search(text)) and not shown.search(evidence)

@@ -1,5 +1,6 @@
 """R6: the public response, stable and free of internals: no chunk text, no score, no prompt (contract §8)."""
 
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final, Literal
 
@@ -9,7 +10,7 @@ from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, Status
 from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.validation import SupportLevel, Validation
+from sourcebound.contracts.verdict import SupportLevel, Validation
 
 SCHEMA_VERSION: Final = "1"
 
@@ -61,6 +62,7 @@ def package_response(
     generation: Generation | None,
     validation: Validation | None,
     latency_ms: float,
+    earlier: Sequence[Generation] = (),
 ) -> PublicResponse:
     """Packages a finished run (R6-1 … R6-6).
 
@@ -71,6 +73,7 @@ def package_response(
         generation: The model's result, where it was called.
         validation: The verdict, where there is one.
         latency_ms: Milliseconds since the run began.
+        earlier: The results of attempts before that one; their tokens count too (R5-12).
 
     Returns:
         The response: the validated text and its sources, the refusal string, or neither.
@@ -89,11 +92,7 @@ def package_response(
         status=outcome.status,
         answer=answer,
         citations=citations,
-        token_usage=PublicTokenUsage(
-            prompt=generation.prompt_tokens_actual if generation else None,
-            completion=generation.completion_tokens_actual if generation else None,
-            total=generation.total_tokens_actual if generation else None,
-        ),
+        token_usage=_usage([*earlier, generation] if generation else earlier),
         latency_ms=round(latency_ms, 1),
         support_level=validation.support_level if validation and outcome.status is Status.OK else None,
         refusal_code=outcome.refusal_code,
@@ -101,6 +100,20 @@ def package_response(
         message="" if outcome.status is Status.OK else outcome.message,
         policy_version=run.policy_version,
     )
+
+
+def _usage(generations: Sequence[Generation]) -> PublicTokenUsage:
+    return PublicTokenUsage(
+        prompt=_sum(generation.prompt_tokens_actual for generation in generations),
+        completion=_sum(generation.completion_tokens_actual for generation in generations),
+        total=_sum(generation.total_tokens_actual for generation in generations),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum of what was counted; None where nothing was."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _public(chunk: EvidenceChunk) -> PublicCitation:

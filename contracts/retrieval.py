@@ -30,7 +30,7 @@ class RetrievalRow(Contract):
 
     chunk_id: Annotated[str, Field(min_length=1)]
     knowledge_id: Annotated[str, Field(min_length=1)]
-    rank: Annotated[int, Field(ge=0)]
+    rank: Annotated[int, Field(ge=0, le=2**31 - 1)]
     similarity_score: Annotated[
         float,
         Field(ge=0, le=1, validation_alias=AliasChoices("similarity_score", "similarity", "score")),

@@ -26,11 +26,23 @@ HIDDEN: Final = re.compile(
 surrogates, and control characters other than white space."""
 
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
+BLANK_LINES: Final = re.compile(r"\n{3,}")
 BLANK: Final = re.compile(r"[^\S\n]+")
 EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
 EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)[\W_]?id\W*=", re.IGNORECASE)
+LATIN: Final = str.maketrans(
+    "АВСЕНІЈКМОРЅТУХԌԚԜавсеһіјкморѕтухԍԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹαβεικνορτυχϲᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɡɑ",
+    "abcehijkmopstyxgqwabcehijkmopstyxgqwabezhikmnoptyxcabeiknoptuxcabcdefghijklmnoprstuvwyziga",
+)
+"""Letters of other scripts, and small capitals, that look like Latin ones."""
+MARKUP: Final = re.compile(r"</?[A-Za-z]\w*[^<>]*>|\[\d+(?:;\d+)*m")
+"""An element's tag, and what is left of a terminal's colour once its escape character is gone."""
+NAMED_SECTION: Final = re.compile(
+    r"={2,}\W*(?:" + "|".join(title.replace(" ", r"\W*") for title in SECTION_TITLES) + r")\W*={2,}", re.IGNORECASE
+)
 NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
 TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
+TITLE_LENGTHS: Final = frozenset(map(len, TITLE_LETTERS))
 
 
 UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
@@ -55,9 +67,10 @@ def sanitize(text: str) -> Sanitized:
     """
     visible = unicodedata.normalize("NFC", HIDDEN.sub("", LINE_BREAK.sub("\n", text)))
     lines = [BLANK.sub(" ", line).strip() for line in visible.split("\n")]
-    escaped = ["\\" + line if forges_structure(line) else line for line in lines]
-    joined = re.sub(r"\n{3,}", "\n\n", "\n".join(escaped)).strip("\n")
-    return Sanitized(joined, sum(map(forges_structure, lines)))
+    forged = [forges_structure(line) for line in lines]
+    escaped = ["\\" + line if forges else line for line, forges in zip(lines, forged, strict=True)]
+    joined = BLANK_LINES.sub("\n\n", "\n".join(escaped)).strip("\n")
+    return Sanitized(joined, sum(forged))
 
 
 def storable(value: Any) -> Any:
@@ -81,14 +94,25 @@ def storable(value: Any) -> Any:
 def forges_structure(line: str) -> bool:
     """Whether a reader could take `line` for a section header or an evidence header of the prompt.
 
-    Look-alikes count: other case, full-width or Cyrillic letters, other decoration around the words.
+    Look-alikes count: other case, accents, letters of other scripts, other decoration around the words.
     """
     if not line:
         return False
-    plain = unicodedata.normalize("NFKC", line)
+    plain = line if line.isascii() else latin_look(line)
+    if "==" in plain and NAMED_SECTION.search(plain):
+        return True
     if EVIDENCE_HEADER.match(plain) or EVIDENCE_FIELD.search(plain):
         return True
-    return len(plain) <= 80 and NOT_A_LETTER.sub("", plain).casefold() in TITLE_LETTERS
+    plain = MARKUP.sub("", plain)
+    if sum(map(str.isalpha, plain)) not in TITLE_LENGTHS:
+        return False
+    return NOT_A_LETTER.sub("", plain).casefold() in TITLE_LETTERS
+
+
+def latin_look(line: str) -> str:
+    """A line as a hasty reader sees it: compatibility forms folded, accents gone, look-alikes in Latin."""
+    folded = unicodedata.normalize("NFKD", line).translate(LATIN)
+    return "".join(character for character in folded if not unicodedata.combining(character))
 
 
 def header_value(value: str) -> str:

@@ -20,10 +20,39 @@ ABBREVIATION: Final = re.compile(
     r"assy|qty|wt|ht|lg|hr|hrs|sec|mins|mt|st|mr|mrs|ms|dr|prof|jr|sr|inc|ltd|co|corp|al)\.$",
     re.IGNORECASE,
 )
+NEVER_LAST: Final = re.compile(
+    r"(?:^|[\s(\[/])(?:e\.\s?g|i\.\s?e|z\.\s?B|cf|vs|viz|resp|incl|excl|approx|ca)\.$", re.IGNORECASE
+)
+"""Abbreviations that announce what follows, whatever its case."""
+POINTER: Final = re.compile(
+    r"(?:^|[\s(\[/])(?:fig|figs|eq|sec|sect|ch|chap|vol|app|tab|no|art|par|para|ref|pos)\.$", re.IGNORECASE
+)
+LABEL: Final = re.compile(r"(?:[B-HJ-Z]|[AI](?![ ]+[a-z]))(?:[-.]?\d+)*(?!\w)")
+"""What a pointer points to: `B`, `A-3`; not the article of a new sentence."""
+TRAILING_MARKS: Final = re.compile(r"(?:\*{1,3}|_{1,3}|~~|`)(?=\s|$)")
+"""The end of bold or italic text, which stands after the full stop of its sentence."""
+LABELLED: Final = re.compile(
+    r"\b(?:valves?|pumps?|models?|types?|class|grade|zones?|lines?|tanks?|position|sections?|parts?|options?|phases?|units?|"
+    r"points?|ports?|buttons?|keys?|modes?|sizes?|schedule|versions?|revision|rooms?|gates?|doors?|sides?|terminals?|pins?|"
+    r"plans?|steps?|columns?|rows?|levels?|group|category|cable|connector|vitamin|appendix|annex|table|figure|схема|модели?|"
+    r"типа?|клапана?|насоса?)\s+\w\.(?=\s)"
+)
+"""A part and its letter at the end of a sentence: `Open valve B. Wait.` is two, where `Ask J. Smith.` is one."""
+ELLIPSIS_END: Final = re.compile(r"(?<=\w)…(?=\s)")
+UNIT_END: Final = re.compile(
+    r"\d\s?(?:mm|cm|m|km|in|ft|g|kg|lb|l|L|ml|s|min|h|V|A|W|kW|Hz|rpm|bar|psi|Pa|kPa|MPa|N|Nm|N·m|K|°C|°F|dB|ppm)\.(?=\s)"
+)
+COMPANY_END: Final = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?=\s+(?!Inc|Ltd|Corp|KG|LLC))")
+START: Final = re.compile(r"\s+(?:[^\w\s]*\s*)?(?=[^\W\d_])(?![a-zа-яα-ωäöüà-ÿ])")
+"""The beginning of a sentence: a letter that is not a small one, marks before it or none."""
+PARTED: Final = (LABELLED, ELLIPSIS_END, UNIT_END, COMPANY_END)
 CLOSING_THEN_LOWER: Final = re.compile(r"[\"'”’»」』)\]]$")
 INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<number>\d{1,3}|[a-z])(?:\.\)|\.|\))(?=\s*\S)")
 LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
 BULLET: Final = re.compile(r"(?:(?<=\s)|^)[•⁃‣▪]\s*(?=\S)")
+
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+"""Half a character, which no UTF-8 text can hold and `sentencex` cannot read."""
 
 Span = tuple[int, int]
 
@@ -39,7 +68,8 @@ def split_sentences(text: str) -> list[Span]:
     """
     spans: list[Span] = []
     for start, end in pairwise([*_list_starts(text), len(text)]):
-        spans.extend(_trim(text, _joined(text, _raw(text, start, end))))
+        whole = _marked(text, _joined(text, _raw(text, start, end)))
+        spans.extend(_trim(text, [piece for span in whole for piece in _parted(text, span)]))
     return spans
 
 
@@ -57,7 +87,7 @@ def language_of(text: str) -> str:
 
 def _raw(text: str, start: int, end: int) -> list[Span]:
     position, spans = start, []
-    piece = text[start:end]
+    piece = SURROGATE.sub("\ufffd", text[start:end])
     for sentence in sentencex.segment(language_of(piece), piece):
         spans.append((position, position + len(sentence)))
         position += len(sentence)
@@ -78,11 +108,42 @@ def _joined(text: str, spans: list[Span]) -> list[Span]:
 def _belongs(before: str, after: str) -> bool:
     if not after or not any(character.isalnum() for character in after):
         return True
+    if NEVER_LAST.search(before) or (POINTER.search(before) and LABEL.match(after)):
+        return True
     if ABBREVIATION.search(before):
         return after[0].isdigit() or after[0].islower() or after[0] in "(±<>≤≥≈~-–'\""
     if LONE_MARKER.fullmatch(before):
         return True
     return bool(CLOSING_THEN_LOWER.search(before)) and (after[0].islower() or after[0] in "とっ,;")
+
+
+def _marked(text: str, spans: list[Span]) -> list[Span]:
+    """Gives the marks that end bold or italic text to the sentence that they end."""
+    moved: list[Span] = []
+    for start, end in spans:
+        marks = TRAILING_MARKS.match(text, start) if moved and not text[start - 1 : start].isspace() else None
+        if marks:
+            moved[-1] = (moved[-1][0], marks.end())
+        moved.append((marks.end() if marks else start, end))
+    return moved
+
+
+def _parted(text: str, span: Span) -> list[Span]:
+    """Cuts after a part's letter, an ellipsis, a unit or a company where a new sentence begins."""
+    start, end = span
+    found = {match.end(): pattern is LABELLED for pattern in PARTED for match in pattern.finditer(text, start, end)}
+    cuts = [
+        cut
+        for cut, is_label in sorted(found.items())
+        if START.match(text, cut, end)
+        and (not is_label or not text[cut - 2].islower())
+        and not _within_quotes(text[start:cut])
+    ]
+    return list(pairwise([start, *cuts, end]))
+
+
+def _within_quotes(before: str) -> bool:
+    return before.count('"') % 2 == 1 or any(before.count(o) > before.count(c) for o, c in ("“”", "«»", "「」", "„“"))
 
 
 def _trim(text: str, spans: list[Span]) -> list[Span]:

@@ -20,6 +20,7 @@ class AskInput(TypedDict, total=False):
     question: str
     collection: str
     filters: JsonObject
+    limits: JsonObject
     request_id: str
     run_id: str
     retrieval_bundle: JsonObject
@@ -33,8 +34,9 @@ class State(AskInput, total=False):
     retrieval: JsonObject  # retrieval.RetrievalBundle
     assembly: JsonObject  # evidence.AnswerBundle
     prompt: JsonObject  # prompt.Prompt
-    generation: JsonObject  # execution.Generation
-    validation: JsonObject  # validation.Validation
+    generation: JsonObject | None  # execution.Generation; None from the prompt of a further attempt to its answer
+    validation: JsonObject | None  # verdict.Validation; None likewise
+    attempts: list[JsonObject]  # attempts.Attempt, those before the present one
     audit: JsonObject  # audit.AuditRecord
     response: JsonObject  # response.PublicResponse
     outcome: Annotated[JsonObject, keep_worst]  # outcome.Outcome

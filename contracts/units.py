@@ -18,13 +18,23 @@ km kilometre kilometres kilometer kilometers
 in inch inches
 ft feet foot
 mi mile miles
+yd yard yards
+mph
+km/h kph
+m/s
 µm μm um micron microns
 kg kilogram kilograms kilogramme kilogrammes
 mg milligram milligrams
 g gram grams gramme grammes
 lb lbs pound pounds
 oz ounce ounces
+t tonne tonnes
+ton tons
+lbf
+kgf
 l litre litres liter liters
+gal gallon gallons
+pt pint pints
 ml millilitre millilitres milliliter milliliters
 s sec secs second seconds
 min mins minute minutes
@@ -45,6 +55,11 @@ w watt watts
 kw kilowatt kilowatts
 mw megawatt megawatts
 kwh
+j joule joules
+kj
+cal calorie calories
+kcal
+ppm
 n·m nm n-m n.m n⋅m newton-metre newton-metres
 kn·m
 kn

@@ -1,91 +1,31 @@
 """R5: the firewall between a model and a reader. No model call, no edit: an answer passes byte for byte or not at all.
 
-The checks run in the order of `CHECKS`; the first that finds something names the reason, and every metric is computed
-whatever was found (contract R5-1 … R5-14).
+The first check that finds something names the reason, and every metric is computed whatever was found (contract R5-1 …
+R5-14). Prose and JSON pass the same checks: JSON is parsed whole, and then judged
+as the text that its readers will see.
 """
 
-from collections.abc import Callable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pydantic import model_validator
-
-from sourcebound.contracts.citations import CITATION
+from sourcebound.contracts.answer_json import parse
+from sourcebound.contracts.checks import CHECKS, check_not_empty, check_refusal_format
 from sourcebound.contracts.evidence import AnswerBundle
-from sourcebound.contracts.literals import LiteralFinding
-from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import (
-    FailureCode,
-    Outcome,
     RefusalCode,
     RefusalSource,
-    Status,
     Violation,
     fail_with,
-    fill_status,
     proceed,
     refuse,
 )
-from sourcebound.contracts.policy import Enforcement, Policy, ValidationPolicy
-from sourcebound.contracts.reading import AnswerReading, Statement, read_answer
+from sourcebound.contracts.policy import Policy, ValidationPolicy
+from sourcebound.contracts.reading import AnswerReading, read_answer
+from sourcebound.contracts.rows import read_rows
+from sourcebound.contracts.verdict import GroundingMetrics, SupportLevel, Validation, ValidationStatus
 
 STAGE = "validate"
-
-
-class ValidationStatus(StrEnum):
-    """Whether an answer passed; NOT_RUN where there was none to check."""
-
-    PASSED = "PASSED"
-    FAILED = "FAILED"
-    NOT_RUN = "NOT_RUN"
-
-
-class SupportLevel(StrEnum):
-    """How broad the support of an accepted answer is (R5-15)."""
-
-    HIGH = "HIGH"
-    MEDIUM = "MEDIUM"
-    LOW = "LOW"
-
-
-class GroundingMetrics(Contract):
-    """Counts over the raw answer, whether it passed or not (R5-14)."""
-
-    citation_count: int = 0
-    uncited_sentence_count: int = 0
-    invalid_anchor_count: int = 0
-    malformed_anchor_count: int = 0
-    refusal_detected: bool = False
-    length_ratio_flag: bool = False
-    suspicious_new_ids: tuple[str, ...] = ()
-    sentence_count: int = 0
-    attribution_coverage: float = 0.0
-    unsupported_literal_count: int = 0
-
-
-class Validation(Contract):
-    """The verdict on one answer (R5-13)."""
-
-    outcome: Outcome
-    generation_status: Status = Status.OK
-    """The outcome's status."""
-    validation_status: ValidationStatus
-    validated_answer_text: str = ""
-    validated_citations: tuple[str, ...] = ()
-    grounding_metrics: GroundingMetrics = GroundingMetrics()
-    statements: tuple[Statement, ...] = ()
-    literals: tuple[LiteralFinding, ...] = ()
-    support_level: SupportLevel | None = None
-
-    _status = model_validator(mode="before")(fill_status("generation_status"))
-
-    @property
-    def failure_reason(self) -> str | None:
-        """The first broken rule."""
-        return self.outcome.failure_code.value if self.outcome.failure_code else None
-
-
-Check = Callable[[AnswerReading, ValidationPolicy], Sequence[Violation]]
+REFUSED: Final = "the model found no answer in the evidence"
 
 
 def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> Validation:
@@ -94,34 +34,58 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> Validation:
     Args:
         raw_text: The model's text as it came.
         bundle: The answer bundle of the prompt.
-        policy: The policy of the run.
+        policy: The policy of the run; its output profile says what the text must be.
 
     Returns:
-        The verdict: the text itself when it passed, the reason and an empty text when it did not.
+        The verdict: the text itself when it passed (of JSON, its sentences joined), the reason and an empty text when
+        it did not.
     """
-    answer = read_answer(raw_text, bundle)
-    metrics = _metrics(answer, policy.validation)
-    if answer.is_refusal:
-        outcome = refuse(
-            STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, "the model found no answer in the evidence"
-        )
+    raw = read_answer(raw_text, bundle)
+    if raw.is_refusal:
         return Validation(
-            outcome=outcome,
+            outcome=refuse(STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, REFUSED),
             validation_status=ValidationStatus.PASSED,
             validated_answer_text=raw_text,
-            grounding_metrics=metrics,
+            grounding_metrics=_metrics(raw, policy.validation),
         )
-    violations = tuple(violation for check in CHECKS for violation in check(answer, policy.validation))
+    if policy.prompt.output_profile == "prose" or check_not_empty(raw, policy.validation):
+        return _judge((raw,), bundle, policy)
+    parsed = parse(raw_text)
+    if isinstance(parsed, Violation):
+        return _off_schema(raw, parsed, policy)
+    return _judge(read_rows(parsed, bundle), bundle, policy)
+
+
+def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy) -> Validation:
+    """The verdict on an answer that must pass in each of its readings; the first is the one that is reported."""
+    answer, rules = readings[0], policy.validation
+    violations = tuple(
+        violation for check in CHECKS for violation in _first(check(reading, rules) for reading in readings)
+    )
     passed = not violations
     return Validation(
         outcome=proceed(STAGE) if passed else fail_with(STAGE, violations),
         validation_status=ValidationStatus.PASSED if passed else ValidationStatus.FAILED,
-        validated_answer_text=raw_text if passed else "",
+        validated_answer_text=answer.text if passed else "",
         validated_citations=answer.cited_anchors if passed else (),
-        grounding_metrics=metrics,
+        grounding_metrics=_metrics(answer, rules),
         statements=answer.statements,
         literals=answer.literals,
         support_level=support_level(answer.cited_anchors, bundle, policy) if passed else None,
+    )
+
+
+def _first(findings: Iterable[Sequence[Violation]]) -> Sequence[Violation]:
+    """What a check found in the first reading in which it found anything, so that nothing is reported twice."""
+    return next((found for found in findings if found), ())
+
+
+def _off_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> Validation:
+    """The verdict on a text that is not the JSON asked for; half a refusal is named as one, by the order of clauses."""
+    return Validation(
+        outcome=fail_with(STAGE, (*check_refusal_format(raw, policy.validation), violation)),
+        validation_status=ValidationStatus.FAILED,
+        grounding_metrics=_metrics(raw, policy.validation),
     )
 
 
@@ -154,113 +118,3 @@ def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetric
         attribution_coverage=(len(factual) - len(uncited)) / len(factual) if factual else 0.0,
         unsupported_literal_count=len(unsupported),
     )
-
-
-def _violation(
-    code: FailureCode, clause: str, message: str, value: str | None = None, row: int | None = None
-) -> Violation:
-    return Violation(code=code, clause=clause, message=message, field="raw_model_text", row=row, value=value)
-
-
-def _check_not_empty(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    if any(character.isalnum() for character in CITATION.sub("", answer.text)):
-        return []
-    return [_violation(FailureCode.EMPTY_ANSWER, "R5-1", "the answer is empty")]
-
-
-def _check_refusal_format(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    if answer.refusal_words is None:
-        return []
-    message = "the answer carries a refusal and is not exactly the refusal string"
-    return [_violation(FailureCode.INVALID_REFUSAL_FORMAT, "R5-2", message, answer.refusal_words)]
-
-
-def _check_citation_form(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(FailureCode.MALFORMED_CITATION, "R5-3", "a citation is malformed; write [C0]", found.text)
-        for found in answer.look_alikes
-    ]
-
-
-def _check_anchors_known(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(
-            FailureCode.INVALID_CITATION_REFERENCE,
-            "R5-4",
-            f"[{anchor}] names no source of this prompt",
-            anchor,
-        )
-        for anchor in answer.invented
-    ]
-
-
-def _check_statements_cited(answer: AnswerReading, policy: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(
-            FailureCode.UNCITED_FACTUAL_STATEMENT,
-            "R5-6",
-            f"statement {index + 1} has no citation",
-            CITATION.sub("", statement.text)[:80],
-            index,
-        )
-        for index, statement in enumerate(answer.statements)
-        if statement.needs_citation and not statement.anchors
-    ]
-
-
-def _check_something_stated(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    if not answer.text.strip() or any(statement.anchors for statement in answer.statements):
-        return []
-    return [_violation(FailureCode.UNCITED_FACTUAL_STATEMENT, "R5-6", "the answer cites nothing")]
-
-
-def _check_forbidden(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(FailureCode.FORBIDDEN_CONTENT, "R5-7", f"the answer shows {found.what}", found.text[:80])
-        for found in answer.forbidden
-    ]
-
-
-def _check_literals(answer: AnswerReading, policy: ValidationPolicy) -> list[Violation]:
-    if policy.literal_grounding is Enforcement.MEASURE:
-        return []
-    return [
-        _violation(
-            FailureCode.UNSUPPORTED_LITERAL,
-            "R5-8",
-            f"statement {finding.segment + 1} has a {finding.kind} that no source it cites holds",
-            finding.text,
-            finding.segment,
-        )
-        for finding in answer.literals
-        if not finding.supported
-    ]
-
-
-def _check_consistency(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """Guards the list of citations itself: unique, in order of first use, all used and all allowed."""
-    used = [citation.anchor for citation in answer.citations]
-    expected = tuple(dict.fromkeys(used))
-    if answer.cited_anchors == expected and set(expected) <= {*answer.allowed, *answer.invented}:
-        return []
-    return [_violation(FailureCode.CITATION_MISMATCH, "R5-9", "the list of citations does not match the text")]
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    _check_not_empty,
-    _check_refusal_format,
-    _check_citation_form,
-    _check_anchors_known,
-    _check_statements_cited,
-    _check_something_stated,
-    _check_forbidden,
-    _check_literals,
-    _check_consistency,
-)
-
-
-def not_run(outcome: Outcome) -> Validation:
-    """The validation of a run that ended before there was an answer."""
-    if outcome.status is Status.OK:
-        raise ValueError("a run that is OK has an answer to validate")
-    return Validation(outcome=outcome, validation_status=ValidationStatus.NOT_RUN)

@@ -3,7 +3,7 @@
 from langgraph.graph import END, START
 
 from sourcebound.contracts.outcome import Status
-from sourcebound.graph.routing import ROUTES, STRAIGHT
+from sourcebound.graph.routing import DETOURS, ROUTES, STRAIGHT
 
 SHOWN = {START: "start", END: "finish"}
 
@@ -17,7 +17,7 @@ def draw() -> str:
         for status in Status:
             by_target.setdefault(row[status], []).append(status.value)
         lines += [f"    {node} -- {' / '.join(statuses)} --> {target}" for target, statuses in by_target.items()]
-    lines.append("    accept -- OK, with a retrieval bundle --> assemble")
+    lines += [f"    {node} -- {detour.label} --> {detour.target}" for node, detour in DETOURS.items()]
     return "\n".join(lines)
 
 

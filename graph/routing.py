@@ -1,22 +1,40 @@
 """Which node follows which: one table of node × status, read by the graph and drawn in the README.
 
 OK goes on; NO_EVIDENCE and FAILED go straight to the record. A model's refusal is NO_EVIDENCE too, and is recorded
-the same way. Nothing is released without passing `record`.
+the same way. Nothing is released without passing `record`. The one loop leads from `validate` back to `build_prompt`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from langgraph.graph import END, START
 
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.state import State
+from sourcebound.contracts.verdict import ValidationStatus
 
 Row = Mapping[Status, str]
 
 
+class Detour(NamedTuple):
+    """A way that is taken where the status is OK and the state says so."""
+
+    label: str
+    target: str
+    taken: Callable[[State], bool]
+
+
 def _stop_at_record(following: str) -> Row:
     return {Status.OK: following, Status.NO_EVIDENCE: "record", Status.FAILED: "record"}
+
+
+def _brings_a_bundle(state: State) -> bool:
+    return state.get("retrieval_bundle") is not None
+
+
+def _is_asked_anew(state: State) -> bool:
+    """A rejected answer under an outcome that is still OK: `validate` left it so for another attempt."""
+    return (state.get("validation") or {}).get("validation_status") == ValidationStatus.FAILED
 
 
 ROUTES: Final[Mapping[str, Row]] = {
@@ -25,10 +43,17 @@ ROUTES: Final[Mapping[str, Row]] = {
     "assemble": _stop_at_record("build_prompt"),
     "build_prompt": _stop_at_record("generate"),
     "generate": _stop_at_record("validate"),
+    "validate": _stop_at_record("record"),
 }
-"""Conditional edges; a retrieval bundle from elsewhere goes from `accept` to `assemble` (R1-1)."""
+"""Conditional edges by status."""
 
-STRAIGHT: Final[Mapping[str, str]] = {START: "accept", "validate": "record", "record": "package", "package": END}
+DETOURS: Final[Mapping[str, Detour]] = {
+    "accept": Detour("OK, with a retrieval bundle", "assemble", _brings_a_bundle),
+    "validate": Detour("rejected, with an attempt left", "build_prompt", _is_asked_anew),
+}
+"""The two ways that a status alone does not decide (R1-1, R5-12)."""
+
+STRAIGHT: Final[Mapping[str, str]] = {START: "accept", "record": "package", "package": END}
 """Edges that no status changes."""
 
 
@@ -41,12 +66,12 @@ def route_from(node: str) -> Callable[[State], str]:
     Returns:
         A function from the state to the name of the next node.
     """
-    row = ROUTES[node]
+    row, detour = ROUTES[node], DETOURS.get(node)
 
     def route(state: State) -> str:
         status = Status(state["outcome"]["status"])
-        if node == "accept" and status is Status.OK and state.get("retrieval_bundle") is not None:
-            return "assemble"
+        if detour and status is Status.OK and detour.taken(state):
+            return detour.target
         return row[status]
 
     return route
@@ -54,5 +79,5 @@ def route_from(node: str) -> Callable[[State], str]:
 
 def targets(node: str) -> list[str]:
     """Where the conditional edge of a node may lead."""
-    extra = ["assemble"] if node == "accept" else []
+    extra = [DETOURS[node].target] if node in DETOURS else []
     return list(dict.fromkeys([*ROUTES[node].values(), *extra]))

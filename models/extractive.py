@@ -4,6 +4,7 @@ It sees the prompt and nothing else, calls no network, and gives the same answer
 keyless default, and the baseline that tests compare against.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -11,8 +12,10 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
+from sourcebound.contracts.answer_json import PROFILE, write
+from sourcebound.contracts.blocks import LIST_MARKER
 from sourcebound.contracts.prompt import REFUSAL, Message, read_prompt
-from sourcebound.contracts.ranking import best_sentences
+from sourcebound.contracts.ranking import Sentence, best_sentences
 
 MODEL_NAME = "extractive"
 
@@ -33,7 +36,20 @@ class ExtractiveChatModel(BaseChatModel):
     ) -> ChatResult:
         roles = {"system": "system", "human": "user"}
         prompt = [Message.model_validate({"role": roles[m.type], "content": m.text}) for m in messages]
-        chosen = best_sentences(read_prompt(prompt))
-        text = "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen) or REFUSAL
+        parts = read_prompt(prompt)
+        chosen = best_sentences(parts)
+        text = _write(chosen, as_json=PROFILE in parts.sections.get("OUTPUT REQUIREMENTS", "")) if chosen else REFUSAL
         metadata = {"model_name": MODEL_NAME, "finish_reason": "stop"}
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, response_metadata=metadata))])
+
+
+def _write(chosen: Sequence[Sentence], *, as_json: bool) -> str:
+    """The chosen sentences in the form that the prompt asks for; in JSON without the mark of a list."""
+    if as_json:
+        return write([(_without_mark(sentence.text), sentence.anchor) for sentence in chosen], "Medium")
+    return "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen)
+
+
+def _without_mark(text: str) -> str:
+    mark = LIST_MARKER.match(text)
+    return text[mark.end() :] if mark else text

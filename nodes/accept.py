@@ -15,6 +15,8 @@ from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.ports import Catalog, RunLog
 from sourcebound.contracts.state import RunContext, State
+from sourcebound.contracts.tightening import tighten
+from sourcebound.errors import RequestError
 
 
 class PolicySource(Protocol):
@@ -45,6 +47,14 @@ async def accept(
     policy = find_policy(
         context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
     )
+    tightened = tighten(policy, state.get("limits") or {})
+    if tightened.violations:
+        raise RequestError(
+            "; ".join(violation.message for violation in tightened.violations) + ".",
+            "Leave the limit out, or name a policy that allows it.",
+            code="POLICY_LOOSENED",
+        )
+    policy = tightened.policy
     admission: Admission = admit(
         state,
         policy,

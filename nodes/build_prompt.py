@@ -1,19 +1,23 @@
-"""R3: builds the prompt's exact bytes."""
+"""R3: builds the prompt's exact bytes, for the first attempt and for any further one (R5-12)."""
 
 from typing import Any
 
 from sourcebound.contracts import prompt
+from sourcebound.contracts.attempts import Attempt
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.state import State
 
 
 async def build_prompt(state: State) -> dict[str, Any]:
-    """Writes `prompt`, and `assembly` as the prompt shows it."""
+    """Writes `prompt`, and `assembly` as the prompt shows it; takes back the answer of an attempt before."""
     bundle, policy = AnswerBundle.model_validate(state["assembly"]), Policy.model_validate(state["policy"])
-    built = prompt.build_prompt(bundle, policy)
+    earlier = [Attempt.model_validate(attempt) for attempt in state.get("attempts", [])]
+    broken = [violation.code for violation in earlier[-1].validation.outcome.violations] if earlier else []
+    built = prompt.build_prompt(bundle, policy, broken)
     return {
         "prompt": built.prompt.model_dump(mode="json"),
         "assembly": built.bundle.model_dump(mode="json"),
         "outcome": built.prompt.outcome.model_dump(mode="json"),
+        **({"generation": None, "validation": None} if earlier else {}),
     }

@@ -19,5 +19,6 @@ async def package(state: State) -> dict[str, Any]:
         known.generation,
         known.validation,
         latency_ms=elapsed.total_seconds() * 1000,
+        earlier=[attempt.generation for attempt in known.attempts],
     )
     return {"response": response.model_dump(mode="json")}

@@ -1,13 +1,18 @@
-"""R5P: writes the audit record before anything is released. No record, no answer (contract R5P-6)."""
+"""R5P: writes the audit record before anything is released. No record, no answer (contract R5P-6).
+
+One record an attempt: the rejected ones in their order, then the one that the run ends with (R5-12).
+"""
 
 from datetime import UTC, datetime
 from typing import Any
 
-from sourcebound.contracts.audit import audit_record
+from sourcebound.contracts.audit import AuditRecord, audit_record
 from sourcebound.contracts.channels import Channels
-from sourcebound.contracts.outcome import FailureCode, fail
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.outcome import FailureCode, Outcome, fail
 from sourcebound.contracts.ports import AuditLog
 from sourcebound.contracts.state import State
+from sourcebound.contracts.verdict import Validation
 from sourcebound.errors import StoreError
 
 STAGE = "record"
@@ -16,19 +21,27 @@ STAGE = "record"
 async def record(state: State, *, audit_log: AuditLog) -> dict[str, Any]:
     """Writes `audit`; a record that cannot be written fails the run."""
     known = Channels(state)
-    entry = audit_record(
-        known.run,
-        known.outcome,
-        datetime.now(UTC).isoformat(),
-        known.retrieval,
-        known.bundle,
-        known.generation,
-        known.validation,
-    )
-    raw = known.generation.raw_model_text if known.generation else ""
-    validated = known.validation.validated_answer_text if known.validation else ""
     try:
-        await audit_log.append(entry, known.run, raw, validated)
+        for number, attempt in enumerate(known.attempts, start=1):
+            rejected = attempt.validation
+            await _append(audit_log, known, number, rejected.outcome, attempt.generation, rejected)
+        last = len(known.attempts) + 1
+        entry = await _append(audit_log, known, last, known.outcome, known.generation, known.validation)
     except StoreError as error:
         return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).model_dump(mode="json")}
     return {"audit": entry.model_dump(mode="json")}
+
+
+async def _append(
+    audit_log: AuditLog,
+    known: Channels,
+    attempt: int,
+    outcome: Outcome,
+    generation: Generation | None,
+    validation: Validation | None,
+) -> AuditRecord:
+    now = datetime.now(UTC).isoformat()
+    entry = audit_record(known.run, outcome, now, known.retrieval, known.bundle, generation, validation, attempt)
+    raw = generation.raw_model_text if generation else ""
+    await audit_log.append(entry, known.run, raw, validation.validated_answer_text if validation else "")
+    return entry

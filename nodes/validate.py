@@ -1,8 +1,12 @@
-"""R5: the firewall. An answer passes byte for byte or not at all."""
+"""R5: the firewall. An answer passes byte for byte or not at all.
+
+A rejected answer that the policy lets be asked for anew is put by whole, and leaves the outcome as it was (R5-12).
+"""
 
 from typing import Any
 
 from sourcebound.contracts import validation
+from sourcebound.contracts.attempts import may_repeat
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.policy import Policy
@@ -10,8 +14,12 @@ from sourcebound.contracts.state import State
 
 
 async def validate(state: State) -> dict[str, Any]:
-    """Writes `validation`."""
+    """Writes `validation`, and either `outcome` or one more of `attempts`."""
     generation = Generation.model_validate(state["generation"])
     bundle, policy = AnswerBundle.model_validate(state["assembly"]), Policy.model_validate(state["policy"])
     verdict = validation.validate(generation.raw_model_text, bundle, policy)
-    return {"validation": verdict.model_dump(mode="json"), "outcome": verdict.outcome.model_dump(mode="json")}
+    form, earlier = verdict.model_dump(mode="json"), state.get("attempts", [])
+    if may_repeat(verdict, policy, len(earlier)):
+        attempt = {"prompt": state["prompt"], "generation": state["generation"], "validation": form}
+        return {"validation": form, "attempts": [*earlier, attempt]}
+    return {"validation": form, "outcome": verdict.outcome.model_dump(mode="json")}

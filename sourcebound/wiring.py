@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tomllib import TOMLDecodeError
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy
+from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy, read_lock
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.settings import Settings
@@ -112,20 +111,39 @@ def find_policy(name: str | None, *, embedding_model: str | None) -> Policy:
     if name in SHIPPED:
         return load_shipped_policy(name)
     path = Path(name)
-    if not path.is_file():
+    if not _is_file(path):
         raise ConfigurationError(
             f"there is no policy {name!r}.",
             f"Released policies: {', '.join(SHIPPED)}; or give the path of a policy file.",
             code="UNKNOWN_POLICY",
         )
     try:
-        return parse_policy(path.read_text("utf-8"))
-    except (TOMLDecodeError, UnicodeDecodeError, ValidationError) as error:
+        return _with_its_template(parse_policy(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path} is not a valid policy: {_reason(error)}.",
             "Compare it with `sourcebound policy show SOURCEBOUND_V1`.",
             code="INVALID_POLICY",
         ) from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _with_its_template(policy: Policy) -> Policy:
+    """The policy, if its template is a released one.
+
+    Raises:
+        ValueError: There is no such template, or the policy names another digest of it.
+    """
+    name, templates = policy.prompt.template, read_lock()["templates"]
+    if templates.get(name) != policy.prompt.template_sha256:
+        raise ValueError(f"prompt.template: {name!r} with this template_sha256 is not one of {', '.join(templates)}")
+    return policy
 
 
 def _reason(error: Exception) -> str:

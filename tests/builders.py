@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from sourcebound.contracts.audit import AuditRecord, audit_record
 from sourcebound.contracts.evidence import AnswerBundle, AssemblyMetrics, EvidenceChunk, LedgerEntry, RowOutcome, Trace
 from sourcebound.contracts.evidence import render_block as render
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.index import Collection
-from sourcebound.contracts.outcome import Outcome, proceed
+from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
 from sourcebound.contracts.policy import Policy, load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
 
@@ -181,3 +182,11 @@ def collection(**changes: Any) -> Collection:
         "documents_digest": "00ff",
     }
     return Collection.model_validate(form | changes)
+
+
+def audit_entry(number: int = 1, **changes: Any) -> AuditRecord:
+    """The audit record of a run that failed, `run-<number>`, with other values in some of its fields."""
+    failed = fail("retrieve", FailureCode.RETRIEVAL_FAILED, "the store is away")
+    asked = run(run_id=f"run-{number}", request_id=f"request-{number}")
+    record = audit_record(asked, failed, "2024-03-03T12:00:05+00:00", None, None, None, None)
+    return AuditRecord.model_validate(record.model_dump(mode="json") | changes)

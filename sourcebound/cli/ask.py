@@ -31,6 +31,12 @@ def ask(
             "--filter", metavar="KEY=VALUE", help="equipment_id=HP-200, event_date_from=2024-01-01 … Repeatable."
         ),
     ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit", metavar="KEY=VALUE", help="Tighten the policy: min_sources=2, max_chunks=3 … Repeatable."
+        ),
+    ] = None,
     policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
     model: Annotated[str | None, typer.Option(help="The generator.")] = None,
 ) -> None:
@@ -38,7 +44,9 @@ def ask(
 
     Exit codes: 0 answered, 3 no evidence, 4 failed, 2 bad usage, 1 fault.
     """
-    response = run_async(lambda: _ask(_request(question, bundle, collection, filters or []), policy, model))
+    request = _request(question, bundle, collection, filters or [])
+    request["limits"] = _read_limits(limits or [])
+    response = run_async(lambda: _ask(request, policy, model))
     if as_json:
         print(json.dumps(response.model_dump(mode="json"), ensure_ascii=False, indent=2))
     else:
@@ -84,6 +92,19 @@ def _read_filters(filters: list[str]) -> dict[str, Any]:
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         raise RequestError(f"the filter {detail['loc'][0]!r} is not acceptable: {detail['msg']}.", known) from error
+
+
+def _read_limits(limits: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs with numbers; whether they tighten is for the policy to say."""
+    pairs = {}
+    for key, _, value in (text.partition("=") for text in limits):
+        try:
+            pairs[key] = int(value) if value.lstrip("-").isdigit() else float(value)
+        except ValueError as error:
+            raise RequestError(
+                f"the limit {key!r} is not a number: {value!r}.", "Try --limit min_sources=2."
+            ) from error
+    return pairs
 
 
 def _read_bundle(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.validation import Validation
+    from sourcebound.contracts.verdict import Validation
 
 EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
 

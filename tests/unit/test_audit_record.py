@@ -10,7 +10,8 @@ from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.audit import AuditRecord, audit_record
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
 from sourcebound.contracts.retrieval import RetrievalBundle
-from sourcebound.contracts.validation import Validation, validate
+from sourcebound.contracts.validation import validate
+from sourcebound.contracts.verdict import Validation
 
 NOW = "2024-03-03T12:00:05+00:00"
 METRICS = [

@@ -64,6 +64,7 @@ def test_an_answer_with_a_look_alike_is_rejected_even_beside_a_good_citation(loo
     [
         "Heat it to 20 °C (68 °F). [C0]",
         "See table [3] and figure (2). [C0]",
+        "Check (a) the seal, (b) the cover and (c) the flush. [C0]",
         "The C compiler is C99 compliant. [C0]",
         "Use vitamin C (ascorbic acid). [C0]",
         "Keep [caution] in mind. [C0]",

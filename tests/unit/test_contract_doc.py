@@ -310,6 +310,16 @@ def test_the_table_of_verdicts(row: Row) -> None:
     assert ([verdict.failure_reason] if verdict.failure_reason else []) == spans(row["verdict"])
 
 
+@pytest.mark.contract("R5-10")
+@pytest.mark.parametrize("row", table("JSON", "verdict of the profile"))
+def test_the_table_of_verdicts_of_the_json_profile(row: Row) -> None:
+    asked = ENFORCING.prompt.model_copy(update={"output_profile": "answer_sentences"})
+    verdict = validate(span(row["JSON"]), assembled(), ENFORCING.model_copy(update={"prompt": asked}))
+    assert ([verdict.failure_reason] if verdict.failure_reason else ["PASSED"]) == (
+        spans(row["verdict of the profile"]) or [row["verdict of the profile"]]
+    )
+
+
 def test_the_first_fault_names_the_answer_of_several() -> None:
     (text, code) = re.findall(r"named by the first: `(.+?)` is `(\w+)`", PAGE)[0]
     assert validate(text, assembled(), ENFORCING).failure_reason == code

@@ -18,7 +18,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.prompt import Prompt, build_prompt
-from sourcebound.contracts.validation import ValidationStatus, validate
+from sourcebound.contracts.validation import validate
+from sourcebound.contracts.verdict import ValidationStatus
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.extractive import ExtractiveChatModel
 from sourcebound.models.generators import ChatGenerator, open_answer_model

@@ -100,6 +100,8 @@ def test_a_missing_key_is_rejected_and_never_defaulted() -> None:
         ("min_top_similarity = 0.76", "min_top_similarity = nan"),
         ("top_k = 8", "top_k = 0"),
         ("temperature = 0.0", "temperature = 0.1"),
+        ("max_attempts = 1", "max_attempts = 0"),
+        ("max_attempts = 1", "max_attempts = 4"),
         ('policy_version = "R2_POLICY_V1"', 'policy_version = "draft"'),
     ],
 )
@@ -181,6 +183,20 @@ def test_the_lock_names_every_released_policy_and_its_template() -> None:
         assert released.prompt.template_sha256 == hashlib.sha256(text).hexdigest()
 
 
+@pytest.mark.contract("P-1")
+@pytest.mark.contract("R3-1")
+def test_the_lock_covers_every_template_file_whether_or_not_a_policy_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = (files("sourcebound.contracts") / "prompts").iterdir()
+    names = {entry.name.removesuffix(".txt") for entry in entries}
+    lock = read_lock()
+    assert set(lock["templates"]) == names >= {"prose_v1", "answer_sentences_v1", "repair_v1"}
+    for name in sorted(names):
+        left = {other: digest for other, digest in lock["templates"].items() if other != name}
+        monkeypatch.setattr(policies, "read_lock", lambda left=left: {**lock, "templates": left})
+        (finding,) = check_lock()
+        assert f"template {name} " in finding
+
+
 def _load_changed(name: str) -> Policy:
     return policy(prompt={"template_sha256": "00"}).model_copy(update={"policy_version": name})
 
@@ -198,7 +214,7 @@ def test_a_changed_policy_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("change", ["changed", "lost"])
 def test_a_changed_or_lost_template_is_found(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     lock = read_lock()
-    templates = {"prose_v1": "00"} if change == "changed" else {**lock["templates"], "prose_v0": "00"}
+    templates = {**lock["templates"], "prose_v1" if change == "changed" else "prose_v0": "00"}
     monkeypatch.setattr(policies, "read_lock", lambda: {**lock, "templates": templates})
     (finding,) = check_lock()
     assert f"template prose_v{int(change == 'changed')}" in finding

@@ -8,7 +8,8 @@ from builders import FILTER, SEAL, answer_bundle, generation, policy, run
 
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
 from sourcebound.contracts.response import PublicResponse, package_response
-from sourcebound.contracts.validation import Validation, not_run, validate
+from sourcebound.contracts.validation import validate
+from sourcebound.contracts.verdict import Validation, not_run
 
 REFUSAL = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
 ANSWER = f"{FILTER} [C1]\n{SEAL} [C0]"
@@ -50,6 +51,7 @@ def test_the_schema_is_versioned_and_closed() -> None:
 
 @pytest.mark.contract("R6-2")
 @pytest.mark.contract("R6-3")
+@pytest.mark.contract("R6-8")
 def test_an_answer_has_its_text_and_one_citation_each_in_order() -> None:
     response = _package(proceed("record"))
     assert response.answer == ANSWER

@@ -9,7 +9,7 @@ from sourcebound.contracts.state import State
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 
 PIPELINE = ["accept", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package"]
-STAGES = PIPELINE[:5]
+STAGES = PIPELINE[:6]
 
 
 def _state(status: str, **changes: Any) -> State:
@@ -39,7 +39,7 @@ def test_a_bundle_from_elsewhere_enters_at_assembly() -> None:
 
 @pytest.mark.contract("R5P-6")
 def test_every_way_to_the_package_leads_through_the_record() -> None:
-    assert dict(STRAIGHT) == {START: "accept", "validate": "record", "record": "package", "package": END}
+    assert dict(STRAIGHT) == {START: "accept", "record": "package", "package": END}
     assert "package" not in {target for node in ROUTES for target in targets(node)}
     assert END not in {target for node in ROUTES for target in targets(node)}
 
@@ -48,10 +48,22 @@ def test_every_way_to_the_package_leads_through_the_record() -> None:
 @pytest.mark.parametrize("node", STAGES)
 def test_the_declared_targets_are_exactly_those_that_a_status_can_reach(node: str) -> None:
     states = [_state(status) for status in ("OK", "NO_EVIDENCE", "FAILED")]
-    states += [_state("OK", retrieval_bundle={})]
+    states += [_state("OK", retrieval_bundle={}), _state("OK", validation={"validation_status": "FAILED"})]
     reached = {route_from(node)(state) for state in states}
     assert reached == set(targets(node))
     assert len(targets(node)) == len(set(targets(node)))
+
+
+@pytest.mark.contract("R5-12")
+@pytest.mark.contract("S-1")
+def test_only_a_rejected_answer_under_an_outcome_that_is_ok_is_asked_for_anew() -> None:
+    rejected = {"validation_status": "FAILED"}
+    assert route_from("validate")(_state("OK", validation=rejected)) == "build_prompt"
+    assert route_from("validate")(_state("FAILED", validation=rejected)) == "record"
+    assert route_from("validate")(_state("NO_EVIDENCE", validation=rejected)) == "record"
+    assert route_from("validate")(_state("OK", validation={"validation_status": "PASSED"})) == "record"
+    for node in STAGES[:5]:
+        assert route_from(node)(_state("OK", validation=rejected)) == PIPELINE[PIPELINE.index(node) + 1]
 
 
 def test_the_table_has_a_row_for_every_stage_that_may_end_a_run() -> None:

@@ -7,6 +7,7 @@ from builders import FILTER, SEAL, answer_bundle, chunk, enforcing_policy, polic
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sourcebound.contracts.checks import CHECKS
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import FailureCode, Status, proceed, refuse
 from sourcebound.contracts.outcome import RefusalCode as Code
@@ -15,7 +16,8 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.reading import read_answer
 from sourcebound.contracts.response import package_response
-from sourcebound.contracts.validation import CHECKS, SupportLevel, Validation, ValidationStatus, not_run, validate
+from sourcebound.contracts.validation import validate
+from sourcebound.contracts.verdict import SupportLevel, Validation, ValidationStatus, not_run
 
 CHECKED = "The seal is checked. [C0]"
 

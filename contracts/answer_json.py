@@ -1,0 +1,123 @@
+"""The output profile `answer_sentences`: an answer as JSON, read whole or not at all (contract R3-7, R5-10).
+
+Nothing is mended: a code fence, a word around the JSON, a key twice, a row too many or without an anchor makes the
+whole text invalid, because a row that was dropped or repaired is a row that nobody wrote. The text that readers see is
+made by one frozen rule, `join`.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, NoReturn
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from sourcebound.contracts.citations import CITATION
+from sourcebound.contracts.model import Contract
+from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.sanitize import storable
+
+PROFILE: Final = "answer_sentences"
+MAX_SENTENCES: Final = 6
+LINE: Final = re.compile("[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]+")
+"""One line of text: a sentence with a line break could hold a heading, which needs no citation."""
+SHOWN: Final = 200
+"""Characters of an explanation that a violation keeps."""
+
+
+def _check_sentence(sentence: str) -> str:
+    if not LINE.fullmatch(sentence):
+        raise ValueError("a sentence is one line of characters that can be shown")
+    if CITATION.search(sentence):
+        raise ValueError("a sentence holds no citation; its anchors stand beside it")
+    if not any(character.isalnum() for character in sentence):
+        raise ValueError("a sentence says something")
+    return sentence
+
+
+Anchor = Annotated[str, Field(strict=True, pattern=r"^C(0|[1-9][0-9]*)$")]
+
+
+class AnswerSentence(Contract):
+    """A row: one sentence and the anchors of the evidence that it rests on."""
+
+    sentence: Annotated[str, Field(strict=True), AfterValidator(_check_sentence)]
+    anchors: Annotated[tuple[Anchor, ...], Field(min_length=1)]
+
+
+class AnswerSentences(Contract):
+    """An answer under the profile; `confidence` is the model's word and is used for nothing (R5-15)."""
+
+    answer_sentences: Annotated[tuple[AnswerSentence, ...], Field(min_length=1, max_length=MAX_SENTENCES)]
+    confidence: Literal["High", "Medium", "Low"]
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of the profile, for providers that take one (R3-7)."""
+    return AnswerSentences.model_json_schema()
+
+
+def parse(raw: str) -> AnswerSentences | Violation:
+    """Reads an answer of the profile.
+
+    Args:
+        raw: The model's text as it came.
+
+    Returns:
+        The rows, or why there are none: the text is not JSON (nothing around it, no key twice, no NaN, no depth beyond
+        reading), or it is off the schema.
+    """
+    try:
+        value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant)
+        return AnswerSentences.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return _violation(f"{where}: {first['msg']}")
+    except RecursionError:
+        return _violation("the JSON is nested too deeply")
+    except ValueError as error:
+        return _violation(str(error))
+
+
+def join(answer: AnswerSentences) -> str:
+    """The text that readers see (R5-13): rows in order, joined by one blank."""
+    return " ".join(join_row(row) for row in answer.answer_sentences)
+
+
+def join_row(row: AnswerSentence) -> str:
+    """A row as text: the stripped sentence, then a blank and its anchors as `[C0] [C1]`."""
+    return " ".join([row.sentence.strip(), *(f"[{anchor}]" for anchor in row.anchors)])
+
+
+def write(rows: Sequence[tuple[str, str]], confidence: Literal["High", "Medium", "Low"]) -> str:
+    """The JSON of sentences that rest on one anchor each, as a generator writes it.
+
+    Args:
+        rows: Sentence and anchor.
+        confidence: What the generator says of them.
+
+    Returns:
+        Text that `parse` reads.
+    """
+    form = {
+        "answer_sentences": [{"sentence": sentence, "anchors": [anchor]} for sentence, anchor in rows],
+        "confidence": confidence,
+    }
+    return json.dumps(form, ensure_ascii=False)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("the JSON has a key twice")
+    return value
+
+
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _violation(reason: str) -> Violation:
+    message = f"the answer is not the JSON that was asked for: {storable(reason)[:SHOWN]}"
+    return Violation(code=FailureCode.INVALID_OUTPUT_SCHEMA, clause="R5-10", message=message, field="raw_model_text")

@@ -1,0 +1,78 @@
+"""A request may tighten its policy and never loosen it (contract P-4)."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.policy import Policy
+
+HIGHER_IS_TIGHTER: Final = {
+    "min_top_similarity": "retrieval",
+    "min_question_coverage": "retrieval",
+    "min_chunks": "retrieval",
+    "min_sources": "retrieval",
+    "min_similarity": "selection",
+}
+LOWER_IS_TIGHTER: Final = {
+    "top_k": "retrieval",
+    "max_chunks": "selection",
+    "max_chunks_per_knowledge_id": "selection",
+    "max_evidence_tokens": "selection",
+}
+LIMITS: Final = (*HIGHER_IS_TIGHTER, *LOWER_IS_TIGHTER)
+"""The values that a request may tighten; narrower filters come beside them."""
+
+
+class Tightened(NamedTuple):
+    """The policy that the run obeys, or why the request is refused."""
+
+    policy: Policy
+    violations: tuple[Violation, ...] = ()
+
+
+def tighten(policy: Policy, limits: Mapping[str, object]) -> Tightened:
+    """Applies a request's limits to a policy.
+
+    Args:
+        policy: The policy of the run.
+        limits: Values by name, a subset of `LIMITS`.
+
+    Returns:
+        The tightened policy, whose digest is its own, or the policy as it was and a violation for each limit that is
+        unknown, of the wrong type, or looser than the policy's.
+    """
+    values = policy.model_dump(mode="json", exclude_none=True)
+    violations = [found for name, value in limits.items() if (found := _apply(values, name, value)) is not None]
+    if violations:
+        return Tightened(policy, tuple(violations))
+    try:
+        return Tightened(Policy.model_validate(values))
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        return Tightened(policy, tuple(_violation(str(d["loc"][-1]), d["msg"], d["input"]) for d in details))
+
+
+def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Violation | None:
+    """Sets one limit in `values`; a violation instead where it is unknown, no number, or looser."""
+    section = HIGHER_IS_TIGHTER.get(name) or LOWER_IS_TIGHTER.get(name)
+    if section is None:
+        return _violation(name, f"is not a limit; the limits are {', '.join(LIMITS)}", value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return _violation(name, "is not a number", value)
+    present = values[section].get(name)
+    if isinstance(present, int | float) and (value < present if name in HIGHER_IS_TIGHTER else value > present):
+        return _violation(name, f"is looser than the policy's {present}; a request may only tighten", value)
+    values[section][name] = value
+    return None
+
+
+def _violation(name: str, message: str, value: object) -> Violation:
+    return Violation(
+        code=FailureCode.INVALID_REQUEST,
+        clause="P-4",
+        message=f"limit {name} {message}",
+        field=name,
+        value=repr(value)[:80],
+    )
