@@ -50,6 +50,7 @@ def _ids(bundle: RetrievalBundle) -> list[str]:
     return [row.chunk_id for row in bundle.results]
 
 
+@pytest.mark.contract("R1-4")
 @pytest.mark.contract("R1-9")
 async def test_the_bundle_says_what_was_asked_of_what_and_how(library_services: Services) -> None:
     policy = _policy()
