@@ -4,7 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format clean
+.PHONY: setup demo test check format eval-grounding eval-gates bench clean
+
+DATA ?= ../shared/data
 
 setup: $(VENV)/.runtime ## install what users need into .venv
 
@@ -37,6 +39,15 @@ check: $(VENV)/.dev ## format, lint, types, import rules
 format: $(VENV)/.dev ## format and mend what can be mended by itself
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
+	@$(BIN)/python -m sourcebound.evals.grounding --data $(DATA) --report docs/grounding.md
+
+eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
+	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)
+
+bench: setup ## speed of the pure layers, beside a floor
+	@$(BIN)/python benchmarks/contracts.py
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

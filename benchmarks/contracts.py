@@ -8,6 +8,7 @@ Prints medians and ratios; nothing here is part of the test run. Ratios travel b
 import re
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 
 from sourcebound.contracts.assembly import assemble
@@ -17,20 +18,22 @@ from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.validation import validate
 
 ROUNDS = 200
+ANSWER_WORDS = 400
 FLOOR = re.compile(r"\w+|[^\w\s]")
-SENTENCES = (
-    "The gland bolts of pump {n} are tightened to {t} N·m in revision C. ",
-    "Run the pump for {n} minutes at {t} °C and check the seal for leaks. ",
-    "Replace the oil every {n} hours, or on 3 March 202{d}, whichever comes first. ",
-    "Part HP-{n}-{t} fits the bearing frame; its order number is 20-{t}0{d}. ",
-)
+SOURCES = Path(__file__).parents[1] / "examples" / "sources"
+CHUNK_CHARACTERS = 1100
 
 
-def _text(seed: int, sentences: int) -> str:
-    return "".join(
-        SENTENCES[(seed + index) % 4].format(n=100 + seed * 7 + index, t=20 + index, d=index % 10)
-        for index in range(sentences)
-    )
+def _texts(count: int) -> list[str]:
+    """Stretches of the example manuals, cut at paragraphs, about as long as a chunk."""
+    texts, text = [], ""
+    for path in sorted(SOURCES.glob("*.md")):
+        for paragraph in path.read_text("utf-8").split("\n\n"):
+            text = f"{text}\n\n{paragraph}".strip()
+            if len(text) >= CHUNK_CHARACTERS:
+                texts.append(text)
+                text = ""
+    return texts[5 : 5 + count]
 
 
 def _bundle(rows: int) -> dict[str, object]:
@@ -40,11 +43,11 @@ def _bundle(rows: int) -> dict[str, object]:
             "knowledge_id": f"manual-{number}",
             "rank": number,
             "similarity_score": 0.9 - number / 100,
-            "chunk_text": _text(number, 10),
+            "chunk_text": text,
             "knowledge_type_effective": "manual",
             "source_reference": f"manual-{number}.pdf, p. {number}",
         }
-        for number in range(rows)
+        for number, text in enumerate(_texts(rows))
     ]
     return {
         "request_id": "q",
@@ -85,11 +88,11 @@ def main() -> None:
     )
     raw = _bundle(12)
     bundle = assemble(raw, policy, run)
-    answer = "".join(
-        f"{sentence.strip()} [{chunk.anchor}]\n"
-        for chunk in bundle.selected_evidence
-        for sentence in re.findall(r"[^.]+\.", chunk.sanitized_text)[:5]
-    )
+    answer = ""
+    for chunk in bundle.selected_evidence:
+        for sentence in re.findall(r"[A-Z][^.\n]{20,}[.](?=\s|$)", chunk.sanitized_text):
+            if len(answer.split()) < ANSWER_WORDS:
+                answer += f"{sentence} [{chunk.anchor}]\n"
     chunks = " ".join(str(row["chunk_text"]) for row in raw["results"])  # type: ignore[attr-defined]
     seen = answer + bundle.evidence_block_text
     print(f"answer of {len(answer.split())} words against {len(bundle.selected_evidence)} chunks; 12 rows assembled")

@@ -1,0 +1,66 @@
+"""The token estimate against a reference tokenizer, which the product itself never needs.
+
+    pip install rs-bpe && python benchmarks/tokens.py --data ../shared/data
+
+Prints the share of chunks whose o200k_base count the estimate bounds from above, and how much it over-counts.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from sourcebound.contracts.sanitize import sanitize
+from sourcebound.contracts.tokens import estimate_tokens
+
+WORDS_A_CHUNK = 150
+
+
+def texts(data: Path) -> Iterator[str]:
+    """Every long text of the data set."""
+    for path in sorted(data.rglob("*.jsonl")):
+        for line in path.read_text("utf-8").rstrip("\n").split("\n"):
+            row = json.loads(line)
+            yield from (value for value in row.values() if isinstance(value, str) and len(value) > 300)
+    yield from (path.read_text("utf-8") for path in sorted(data.rglob("*.md")) if path.name != "README.md")
+
+
+def chunks(text: str) -> Iterator[str]:
+    """Stretches of `WORDS_A_CHUNK` words."""
+    words = text.split(" ")
+    for start in range(0, len(words), WORDS_A_CHUNK):
+        yield " ".join(words[start : start + WORDS_A_CHUNK])
+
+
+def clean(text: str) -> str:
+    """A chunk as a prompt shows it."""
+    return sanitize(text).text
+
+
+def main() -> int:
+    """Prints the two figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    data = parser.parse_args().data
+    try:
+        from rs_bpe.bpe import openai  # type: ignore[import-not-found]
+    except ImportError:
+        print("The reference tokenizer is not installed: pip install rs-bpe", file=sys.stderr)
+        return 2
+    reference = openai.o200k_base()
+    pairs = [
+        (reference.count(chunk), estimate_tokens(chunk))
+        for text in texts(data)
+        for chunk in map(clean, chunks(text))
+        if chunk
+    ]
+    bounded = sum(estimate >= count for count, estimate in pairs) / len(pairs)
+    over = statistics.mean(estimate / count for count, estimate in pairs) - 1
+    print(f"{len(pairs)} chunks: estimate bounds the count in {bounded:.2%}, over-counts by {over:.1%} on average")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
