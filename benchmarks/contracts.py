@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from sourcebound.contracts.assembly import assemble
+from sourcebound.contracts.literals import _read_chunk
 from sourcebound.contracts.policy import load_shipped_policy
 from sourcebound.contracts.prompt import build_prompt
 from sourcebound.contracts.request import Filters, Run
@@ -21,7 +22,7 @@ ROUNDS = 200
 ANSWER_WORDS = 400
 FLOOR = re.compile(r"\w+|[^\w\s]")
 SOURCES = Path(__file__).parents[1] / "examples" / "sources"
-CHUNK_CHARACTERS = 1100
+CHUNK_CHARACTERS = 850
 
 
 def _texts(count: int) -> list[str]:
@@ -89,7 +90,7 @@ def main() -> None:
     raw = _bundle(12)
     bundle = assemble(raw, policy, run)
     answer = ""
-    for chunk in bundle.selected_evidence:
+    for chunk in 2 * bundle.selected_evidence:
         for sentence in re.findall(r"[A-Z][^.\n]{20,}[.](?=\s|$)", chunk.sanitized_text):
             if len(answer.split()) < ANSWER_WORDS:
                 answer += f"{sentence} [{chunk.anchor}]\n"
@@ -100,6 +101,7 @@ def main() -> None:
         ("assemble", lambda: assemble(raw, policy, run), chunks),
         ("build_prompt", lambda: build_prompt(bundle, policy), bundle.evidence_block_text),
         ("validate", lambda: validate(answer, bundle, policy), seen),
+        ("  first time", lambda: (_read_chunk.cache_clear(), validate(answer, bundle, policy)), seen),
     ):
         floor = _median_ms(lambda text=text: FLOOR.findall(text))  # type: ignore[misc]
         time = _median_ms(work)

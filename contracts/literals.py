@@ -10,14 +10,16 @@ import re
 import unicodedata
 from collections.abc import Callable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.literal_forms import PART, WORD, Literal, Reading
+from sourcebound.contracts.literal_forms import WORD, Literal, Reading
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.moments import MONTHS, date_parts, read_dates, read_month_dates, read_times
-from sourcebound.contracts.names import identifier_parts, read_addresses, read_identifiers, read_quotations
+from sourcebound.contracts.moments import MONTHS, read_dates, read_month_dates, read_times
+from sourcebound.contracts.names import read_addresses, read_identifiers, read_quotations
 from sourcebound.contracts.numerals import NUMBER_WORDS, read_number_words, read_numbers
 from sourcebound.contracts.ordinals import VALUES, read_ordinal_words, read_ordinals
+from sourcebound.contracts.vouching import supported_forms
 
 
 class Reader(NamedTuple):
@@ -42,9 +44,9 @@ READERS: Final = (
 LIST_MARKER: Final = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\(?\d{1,3}[.)]+|step\s+\d+:?)\s+", re.IGNORECASE)
 DIGIT: Final = re.compile(r"\d")
 QUOTE_MARK: Final = re.compile("[“\"„«‘']")
-WEEKDAYS: Final = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-"""A chunk that names all of them vouches for "seven days"."""
 NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
+CACHED_CHUNKS: Final = 512
+"""Popular chunks, further attempts and replays read the same text again and again."""
 QUESTION: Final = "question"
 READ: Final = "\x1f"
 """Hides what has been read; no text holds it, sanitization takes it out."""
@@ -96,8 +98,13 @@ class EvidenceReading(NamedTuple):
 
 
 def read_evidence(anchor: str, text: str) -> EvidenceReading:
-    """Reads the literals of a chunk."""
-    return EvidenceReading(anchor, read_literals(text))
+    """Reads the literals of a chunk; a chunk that was read lately is not read again."""
+    return EvidenceReading(anchor, _read_chunk(text))
+
+
+@lru_cache(maxsize=CACHED_CHUNKS)
+def _read_chunk(text: str) -> Reading:
+    return read_literals(text)
 
 
 def check_literals(
@@ -168,7 +175,7 @@ def read_literals(text: str) -> Reading:
             literals.extend(found)
             left = _hidden(left, found)
     literals.sort(key=lambda literal: literal.start)
-    return Reading(tuple(literals), _supported_forms(literals, words), folded)
+    return Reading(tuple(literals), supported_forms(literals, words), folded)
 
 
 def _hidden(text: str, found: list[Literal]) -> str:
@@ -179,24 +186,3 @@ def _hidden(text: str, found: list[Literal]) -> str:
         pieces += [text[position : literal.start], READ * (end - literal.start)]
         position = end
     return "".join(pieces) + text[position:] if pieces else text
-
-
-def _supported_forms(literals: list[Literal], words: frozenset[str]) -> dict[str, set[str | None]]:
-    """What a chunk vouches for: each literal's forms with its unit, and the parts of dates and identifiers."""
-    forms: dict[str, set[str | None]] = {}
-    for literal in literals:
-        for form in literal.forms:
-            forms.setdefault(form, set()).add(literal.unit)
-        for part in _parts(literal):
-            forms.setdefault(part, set()).add(PART)
-    if "one" in words:
-        forms.setdefault("n1", set()).add(None)
-    if words >= WEEKDAYS:
-        forms.setdefault("n7", set()).add("d")
-    return forms
-
-
-def _parts(literal: Literal) -> set[str]:
-    if literal.kind == "date":
-        return {part for form in literal.forms for part in date_parts(form)}
-    return identifier_parts(literal.text) if literal.kind == "identifier" else set()
