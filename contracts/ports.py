@@ -87,6 +87,14 @@ class Retriever(Protocol):
         ...
 
 
+class Access(Protocol):
+    """Says who may read which document; asked again whenever evidence text is served (R6-7)."""
+
+    async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
+        """Whether `caller` (None: the person at this machine) may read the document now."""
+        ...
+
+
 class RunLog(Protocol):
     """Keeps the list of runs."""
 

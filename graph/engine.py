@@ -10,6 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from uuid_utils import uuid7
 
+from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.ports import Access
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.state import AskInput, RunContext, State
@@ -127,6 +129,40 @@ class Engine:
         with store_faults():
             await make_saver(self._services.pool).adelete_thread(thread_id)
         await self._services.run_log.erase(run_id)
+
+    async def evidence(
+        self, thread_id: str, anchor: str, access: Access | None = None, caller: str | None = None
+    ) -> str:
+        """The text of one source of a recorded run, if the caller may read its document now (R6-7).
+
+        Args:
+            thread_id: The run's thread.
+            anchor: `C0`, `C1`, …
+            access: Who may read what; when omitted, whoever is at this machine, what is still in the collection.
+            caller: Who asks.
+
+        Returns:
+            The text as the prompt showed it.
+
+        Raises:
+            RequestError: There is no such source in the run, or the caller may not read its document (any more).
+        """
+        state = await self.state(thread_id)
+        bundle = AnswerBundle.model_validate(state["assembly"]) if "assembly" in state else None
+        chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence} if bundle else {}
+        if anchor not in chunks:
+            raise RequestError(
+                f"the run has no source {anchor!r}.", "See `sourcebound runs show RUN`.", code="EVIDENCE_NOT_FOUND"
+            )
+        collection, chunk = state["run"]["collection"], chunks[anchor]
+        guard = access or self._services.index
+        if collection and not await guard.may_read(caller, collection, chunk.knowledge_id):
+            raise RequestError(
+                f"{chunk.knowledge_id!r} may not be read, or is no longer in the collection {collection!r}.",
+                "Ask for access, or ingest the document again.",
+                code="ACCESS_REFUSED",
+            )
+        return chunk.sanitized_text
 
     def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, State]":
         return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})

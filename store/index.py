@@ -69,6 +69,14 @@ class PostgresIndex:
                 rows = await cursor.fetchall()
         return {row["knowledge_id"]: KnownDocument(**row) for row in rows}
 
+    async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
+        """Whether the document is still in the collection (R6-7); a machine without accounts does not ask who."""
+        values = {"collection": collection, "knowledge_id": knowledge_id}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("document_is_there"), values)
+                return await cursor.fetchone() is not None
+
     async def replace_document(self, collection_id: int, document: StoredDocument) -> None:
         """Stores a document in place of the one with the same knowledge id, in one transaction."""
         with store_faults():

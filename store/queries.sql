@@ -199,3 +199,8 @@ FROM audit_head
 
 -- name: erase_run_text
 DELETE FROM run_texts WHERE run_id = %(run_id)s
+
+-- name: document_is_there
+SELECT 1 AS there
+FROM documents d JOIN collections c USING (collection_id)
+WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s

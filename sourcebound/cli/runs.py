@@ -36,6 +36,15 @@ def list_runs(
         print(f"    {run.question or '(erased)'}")
 
 
+@app.command("evidence")
+def show_evidence(
+    run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
+    anchor: Annotated[str, typer.Argument(help="C0, C1 …")],
+) -> None:
+    """Print the text behind a citation, if its document may still be read."""
+    print(run_async(lambda: _evidence(run, anchor)))
+
+
 @app.command("show")
 def show_run(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
@@ -104,6 +113,15 @@ async def _find(services: "Services", run: str) -> "RunSummary":
         problem = "more than one run starts" if found else "no run starts"
         raise RequestError(f"{problem} with {run!r}.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
     return found[0]
+
+
+async def _evidence(run: str, anchor: str) -> str:
+    from sourcebound.graph.engine import Engine
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        return await Engine(services).evidence((await _find(services, run)).thread_id, anchor)
 
 
 def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, Any]) -> None:
