@@ -91,15 +91,20 @@ class LiteralFinding(Contract):
 
 
 class EvidenceReading(NamedTuple):
-    """A chunk's text, read once for all checks against it."""
+    """A chunk to look literals up in; it is read only when a statement that cites it has one."""
 
     anchor: str
-    reading: Reading
+    text: str
+
+    @property
+    def reading(self) -> Reading:
+        """The chunk's literals; a chunk that was read lately is not read again."""
+        return _read_chunk(self.text)
 
 
 def read_evidence(anchor: str, text: str) -> EvidenceReading:
-    """Reads the literals of a chunk; a chunk that was read lately is not read again."""
-    return EvidenceReading(anchor, _read_chunk(text))
+    """A chunk for `check_literals`."""
+    return EvidenceReading(anchor, text)
 
 
 @lru_cache(maxsize=CACHED_CHUNKS)
