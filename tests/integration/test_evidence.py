@@ -22,7 +22,9 @@ class Closed:
 
 async def answered(services: Services, tmp_path: Path) -> tuple[Engine, str]:
     (tmp_path / "manual.txt").write_text(TEXT + "\n", "utf-8")
-    await ingest(services, tmp_path / "manual.txt", collection="mine")
+    (tmp_path / "other.txt").write_text("The canteen opens at noon.\n", "utf-8")
+    await ingest(services, tmp_path / "manual.txt", tmp_path / "other.txt", collection="mine")
+    await ingest(services, tmp_path / "manual.txt", collection="other")
     engine = Engine(services)
     response = await engine.ask({"question": QUESTION, "collection": "mine"})
     assert response.status == "OK"
@@ -38,7 +40,11 @@ async def test_the_text_behind_a_citation_is_served(services: Services, tmp_path
 @pytest.mark.contract("R6-7")
 async def test_a_document_that_is_gone_is_not_served(services: Services, database: str, tmp_path: Path) -> None:
     engine, run = await answered(services, tmp_path)
-    rows(database, "DELETE FROM documents RETURNING 1")
+    rows(
+        database,
+        "DELETE FROM documents d USING collections c WHERE c.collection_id = d.collection_id AND c.name = 'mine' "
+        "AND d.knowledge_id = 'manual.txt' RETURNING 1",
+    )
     with pytest.raises(RequestError, match="no longer in the collection") as caught:
         await engine.evidence(run, "C0")
     assert caught.value.failure_code == "ACCESS_REFUSED"

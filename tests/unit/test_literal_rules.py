@@ -104,6 +104,7 @@ def test_an_ordinal_of_the_sources_parts_is_free_where_nothing_is_counted(answer
         ("On Windows 11 open the panel.", "Open the panel.", "how to uninstall it on windows 10", ()),
         ("On Windows 10 open the panel.", "On Windows 7 open the panel.", "uninstall on windows 10", ()),
         ("The limit is 15 bar.", "There is a limit.", "is the limit 15 bar", ()),
+        ("The Limit 15 bar applies.", "There is a limit.", "does the limit 15 bar apply", ()),
         ("The HP-200 takes oil.", "The HP-300 takes oil.", "does the HP-200 take oil", ()),
     ],
 )
