@@ -2,25 +2,29 @@
 
 Nothing is mended: a code fence, a word around the JSON, a key twice, a row too many or without an anchor makes the
 whole text invalid, because a row that was dropped or repaired is a row that nobody wrote. The text that readers see is
-made by one frozen rule, `join`.
+made by one frozen rule, `join`. A model that is held to the schema refuses in one row: the exact refusal string,
+without an anchor; every other row has one.
 """
 
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn, Self, cast
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from sourcebound.contracts.citations import CITATION
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.sanitize import storable
 
 PROFILE: Final = "answer_sentences"
 MAX_SENTENCES: Final = 6
 LINE: Final = re.compile("[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]+")
 """One line of text: a sentence with a line break could hold a heading, which needs no citation."""
+WORDS: Final = ("title", "description")
+"""What pydantic writes into a schema for people."""
 SHOWN: Final = 200
 """Characters of an explanation that a violation keeps."""
 
@@ -39,10 +43,10 @@ Anchor = Annotated[str, Field(strict=True, pattern=r"^C(0|[1-9][0-9]*)$")]
 
 
 class AnswerSentence(Contract):
-    """A row: one sentence and the anchors of the evidence that it rests on."""
+    """A row: one sentence and the anchors of the evidence that it rests on; none where it refuses."""
 
     sentence: Annotated[str, Field(strict=True), AfterValidator(_check_sentence)]
-    anchors: Annotated[tuple[Anchor, ...], Field(min_length=1)]
+    anchors: tuple[Anchor, ...]
 
 
 class AnswerSentences(Contract):
@@ -51,10 +55,27 @@ class AnswerSentences(Contract):
     answer_sentences: Annotated[tuple[AnswerSentence, ...], Field(min_length=1, max_length=MAX_SENTENCES)]
     confidence: Literal["High", "Medium", "Low"]
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the answer is the exact refusal, as one row without an anchor (R5-2)."""
+        return self.answer_sentences == (AnswerSentence(sentence=REFUSAL, anchors=()),)
+
+    @model_validator(mode="after")
+    def _check_anchors(self) -> Self:
+        for number, row in enumerate(self.answer_sentences):
+            if not row.anchors and not self.is_refusal:
+                raise ValueError(
+                    f"answer_sentences.{number}.anchors: a sentence has an anchor, unless it is the refusal"
+                )
+        return self
+
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of the profile, for providers that take one (R3-7)."""
-    return AnswerSentences.model_json_schema()
+    """The JSON schema of the profile, for providers that take one (R3-7).
+
+    It has no title and no description: a model would read them, and they are not in the prompt (R4-1).
+    """
+    return cast("dict[str, Any]", _without_words(AnswerSentences.model_json_schema()))
 
 
 def parse(raw: str) -> AnswerSentences | Violation:
@@ -73,7 +94,7 @@ def parse(raw: str) -> AnswerSentences | Violation:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        return _violation(f"{where}: {first['msg']}")
+        return _violation(": ".join(filter(None, (where, first["msg"]))))
     except RecursionError:
         return _violation("the JSON is nested too deeply")
     except ValueError as error:
@@ -105,6 +126,13 @@ def write(rows: Sequence[tuple[str, str]], confidence: Literal["High", "Medium",
         "confidence": confidence,
     }
     return json.dumps(form, ensure_ascii=False)
+
+
+def _without_words(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        kept = {key: value for key, value in schema.items() if not (key in WORDS and isinstance(value, str))}
+        return {key: _without_words(value) for key, value in kept.items()}
+    return [_without_words(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

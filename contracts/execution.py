@@ -4,6 +4,7 @@ from typing import Protocol
 
 from pydantic import model_validator
 
+from sourcebound.contracts.call import Call
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import Outcome, Status, fill_status
 from sourcebound.contracts.policy import Policy
@@ -23,7 +24,9 @@ class Generation(Contract):
     response_id: str | None = None
     finish_reason: str | None = None
     attempts: int = 0
-    """Requests sent; more than one only where a transport fault was retried (R4-5)."""
+    """Times the request was tried; more than one only where a transport fault was retried (R4-5)."""
+    call: Call | None = None
+    """The parameters of the request, as the model's profile and the policy gave them (R4-4)."""
     llm_latency_ms: float | None = None
     prompt_tokens_actual: int | None = None
     completion_tokens_actual: int | None = None

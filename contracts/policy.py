@@ -20,7 +20,7 @@ from sourcebound.contracts.model import Contract
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
-SHIPPED: Final = ("SOURCEBOUND_V1", "SOURCEBOUND_LEXICAL_V1", "R2_POLICY_V1")
+SHIPPED: Final = ("SOURCEBOUND_V1", "SOURCEBOUND_LEXICAL_V1", "SOURCEBOUND_SENTENCES_V1", "R2_POLICY_V1")
 
 
 class Enforcement(StrEnum):

@@ -14,6 +14,26 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
 
 
+class AnswerModels(Protocol):
+    """Every model that a run may name."""
+
+    def check(self, name: str, policy: Policy) -> None:
+        """Makes sure that a model can hold the prompts of a policy.
+
+        Raises:
+            SourceboundError: There is no such model, or its window is too small.
+        """
+        ...
+
+    async def open(self, name: str) -> AnswerModel:
+        """The generator of a model, ready to be asked.
+
+        Raises:
+            SourceboundError: Its server, its key or its parameters are not as they must be.
+        """
+        ...
+
+
 class TokenCounter(Protocol):
     """Counts tokens exactly as an embedder's own tokenizer does, special tokens left out."""
 

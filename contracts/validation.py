@@ -8,7 +8,7 @@ as the text that its readers will see.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sourcebound.contracts.answer_json import parse
+from sourcebound.contracts.answer_json import join, parse
 from sourcebound.contracts.checks import CHECKS, check_not_empty, check_refusal_format
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import (
@@ -42,18 +42,25 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> Validation:
     """
     raw = read_answer(raw_text, bundle)
     if raw.is_refusal:
-        return Validation(
-            outcome=refuse(STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, REFUSED),
-            validation_status=ValidationStatus.PASSED,
-            validated_answer_text=raw_text,
-            grounding_metrics=_metrics(raw, policy.validation),
-        )
+        return _refused(raw, policy)
     if policy.prompt.output_profile == "prose" or check_not_empty(raw, policy.validation):
         return _judge((raw,), bundle, policy)
     parsed = parse(raw_text)
     if isinstance(parsed, Violation):
         return _off_schema(raw, parsed, policy)
+    if parsed.is_refusal:
+        return _refused(read_answer(join(parsed), bundle), policy)
     return _judge(read_rows(parsed, bundle), bundle, policy)
+
+
+def _refused(answer: AnswerReading, policy: Policy) -> Validation:
+    """The verdict on the exact refusal (R5-2)."""
+    return Validation(
+        outcome=refuse(STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, REFUSED),
+        validation_status=ValidationStatus.PASSED,
+        validated_answer_text=answer.text,
+        grounding_metrics=_metrics(answer, policy.validation),
+    )
 
 
 def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy) -> Validation:

@@ -105,6 +105,72 @@ def test_half_a_refusal_is_none_in_json_and_around_it(raw: str) -> None:
     _assert_rejected(_validate(raw), "INVALID_REFUSAL_FORMAT")
 
 
+def _refusal_row(sentence: str = REFUSAL, *anchors: str) -> JsonObject:
+    return {"sentence": sentence, "anchors": list(anchors)}
+
+
+@pytest.mark.contract("R5-2")
+@pytest.mark.contract("R3-7")
+@pytest.mark.parametrize("confidence", ["High", "Medium", "Low"])
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"ensure_ascii": True}])
+def test_the_exact_refusal_as_the_one_row_is_a_refusal(confidence: str, layout: dict[str, Any]) -> None:
+    raw = json.dumps(json.loads(_text(_refusal_row(), confidence=confidence)), **layout)
+    parsed = parse(raw)
+    assert isinstance(parsed, AnswerSentences)
+    assert parsed.is_refusal
+    verdict = _validate(raw)
+    assert (verdict.outcome.status, verdict.outcome.refusal_code) == ("NO_EVIDENCE", "model_refused")
+    assert verdict.outcome.refusal_source == "MODEL"
+    assert verdict.validation_status is ValidationStatus.PASSED
+    assert verdict.validated_answer_text == REFUSAL
+    assert (verdict.validated_citations, verdict.support_level, verdict.failure_reason) == ((), None, None)
+    assert verdict.grounding_metrics.refusal_detected
+
+
+NO_REFUSAL = {
+    "beside an answer": (_text(_row(), _refusal_row()), "INVALID_REFUSAL_FORMAT"),
+    "before an answer": (_text(_refusal_row(), _row()), "INVALID_REFUSAL_FORMAT"),
+    "twice": (_text(_refusal_row(), _refusal_row()), "INVALID_REFUSAL_FORMAT"),
+    "with an anchor": (_text(_refusal_row(REFUSAL, "C0")), "INVALID_REFUSAL_FORMAT"),
+    "with an invented anchor": (_text(_refusal_row(REFUSAL, "C7")), "INVALID_REFUSAL_FORMAT"),
+    "with a blank before": (_text(_refusal_row(f" {REFUSAL}")), "INVALID_REFUSAL_FORMAT"),
+    "with a blank after": (_text(_refusal_row(f"{REFUSAL} ")), "INVALID_REFUSAL_FORMAT"),
+    "with more words": (_text(_refusal_row(f"{REFUSAL} Sorry.")), "INVALID_REFUSAL_FORMAT"),
+    "without its full stop": (_text(_refusal_row(REFUSAL[:-1])), "INVALID_REFUSAL_FORMAT"),
+    "in lower case": (_text(_refusal_row(REFUSAL.lower())), "INVALID_REFUSAL_FORMAT"),
+    "without its code": (_text(_refusal_row(REFUSAL.removeprefix("NO_EVIDENCE: "))), "INVALID_REFUSAL_FORMAT"),
+    "in other words": (_text(_refusal_row("I cannot answer this question.")), "INVALID_REFUSAL_FORMAT"),
+    "an ordinary sentence": (_text(_refusal_row(SEAL)), "INVALID_OUTPUT_SCHEMA"),
+    "an ordinary sentence beside a cited one": (_text(_row(), _refusal_row(SEAL)), "INVALID_OUTPUT_SCHEMA"),
+    "off the schema": (_text(_refusal_row(), note="so"), "INVALID_REFUSAL_FORMAT"),
+    "without confidence": (json.dumps({"answer_sentences": [_refusal_row()]}), "INVALID_REFUSAL_FORMAT"),
+    "in a code fence": (f"```json\n{_text(_refusal_row())}\n```", "INVALID_REFUSAL_FORMAT"),
+}
+
+
+@pytest.mark.contract("R5-2")
+@pytest.mark.contract("R5-10")
+@pytest.mark.parametrize("name", NO_REFUSAL)
+def test_no_other_row_without_an_anchor_passes(name: str) -> None:
+    raw, code = NO_REFUSAL[name]
+    _assert_rejected(_validate(raw), code)
+    parsed = parse(raw)
+    assert isinstance(parsed, Violation) or not parsed.is_refusal
+
+
+@pytest.mark.contract("R5-2")
+@pytest.mark.parametrize("rows", [[_refusal_row()], [_refusal_row(REFUSAL, "C0")], [_row(), _refusal_row()]])
+def test_a_refusal_in_json_is_none_where_prose_was_asked_for(rows: list[JsonObject]) -> None:
+    _assert_rejected(_validate(_text(*rows), chosen=PROSE), "INVALID_REFUSAL_FORMAT")
+
+
+@pytest.mark.contract("R5-10")
+def test_a_row_without_an_anchor_is_named() -> None:
+    found = parse(_text(_row(), _refusal_row(FILTER)))
+    assert isinstance(found, Violation)
+    assert "answer_sentences.1.anchors" in found.message
+
+
 @pytest.mark.contract("R5-1")
 @pytest.mark.parametrize("raw", ["", "  \n", "\u200b", "{}", "[]"])
 def test_a_text_that_says_nothing_is_empty_before_it_is_off_the_schema(raw: str) -> None:
@@ -319,7 +385,8 @@ def test_the_json_schema_says_what_is_checked() -> None:
     schema = json_schema()
     rows, row = schema["properties"]["answer_sentences"], schema["$defs"]["AnswerSentence"]
     assert (rows["minItems"], rows["maxItems"]) == (1, 6)
-    assert row["properties"]["anchors"]["minItems"] == 1
+    # A refusal is a row without an anchor, and a model that is held to the schema must be able to refuse.
+    assert "minItems" not in row["properties"]["anchors"]
     assert row["properties"]["anchors"]["items"]["pattern"] == "^C(0|[1-9][0-9]*)$"
     assert schema["properties"]["confidence"]["enum"] == ["High", "Medium", "Low"]
     assert schema["required"] == ["answer_sentences", "confidence"]

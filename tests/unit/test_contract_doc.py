@@ -180,8 +180,8 @@ def policy_cells(policy: Policy) -> Row:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_table_of_policies_has_the_values_of_the_files(name: str) -> None:
     rows = table(
-        "field", "`SOURCEBOUND_V1`", "`SOURCEBOUND_LEXICAL_V1`", "`R2_POLICY_V1`", "`SOURCE_BOUNDED_V1`",
-        "`QA_CONTRACT_V1`", "`GROUNDED_RAG_V1`",
+        "field", "`SOURCEBOUND_V1`", "`SOURCEBOUND_LEXICAL_V1`", "`SOURCEBOUND_SENTENCES_V1`", "`R2_POLICY_V1`",
+        "`SOURCE_BOUNDED_V1`", "`QA_CONTRACT_V1`", "`GROUNDED_RAG_V1`",
     )  # fmt: skip
     assert {row["field"]: row[f"`{name}`"] for row in rows} == policy_cells(load_shipped_policy(name))
 

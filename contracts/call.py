@@ -1,0 +1,139 @@
+"""R4-1: what one call sends, and the proof that it was sent: a pure function from prompt and parameters to the body.
+
+A client library may drop a parameter, rename a role or add an instruction. So a request is compared with this body
+after the library has made it and before a byte of it leaves.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, Literal, assert_never
+
+from sourcebound.contracts.answer_json import PROFILE, json_schema
+from sourcebound.contracts.model import Contract
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.profile import ModelProfile, Wire, context_tokens
+from sourcebound.contracts.prompt import Message
+
+JsonObject = dict[str, Any]
+NEUTRAL: Final[tuple[object, ...]] = (None, False, "", [], {})
+"""Values by which a key says no more than its absence."""
+
+
+class Call(Contract):
+    """The fixed parameters of one model call (R4-3, R4-4, R4-6)."""
+
+    wire: Wire
+    model: str
+    temperature: float | Literal["unsupported"]
+    seed: int | None
+    max_output_tokens: int
+    context_tokens: int
+    """Ollama's `num_ctx`; other wires have no such parameter."""
+    keep_alive: str | None
+    structured_output: bool
+    """Whether the provider is held to the JSON schema of the output profile (R3-7)."""
+
+
+def make_call(profile: ModelProfile, policy: Policy) -> Call:
+    """The parameters that a policy and a model's profile give together."""
+    return Call(
+        wire=profile.wire,
+        model=profile.model,
+        temperature=policy.execution.temperature if profile.temperature == "zero" else "unsupported",
+        seed=policy.execution.seed if profile.seed else None,
+        max_output_tokens=policy.prompt.reserved_output_tokens,
+        context_tokens=context_tokens(policy),
+        keep_alive=profile.keep_alive,
+        structured_output=profile.structured_output and policy.prompt.output_profile == PROFILE,
+    )
+
+
+def request_body(call: Call, messages: Sequence[Message]) -> JsonObject:
+    """The JSON body of a request.
+
+    Args:
+        call: Its parameters.
+        messages: The prompt.
+
+    Returns:
+        Every key that says something, with its exact value; empty for the built-in wire, which sends nothing.
+    """
+    turns = [{"role": message.role, "content": message.content} for message in messages]
+    match call.wire:
+        case Wire.BUILT_IN:
+            return {}
+        case Wire.RESPONSES:
+            body: JsonObject = {
+                "model": call.model,
+                "input": [{**turn, "type": "message"} for turn in turns],
+                "max_output_tokens": call.max_output_tokens,
+                "store": False,
+            }
+            return {
+                **body,
+                **_sampling(call),
+                **({"text": {"format": text_format()}} if call.structured_output else {}),
+            }
+        case Wire.CHAT_COMPLETIONS:
+            body = {"model": call.model, "messages": turns, "max_completion_tokens": call.max_output_tokens}
+            return {
+                **body,
+                **_sampling(call),
+                **({"response_format": response_format()} if call.structured_output else {}),
+            }
+        case Wire.OLLAMA_CHAT:
+            options = {"num_ctx": call.context_tokens, "num_predict": call.max_output_tokens, **_sampling(call)}
+            body = {"model": call.model, "messages": turns, "stream": False, "options": options}
+            body |= {"keep_alive": call.keep_alive} if call.keep_alive else {}
+            return {**body, **({"format": json_schema()} if call.structured_output else {})}
+        case _:
+            assert_never(call.wire)
+
+
+def differences(body: bytes, call: Call, messages: Sequence[Message]) -> list[str]:
+    """The keys in which a request differs from the one that the contract makes.
+
+    Args:
+        body: The body as it is about to leave.
+        call: The parameters of the call.
+        messages: The prompt.
+
+    Returns:
+        The names of keys with another value, without one, or that say something nobody asked for; none if it is the
+        request.
+    """
+    try:
+        sent = json.loads(body)
+    except ValueError:
+        return ["the body is not JSON"]
+    if not isinstance(sent, dict):
+        return ["the body is not a JSON object"]
+    expected = request_body(call, messages)
+    changed = [key for key, value in expected.items() if key not in sent or not _same(sent[key], value)]
+    return changed + [
+        key
+        for key, value in sent.items()
+        if key not in expected and not any(_same(value, neutral) for neutral in NEUTRAL)
+    ]
+
+
+def text_format() -> JsonObject:
+    """The output profile as the Responses API takes it."""
+    return {"type": "json_schema", "name": PROFILE, "schema": json_schema(), "strict": True}
+
+
+def response_format() -> JsonObject:
+    """The output profile as the chat completions API takes it."""
+    return {"type": "json_schema", "json_schema": {"name": PROFILE, "schema": json_schema(), "strict": True}}
+
+
+def _sampling(call: Call) -> JsonObject:
+    return {
+        **({} if call.temperature == "unsupported" else {"temperature": call.temperature}),
+        **({} if call.seed is None else {"seed": call.seed}),
+    }
+
+
+def _same(sent: object, expected: object) -> bool:
+    """Equality of JSON values in which true is not 1 and false is not 0."""
+    return sent == expected and json.dumps(sent, sort_keys=True) == json.dumps(expected, sort_keys=True)
