@@ -1,0 +1,139 @@
+"""A real model server: llama.cpp's, in a process of its own, with a tiny model of random weights that a test writes.
+
+Its answers are random letters, or what a JSON schema leaves of them; each byte is one token. Run as a program this
+prints the URL of a server for one model file and serves until its standard input is closed.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+
+MODEL = "tiny-random"
+CONTEXT_TOKENS = 32_768
+WIDTH = 32
+SPECIAL = ("<|bos|>", "<|im_start|>", "<|im_end|>")
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@dataclass(frozen=True)
+class LlamaServer:
+    """Where the server is reached with OpenAI's protocol, and the name under which its model answers."""
+
+    url: str
+    model: str
+
+
+def byte_names() -> list[str]:
+    """The printable letter by which the vocabulary names each byte."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    names = {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+    return [names[byte] for byte in range(256)]
+
+
+def write_vocabulary(writer: gguf.GGUFWriter) -> int:
+    """Writes one token for each byte, one for a space before a t, and the marks between messages; returns the count."""
+    bytes_ = byte_names()
+    pair = bytes_[ord(" ")], bytes_[ord("t")]
+    tokens = [*bytes_, "".join(pair), *SPECIAL]
+    kinds = [gguf.TokenType.NORMAL] * 257 + [gguf.TokenType.CONTROL] * len(SPECIAL)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_merges([" ".join(pair)])
+    writer.add_bos_token_id(tokens.index("<|bos|>"))
+    writer.add_eos_token_id(tokens.index("<|im_end|>"))
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(TEMPLATE)
+    return len(tokens)
+
+
+def write_weights(writer: gguf.GGUFWriter, tokens: int) -> None:
+    """Writes one layer of random weights, the same each time, that prefers small letters and the space."""
+    random = np.random.default_rng(0)
+
+    def weights(rows: int, spread: float = 0.05) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+        return (random.standard_normal((rows, WIDTH)) * spread).astype(np.float32)
+
+    embedding, output = weights(tokens, 0.5), weights(tokens, 0.2)
+    embedding[:, 0] = 6  # the same for every token, so that this column of the output decides what is likely
+    output[:, 0] = -6
+    output[32:127, 0] = 0
+    output[[32, *range(97, 123)], 0] = 0.3
+    output[tokens - 1, 0] = -0.2
+    ones = np.ones(WIDTH, np.float32)
+    writer.add_tensor("token_embd.weight", embedding)
+    writer.add_tensor("output_norm.weight", ones)
+    writer.add_tensor("output.weight", output)
+    writer.add_tensor("blk.0.attn_norm.weight", ones)
+    writer.add_tensor("blk.0.ffn_norm.weight", ones)
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+        writer.add_tensor(f"blk.0.{name}.weight", weights(WIDTH))
+
+
+def write_model(path: Path) -> None:
+    """Writes a model of one small layer that chats in random letters."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_name(MODEL)
+    writer.add_context_length(CONTEXT_TOKENS)
+    writer.add_embedding_length(WIDTH)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(WIDTH)
+    writer.add_head_count(1)
+    writer.add_head_count_kv(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(WIDTH)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    write_weights(writer, write_vocabulary(writer))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@pytest.fixture(scope="session")
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    folder = tmp_path_factory.mktemp("llama")
+    write_model(folder / "model.gguf")
+    command = [sys.executable, __file__, str(folder / "model.gguf")]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip()
+            assert url.startswith("http"), (folder / "log").read_text()
+            yield LlamaServer(f"{url}/v1", MODEL)
+        finally:
+            process.kill()
+
+
+def serve(path: str) -> None:
+    import xllamacpp  # never in the process of the tests
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = path
+    parameters.model_alias = {MODEL}
+    parameters.n_ctx = CONTEXT_TOKENS
+    parameters.n_parallel = 1
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    server = xllamacpp.Server(parameters)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
