@@ -18,7 +18,6 @@ from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.errors import RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.workflow import Ports, build_graph
-from sourcebound.models.generators import open_answer_model
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
 from sourcebound.wiring import Services, find_policy, open_services
@@ -52,7 +51,7 @@ class Engine:
             retriever=services.retriever,
             run_log=services.run_log,
             audit_log=services.audit_log,
-            open_model=open_answer_model,
+            models=services.models,
             find_policy=find_policy,
             new_id=new_id,
             defaults=RunContext(policy=settings.policy, model=settings.model, collection=settings.collection),
@@ -82,7 +81,7 @@ class Engine:
                 that another run has (S-2).
         """
         chosen = context or RunContext()
-        open_answer_model(chosen.model or self._services.settings.model)
+        await self._services.models.open(chosen.model or self._services.settings.model)
         asked: AskInput = storable(dict(request))
         run_id = asked.get("run_id") or new_id()
         if asked.get("run_id") and await self.state(run_id):
@@ -96,6 +95,31 @@ class Engine:
                 context=chosen,
                 durability="async",
             )
+        return PublicResponse.model_validate(state["response"])
+
+    async def resume(self, thread_id: str) -> PublicResponse:
+        """Goes on with a run that was cancelled or cut off, from its last checkpoint; an ended one is left as it is.
+
+        Args:
+            thread_id: The run's thread.
+
+        Returns:
+            The public response.
+
+        Raises:
+            RequestError: The thread has no checkpoint to go on from.
+            SourceboundError: The run could not be recorded.
+        """
+        graph = self._compiled()
+        with store_faults():
+            snapshot = await graph.aget_state(_thread(thread_id))
+            if not snapshot.values:
+                raise RequestError(
+                    "the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE"
+                )
+            state = cast("State", snapshot.values)
+            if snapshot.next:
+                state = cast("State", await graph.ainvoke(None, _thread(thread_id), durability="async"))
         return PublicResponse.model_validate(state["response"])
 
     async def trace(self, thread_id: str) -> list[NodeTrace]:

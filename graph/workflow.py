@@ -7,7 +7,7 @@ from typing import NamedTuple
 from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
-from sourcebound.contracts.ports import AnswerModel, AuditLog, Catalog, Retriever, RunLog
+from sourcebound.contracts.ports import AnswerModels, AuditLog, Catalog, Retriever, RunLog
 from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 from sourcebound.nodes.accept import PolicySource, accept
@@ -27,7 +27,7 @@ class Ports(NamedTuple):
     retriever: Retriever
     run_log: RunLog
     audit_log: AuditLog
-    open_model: Callable[[str], AnswerModel]
+    models: AnswerModels
     find_policy: PolicySource
     new_id: Callable[[], str]
     defaults: RunContext
@@ -50,6 +50,7 @@ def build_graph(ports: Ports) -> "StateGraph[State, RunContext, AskInput, State]
             accept,
             catalog=ports.catalog,
             run_log=ports.run_log,
+            models=ports.models,
             find_policy=ports.find_policy,
             new_id=ports.new_id,
             defaults=ports.defaults,
@@ -58,7 +59,7 @@ def build_graph(ports: Ports) -> "StateGraph[State, RunContext, AskInput, State]
     graph.add_node("retrieve", partial(retrieve, retriever=ports.retriever))
     graph.add_node("assemble", assemble)
     graph.add_node("build_prompt", build_prompt)
-    graph.add_node("generate", partial(generate, open_model=ports.open_model))
+    graph.add_node("generate", partial(generate, models=ports.models))
     graph.add_node("validate", validate)
     graph.add_node("record", partial(record, audit_log=ports.audit_log))
     graph.add_node("package", package)

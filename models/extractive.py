@@ -14,8 +14,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from sourcebound.contracts.answer_json import PROFILE, write
 from sourcebound.contracts.blocks import LIST_MARKER
+from sourcebound.contracts.call import Call
 from sourcebound.contracts.prompt import REFUSAL, Message, read_prompt
 from sourcebound.contracts.ranking import Sentence, best_sentences
+from sourcebound.contracts.reply import Ending, Reply
+from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
 
 MODEL_NAME = "extractive"
 
@@ -41,6 +44,21 @@ class ExtractiveChatModel(BaseChatModel):
         text = _write(chosen, as_json=PROFILE in parts.sections.get("OUTPUT REQUIREMENTS", "")) if chosen else REFUSAL
         metadata = {"model_name": MODEL_NAME, "finish_reason": "stop"}
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, response_metadata=metadata))])
+
+
+class ExtractiveBackend:
+    """The extractive chat model as a backend; it has no server and no faults."""
+
+    faults: tuple[type[Exception], ...] = ()
+    timeouts: tuple[type[Exception], ...] = ()
+
+    async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
+        """Asks the chat model."""
+        answer = await ExtractiveChatModel().ainvoke(to_langchain(messages), UNHEARD)
+        return read_reply(answer, Ending.COMPLETE, "stop")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 def _write(chosen: Sequence[Sentence], *, as_json: bool) -> str:

@@ -1,75 +1,130 @@
-"""Generators behind one port: the prompt's bytes go in, the raw text and the provider's own figures come out (R4)."""
+"""One generator for every model: the prompt's bytes go in, the raw text and the provider's own figures come out (R4).
 
+The same request is made again only where `faults` says that it may be, with the same bytes, and never past the budget
+of the model's profile (R4-5).
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from time import perf_counter
+from typing import Final
 
-from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-
-from sourcebound.contracts.execution import AnswerModel, Generation
-from sourcebound.contracts.outcome import proceed
+from sourcebound.contracts.call import Call, differences, make_call
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.outcome import fail
 from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.profile import ModelProfile, Wire
 from sourcebound.contracts.prompt import Message, Prompt
-from sourcebound.errors import ConfigurationError
-from sourcebound.models.extractive import MODEL_NAME, ExtractiveChatModel
+from sourcebound.contracts.reply import STAGE, Reply, judge_reply
+from sourcebound.contracts.sanitize import storable
+from sourcebound.models.backend import Backend
+from sourcebound.models.exchange import BASE_BYTES, BYTES_PER_TOKEN, Exchange, ExchangeStopped
+from sourcebound.models.faults import Fault, ServerWords, judge_fault
 
-STAGE = "generate"
-KNOWN_MODELS = (MODEL_NAME,)
+REHEARSAL: Final = (Message(role="system", content="Rehearsal"), Message(role="user", content="Rehearsal"))
+JITTER: Final = 0.5
+"""Share by which a pause may be shorter than its full length."""
 
 
 class ChatGenerator:
-    """A LangChain chat model as an `AnswerModel`.
+    """A chat backend as an `AnswerModel`.
 
     Args:
-        model: The chat model.
-        provider: `extractive`, or the name of the provider.
-        name: The model's name as it was asked for.
+        profile: The model.
+        backend: Its provider's client.
+        server: How messages name the server and what to do where it does not answer.
+        draw: A number from 0 to 1 for the jitter of pauses.
     """
 
-    def __init__(self, model: BaseChatModel, provider: str, name: str) -> None:
-        self._model = model
-        self._provider = provider
-        self._name = name
+    def __init__(
+        self, profile: ModelProfile, backend: Backend, server: ServerWords, draw: Callable[[], float] = random.random
+    ) -> None:
+        self._profile = profile
+        self._backend = backend
+        self._server = server
+        self._draw = draw
 
     async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
-        """Sends the prompt as it is and records what comes back (R4-1, R4-8)."""
+        """Sends the prompt as it is and records what comes back (R4-1, R4-8); faults are failures, as data."""
+        call = make_call(self._profile, policy)
         started = perf_counter()
-        answer = await self._model.ainvoke([_to_langchain(message) for message in prompt.messages])
-        metadata = answer.response_metadata
-        usage = answer.usage_metadata
+        for attempt in range(1, self._profile.max_requests + 1):
+            result = await self._request(call, prompt, started)
+            pause = self._pause(attempt, result)
+            if pause is None or perf_counter() + pause - started >= self._profile.budget_seconds:
+                break
+            await asyncio.sleep(pause)
+        reply = result if isinstance(result, Reply) else None
+        if isinstance(result, Reply):
+            outcome = judge_reply(result, prompt, call, self._profile)
+        else:
+            outcome = fail(STAGE, result.code, result.message)
         return Generation(
-            outcome=proceed(STAGE),
-            raw_model_text=answer.text,
-            model_name=str(metadata.get("model_name", self._name)),
-            provider=self._provider,
+            outcome=outcome,
+            raw_model_text=storable(reply.text) if reply else "",
+            model_name=storable(reply and reply.model_name) or self._profile.model,
+            provider=self._profile.provider,
             prompt_sha256=prompt.prompt_sha256,
-            response_id=metadata.get("id"),
-            finish_reason=metadata.get("finish_reason"),
-            attempts=1,
+            response_id=storable(reply and reply.response_id),
+            finish_reason=storable(reply and reply.finish_reason),
+            attempts=attempt,
+            call=call,
             llm_latency_ms=round((perf_counter() - started) * 1000, 3),
-            prompt_tokens_actual=usage and usage["input_tokens"],
-            completion_tokens_actual=usage and usage["output_tokens"],
-            total_tokens_actual=usage and usage["total_tokens"],
+            prompt_tokens_actual=reply and reply.prompt_tokens,
+            completion_tokens_actual=reply and reply.completion_tokens,
+            total_tokens_actual=reply and reply.total_tokens,
         )
 
+    async def rehearse(self, policy: Policy) -> list[str]:
+        """Makes a request without sending it, and compares it with the one that the contract makes (R4-1).
 
-def open_answer_model(name: str) -> AnswerModel:
-    """The generator of a name.
+        Args:
+            policy: The policy of the request.
 
-    Args:
-        name: `extractive`.
+        Returns:
+            The keys that the client library changed; none where it made the request that was asked for.
+        """
+        call = make_call(self._profile, policy)
+        if call.wire is Wire.BUILT_IN:
+            return []
+        found: list[str] = []
 
-    Returns:
-        The generator.
+        def look(body: bytes) -> list[str]:
+            found.extend(differences(body, call, REHEARSAL))
+            return ["rehearsal"]
 
-    Raises:
-        ConfigurationError: No generator has that name.
-    """
-    if name != MODEL_NAME:
-        raise ConfigurationError(
-            f"there is no model {name!r}.", f"Known models: {', '.join(KNOWN_MODELS)}.", code="UNKNOWN_MODEL"
+        exchange = Exchange(look, limit_bytes=0)
+        with exchange.watched(), suppress(ExchangeStopped, *self._backend.faults):
+            await self._backend.send(call, REHEARSAL)
+        return found if exchange.is_made else ["everything"]
+
+    async def close(self) -> None:
+        """Closes the backend's connections."""
+        await self._backend.close()
+
+    async def _request(self, call: Call, prompt: Prompt, started: float) -> Reply | Fault:
+        """One request within its deadline, and what it came to."""
+        left = self._profile.budget_seconds - (perf_counter() - started)
+        exchange = Exchange(
+            find_differences=partial(differences, call=call, messages=prompt.messages),
+            limit_bytes=BASE_BYTES + BYTES_PER_TOKEN * call.max_output_tokens,
         )
-    return ChatGenerator(ExtractiveChatModel(), MODEL_NAME, MODEL_NAME)
+        faults: tuple[type[Exception], ...] = (ExchangeStopped, *self._backend.faults)
+        try:
+            with exchange.watched():
+                async with asyncio.timeout(min(self._profile.timeout_seconds, left)):
+                    return await self._backend.send(call, prompt.messages)
+        except self._backend.timeouts:
+            return judge_fault(exchange, self._profile, self._server, is_late=True)
+        except faults:
+            return judge_fault(exchange, self._profile, self._server)
 
-
-def _to_langchain(message: Message) -> BaseMessage:
-    return SystemMessage(message.content) if message.role == "system" else HumanMessage(message.content)
+    def _pause(self, attempt: int, result: Reply | Fault) -> float | None:
+        """Seconds until the same request is made again; None where it is not (R4-5)."""
+        if isinstance(result, Reply) or not result.is_worth_another or attempt == self._profile.max_requests:
+            return None
+        pause = self._profile.pause_seconds * (1 << (attempt - 1)) * (1 - JITTER * self._draw())
+        return max(pause, result.retry_after or 0)

@@ -13,11 +13,11 @@ import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from sourcebound.errors import ConfigurationError, ModelError
+from sourcebound.models.urls import ollama_url, without_credentials
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -34,7 +34,6 @@ OLLAMA_MAX_TOKENS = {
 }
 """What these see by default, special tokens left out; Ollama cuts longer texts off without a word."""
 OLLAMA_MAX_TOKENS_OTHERWISE = 254
-OLLAMA_PORT = 11434
 WORDS_AND_MARKS = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 LONG_CHARACTERS = re.compile(r"[\u0800-\U0010ffff]")
 PROBE = "How long is a vector?"
@@ -139,7 +138,7 @@ async def connect_ollama(
     url = ollama_url(host)
     server = RemoteServer(
         name=f"ollama:{model}",
-        url=_without_credentials(url),
+        url=without_credentials(url),
         client=OllamaEmbeddings(
             model=model,
             base_url=url,
@@ -184,7 +183,7 @@ async def connect_openai(
     url = base_url or OPENAI_URL
     server = RemoteServer(
         name=f"openai:{model}",
-        url=_without_credentials(url),
+        url=without_credentials(url),
         client=OpenAIEmbeddings(
             model=model,
             openai_api_key=api_key or SecretStr("none"),
@@ -212,26 +211,6 @@ def estimate_tokens(text: str) -> int:
     or more UTF-8 bytes counts twice, because byte-level tokenizers split such characters.
     """
     return len(WORDS_AND_MARKS.findall(text)) + len(LONG_CHARACTERS.findall(text))
-
-
-def ollama_url(host: str) -> str:
-    """The URL for a value of `OLLAMA_HOST`; the client itself would take one it cannot read for its default.
-
-    Raises:
-        ConfigurationError: It is neither a host, `host:port` nor an http URL.
-    """
-    url = host if "://" in host else f"http://{host}"
-    try:
-        parts = urlsplit(url)
-        readable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        port = parts.port
-    except ValueError:
-        readable = False
-    if not readable:
-        raise ConfigurationError(
-            "OLLAMA_HOST is not an address.", "Write it as http://127.0.0.1:11434, host:port or host."
-        )
-    return url if "://" in host or port else f"{url}:{OLLAMA_PORT}"
 
 
 async def _connect(server: RemoteServer, max_tokens: int, batch_size: int) -> RemoteEmbedder:
@@ -285,9 +264,3 @@ def _unusable(server: RemoteServer, why: str) -> ModelError:
         "Check that it is an embedding model; if its vectors have changed, ingest the documents again.",
         code="EMBEDDER_REJECTED",
     )
-
-
-def _without_credentials(url: str) -> str:
-    """The URL without user, password and query, for messages."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from sourcebound.contracts.admission import Admission, admit
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.ports import Catalog, RunLog
+from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
 from sourcebound.contracts.state import RunContext, State
 from sourcebound.contracts.tightening import tighten
 from sourcebound.errors import RequestError
@@ -34,6 +34,7 @@ async def accept(
     *,
     catalog: Catalog,
     run_log: RunLog,
+    models: AnswerModels,
     find_policy: PolicySource,
     new_id: Callable[[], str],
     defaults: RunContext,
@@ -54,13 +55,14 @@ async def accept(
             "Leave the limit out, or name a policy that allows it.",
             code="POLICY_LOOSENED",
         )
-    policy = tightened.policy
+    policy, model = tightened.policy, context.model or defaults.model or ""
+    models.check(model, policy)
     admission: Admission = admit(
         state,
         policy,
         collection,
         collection_name=name,
-        model=context.model or defaults.model or "",
+        model=model,
         thread_id=str(config.get("configurable", {}).get("thread_id", "")),
         new_id=new_id,
         started_at=datetime.now(UTC).isoformat(),

@@ -1,17 +1,28 @@
 """R4: sends the prompt as it is and records what comes back; nothing is parsed here."""
 
-from collections.abc import Callable
 from typing import Any
 
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.ports import AnswerModel
+from sourcebound.contracts.ports import AnswerModels
 from sourcebound.contracts.prompt import Prompt
+from sourcebound.contracts.reply import STAGE
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
+from sourcebound.errors import SourceboundError, UsageError
 
 
-async def generate(state: State, *, open_model: Callable[[str], AnswerModel]) -> dict[str, Any]:
-    """Writes `generation`."""
+async def generate(state: State, *, models: AnswerModels) -> dict[str, Any]:
+    """Writes `generation`; a model that cannot be opened, or is too small, fails the run."""
     run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
-    generation = await open_model(run.model).generate(Prompt.model_validate(state["prompt"]), policy)
+    prompt = Prompt.model_validate(state["prompt"])
+    try:
+        model = await models.open(run.model)
+        models.check(run.model, policy)  # again: what its server says of its window is known only now
+    except SourceboundError as error:
+        code = FailureCode.MODEL_REJECTED if isinstance(error, UsageError) else FailureCode.MODEL_UNAVAILABLE
+        generation = Generation(outcome=fail(STAGE, code, str(error)), prompt_sha256=prompt.prompt_sha256)
+    else:
+        generation = await model.generate(prompt, policy)
     return {"generation": generation.model_dump(mode="json"), "outcome": generation.outcome.model_dump(mode="json")}

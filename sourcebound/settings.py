@@ -39,13 +39,16 @@ class Settings(BaseSettings):
     """`auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`; auto is minilm where its weights are installed."""
     model: str = "extractive"
     """The generator: `extractive`, `ollama:MODEL` or `openai:MODEL`."""
+    models_file: Path | None = None
+    """A model registry of your own, in the form of `models/registry.toml`; what it names goes before ours."""
     policy: str | None = None
     """A released policy's name or the path of a policy file; the one made for the collection's embedder when unset."""
     max_file_megabytes: int = Field(default=200, gt=0)
     """Files over this size are skipped, with a message."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
-    ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"))
+    ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)
+    """May hold a user and a password."""
 
 
 @cache

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy, read_lock
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError, StoreError
+from sourcebound.models.registry import Models
 from sourcebound.settings import Settings
 from sourcebound.store.audit import PostgresAuditLog
 from sourcebound.store.database import Pool, open_pool
@@ -42,6 +43,7 @@ class Services:
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
         self.run_log = PostgresRunLog(self.pool)
         self.audit_log = PostgresAuditLog(self.pool)
+        self.models = Models(self.settings)
 
     async def open_embedder(self, name: str) -> Embedder | None:
         """The embedder of a name, opened once; None for lexical retrieval."""
@@ -73,7 +75,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                     code="SCHEMA_MISSING",
                 )
             await migrate(pool)
-        yield Services(settings, pool)
+        services = Services(settings, pool)
+        stack.push_async_callback(services.models.close)
+        yield services
 
 
 @asynccontextmanager

@@ -98,7 +98,10 @@ class FakeOutside:
     def find_policy(self, name: str | None, *, embedding_model: str | None) -> Policy:
         return self.policy
 
-    def open_model(self, name: str) -> AnswerModel:
+    def check(self, name: str, policy: Policy) -> None:
+        """Every model can hold every prompt."""
+
+    async def open(self, name: str) -> AnswerModel:
         self.models_opened.append(name)
         return self.model
 
@@ -111,7 +114,7 @@ class FakeOutside:
             retriever=self.retriever,
             run_log=self.run_log,
             audit_log=self.audit_log,
-            open_model=self.open_model,
+            models=self,
             find_policy=self.find_policy,
             new_id=new_id,
             defaults=RunContext(model="fake", collection="manuals"),

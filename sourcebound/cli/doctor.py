@@ -1,12 +1,17 @@
 """`sourcebound doctor`: what is configured, what is missing, and the next command to run."""
 
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from sourcebound.cli.certificates import describe, with_verdict
 from sourcebound.cli.console import FAULT, run_async
 from sourcebound.errors import SourceboundError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.certification import Certificate
+    from sourcebound.settings import Settings
 
 
 class Finding(NamedTuple):
@@ -37,8 +42,9 @@ async def _examine() -> list[Finding]:
     settings = get_settings()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     findings = [Finding("sourcebound", True, f"{version('sourcebound')} on Python {python}")]
-    findings += [_policies(), _embedder(settings.embedder), _model(settings.model)]
-    return findings + await _database()
+    model, digest = await _model(settings)
+    findings += [_policies(), _embedder(settings.embedder), model]
+    return findings + await _database(digest)
 
 
 def _policies() -> Finding:
@@ -57,18 +63,39 @@ def _embedder(name: str) -> Finding:
         return Finding("embedder", False, error.message, error.next_step)
 
 
-def _model(name: str) -> Finding:
-    from sourcebound.models.generators import open_answer_model
+async def _model(settings: "Settings") -> tuple[Finding, str | None]:
+    """The configured model, and the digest of its weights where its server gives one."""
+    from sourcebound.models.registry import Models
+    from sourcebound.wiring import DEFAULT_POLICY, find_policy
 
     try:
-        open_answer_model(name)
+        models = Models(settings)
+        facts = await models.examine(settings.model)
+        models.check(settings.model, find_policy(settings.policy or DEFAULT_POLICY, embedding_model=None))
     except SourceboundError as error:
-        return Finding("model", False, error.message, error.next_step)
-    return Finding("model", True, name)
+        return Finding("model", False, error.message, error.next_step), None
+    return Finding("model", True, settings.model), facts.digest
 
 
-async def _database() -> list[Finding]:
+def _certificate(name: str, certificate: "Certificate | None", digest: str | None) -> Finding:
+    """What was found when the model was tested. The extractive one needs no test: it only quotes."""
+    needed = name != "extractive"
+    again = f"sourcebound models test {name}"
+    if certificate is None:
+        return Finding("certificate", True, f"{name} is not certified", again if needed else "")
+    found = f"certified {describe(certificate)}"
+    if digest and certificate.digest and digest != certificate.digest:
+        change = f"{certificate.digest[:12]} then, {digest[:12]} now"
+        return Finding("certificate", False, f"{found}; the model has been changed since ({change})", again)
+    fit = with_verdict(certificate)["fit"]
+    return Finding(
+        "certificate", fit or not needed, found, "" if fit or not needed else f"sourcebound models show {name}"
+    )
+
+
+async def _database(digest: str | None) -> list[Finding]:
     from sourcebound.settings import get_settings
+    from sourcebound.store.certificates import PostgresCertificates
     from sourcebound.wiring import open_services
 
     settings = get_settings()
@@ -76,9 +103,14 @@ async def _database() -> list[Finding]:
     try:
         async with open_services(settings) as services:
             collections = await services.index.list_collections()
+            certificate = await PostgresCertificates(services.pool).latest(settings.model)
     except SourceboundError as error:
         return [Finding("database", False, f"{kind}: {error.message}", error.next_step)]
     held = ", ".join(f"{found.name} ({found.documents} documents)" for found in collections)
     empty = "sourcebound ingest PATH --collection NAME"
     ready = f'sourcebound ask "…" --collection {collections[0].name}' if collections else empty
-    return [Finding("database", True, kind), Finding("collections", True, held or "none yet", ready)]
+    return [
+        Finding("database", True, kind),
+        _certificate(settings.model, certificate, digest),
+        Finding("collections", True, held or "none yet", ready),
+    ]

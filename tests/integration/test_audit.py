@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.errors import StoreError
 from sourcebound.graph.engine import Engine
+from sourcebound.models.registry import Models
 from sourcebound.wiring import Services, find_policy, open_services
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
@@ -41,7 +43,7 @@ def _row(url: str, table: str) -> dict[str, Any]:
 def _say(monkeypatch: pytest.MonkeyPatch, text: str) -> FakeModel:
     """Makes the generator say one thing."""
     model = FakeModel(generation(text))
-    monkeypatch.setattr("sourcebound.graph.engine.open_answer_model", lambda name: model)
+    monkeypatch.setattr(Models, "open", AsyncMock(return_value=model))
     return model
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
 import psycopg
@@ -17,6 +18,7 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt
 from sourcebound.errors import ConfigurationError, SourceboundError, StoreError
 from sourcebound.graph.engine import Engine
+from sourcebound.models.registry import Models
 from sourcebound.store.database import open_pool
 from sourcebound.store.embedded import EmbeddedServer
 from sourcebound.store.migrations import migrate
@@ -101,7 +103,7 @@ async def test_a_server_that_stops_in_the_middle_of_a_run_releases_no_answer(
         model = EndsTheServer(
             generation("The shaft is turned by hand every 14 days [C0]."), server=mortal_server, services=services
         )
-        monkeypatch.setattr("sourcebound.graph.engine.open_answer_model", lambda name: model)
+        monkeypatch.setattr(Models, "open", AsyncMock(return_value=model))
         with pytest.raises(StoreError) as raised:
             await Engine(services).ask({"question": ANSWERED})
     assert raised.value.failure_code == "STORE_UNAVAILABLE"

@@ -21,8 +21,8 @@ from sourcebound.models.remote_embedder import (
     connect_ollama,
     connect_openai,
     estimate_tokens,
-    ollama_url,
 )
+from sourcebound.models.urls import ollama_url
 from sourcebound.settings import Settings
 
 KEY = "sk-very-secret-0123456789"

@@ -4,16 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders import FILTER, SEAL, answer_bundle, enforcing_policy, policy
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import Status
@@ -22,7 +18,8 @@ from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import ValidationStatus
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.extractive import ExtractiveChatModel
-from sourcebound.models.generators import ChatGenerator, open_answer_model
+from sourcebound.models.registry import Models
+from sourcebound.settings import Settings
 
 REFUSAL = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
 MANUAL = (
@@ -159,7 +156,7 @@ def test_another_process_gives_the_same_answer() -> None:
 @pytest.mark.contract("R4-8")
 async def test_the_generator_records_the_raw_text_and_what_was_asked() -> None:
     prompt = _prompt(answer_bundle())
-    generation = await open_answer_model("extractive").generate(prompt, policy())
+    generation = await (await Models(Settings()).open("extractive")).generate(prompt, policy())
     assert generation.generation_status == "OK"
     assert generation.raw_model_text == f"{SEAL} [C0]"
     assert (generation.provider, generation.model_name) == ("extractive", "extractive")
@@ -169,51 +166,8 @@ async def test_the_generator_records_the_raw_text_and_what_was_asked() -> None:
     assert generation.llm_latency_ms >= 0
 
 
-class RecordingModel(BaseChatModel):
-    """Says one thing and keeps what it was sent."""
-
-    text: str
-    seen: list[BaseMessage] = []  # noqa: RUF012
-
-    @property
-    def _llm_type(self) -> str:
-        return "recording"
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        self.seen.extend(messages)
-        message = AIMessage(
-            content=self.text,
-            response_metadata={"model_name": "m-2024-03-03", "id": "r-1", "finish_reason": "stop"},
-            usage_metadata={"input_tokens": 300, "output_tokens": 20, "total_tokens": 320},
-        )
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-@pytest.mark.contract("R4-1")
-@pytest.mark.contract("R4-8")
-async def test_a_chat_model_gets_the_prompt_as_it_is_and_its_figures_are_kept() -> None:
-    model = RecordingModel(text="  raw \n[c0] ", seen=[])
-    prompt = _prompt(answer_bundle())
-    generation = await ChatGenerator(model, "fake", "m").generate(prompt, policy())
-    assert [(message.type, message.content) for message in model.seen] == [
-        ("system", prompt.messages[0].content),
-        ("human", prompt.messages[1].content),
-    ]
-    assert generation.raw_model_text == "  raw \n[c0] "
-    assert (generation.model_name, generation.provider, generation.response_id) == ("m-2024-03-03", "fake", "r-1")
-    assert generation.prompt_tokens_actual == 300
-    assert generation.completion_tokens_actual == 20
-    assert generation.total_tokens_actual == 320
-
-
 @pytest.mark.contract("R4-3")
 def test_an_unknown_model_is_a_clear_error_and_nothing_stands_in_for_it() -> None:
     with pytest.raises(ConfigurationError, match="no-such-model") as raised:
-        open_answer_model("no-such-model")
+        Models(Settings()).profile("no-such-model")
     assert "extractive" in raised.value.next_step

@@ -1,0 +1,86 @@
+"""Ollama's chat API through LangChain's client (R4-2, R4-6).
+
+Ollama cuts a prompt that is over its window without a word, so the window is always set. The answer is asked for
+whole: of a stream the client makes an object a token, breaks lines where JSON has none, and takes what came before a
+cut for an answer. Only a `done_reason` counts as an end.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import httpx
+import ollama
+from langchain_ollama import ChatOllama
+
+from sourcebound.contracts.answer_json import json_schema
+from sourcebound.contracts.call import Call
+from sourcebound.contracts.profile import ModelProfile
+from sourcebound.contracts.prompt import Message
+from sourcebound.contracts.reply import Ending, Reply
+from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
+from sourcebound.models.exchange import HEADERS, event_hooks
+from sourcebound.models.urls import credentials, without_credentials
+
+FINISHES: Final[Mapping[str, Ending]] = {"stop": Ending.COMPLETE, "length": Ending.AT_CAP}
+
+
+class OllamaBackend:
+    """One model of one Ollama server.
+
+    Args:
+        profile: The model.
+        url: The server's address, with user and password where it asks for them.
+    """
+
+    faults = (
+        httpx.HTTPError,
+        httpx.StreamError,
+        ollama.ResponseError,
+        ConnectionError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    )
+    timeouts = (TimeoutError, httpx.TimeoutException)
+
+    def __init__(self, profile: ModelProfile, url: str) -> None:
+        self._model = ChatOllama(
+            model=profile.model,
+            base_url=without_credentials(url),
+            reasoning=False,
+            cache=False,
+            async_client_kwargs={
+                "timeout": profile.timeout_seconds,
+                "limits": httpx.Limits(max_connections=1000, max_keepalive_connections=100),
+                "follow_redirects": False,
+                "event_hooks": event_hooks(),
+                "headers": HEADERS,
+                "auth": credentials(url),
+            },
+        )
+
+    async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
+        """Makes one request."""
+        answer = await self._model.ainvoke(to_langchain(messages), UNHEARD, **_parameters(call))
+        finish = answer.response_metadata.get("done_reason")
+        return read_reply(answer, FINISHES.get(str(finish), Ending.BROKEN_OFF), finish)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._model._async_client._client.aclose()
+
+
+def _parameters(call: Call) -> dict[str, Any]:
+    options: dict[str, Any] = {"num_ctx": call.context_tokens, "num_predict": call.max_output_tokens}
+    if call.temperature != "unsupported":
+        options["temperature"] = call.temperature
+    if call.seed is not None:
+        options["seed"] = call.seed
+    return {
+        "stream": False,
+        "options": options,
+        **({"keep_alive": call.keep_alive} if call.keep_alive else {}),
+        **({"format": json_schema()} if call.structured_output else {}),
+    }
