@@ -204,3 +204,21 @@ DELETE FROM run_texts WHERE run_id = %(run_id)s
 SELECT 1 AS there
 FROM documents d JOIN collections c USING (collection_id)
 WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
+
+-- name: insert_certificate
+INSERT INTO model_certificates (model, policy_version, certified_at, certificate)
+VALUES (%(model)s, %(policy_version)s, %(certified_at)s, %(certificate)s::json)
+
+-- name: list_certificates
+-- Newest first: one model's or all.
+SELECT certificate
+FROM model_certificates
+WHERE %(model)s::text IS NULL OR model = %(model)s
+ORDER BY certificate_id DESC
+LIMIT %(limit)s
+
+-- name: latest_certificates
+-- The newest of each model.
+SELECT DISTINCT ON (model) certificate
+FROM model_certificates
+ORDER BY model, certificate_id DESC

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sourcebound.cli import ask, audit, check, collections, database, doctor, ingest, policy, runs
+from sourcebound.cli import ask, audit, check, collections, database, doctor, ingest, models, policy, runs
 from sourcebound.cli.console import exit_with, explain_settings
 from sourcebound.errors import SourceboundError
 
@@ -25,6 +25,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 app.add_typer(audit.app, name="audit")
 app.add_typer(policy.app, name="policy")
+app.add_typer(models.app, name="models")
 app.add_typer(database.app, name="db")
 
 

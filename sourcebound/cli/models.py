@@ -1,0 +1,151 @@
+"""`sourcebound models`: what is known of each model, and whether it is fit to answer under a policy."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sourcebound.cli.certificates import describe_shortly, render, with_verdict
+from sourcebound.cli.console import ANSWERED, FAILED, run_async, say
+from sourcebound.errors import StoreError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.certification import Certificate
+    from sourcebound.contracts.profile import ModelProfile
+
+app = typer.Typer(help="List, show and test models.", no_args_is_help=True)
+LISTED = ("provider", "wire", "context_window", "temperature", "structured_output", "known")
+
+
+@app.command("list")
+def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False) -> None:
+    """List the models that have a profile, and every other one that was tested."""
+    certificates = run_async(_certificates)
+    profiles = _profiles(certificates)
+    if as_json:
+        for profile in profiles:
+            form = {"name": profile.name, **profile.model_dump(mode="json", include=set(LISTED))}
+            certificate = certificates.get(profile.name)
+            print(json.dumps({**form, "certificate": certificate and with_verdict(certificate)}, ensure_ascii=False))
+        return
+    _print_list(profiles, certificates)
+
+
+@app.command("show")
+def show_model(
+    name: Annotated[str, typer.Argument(help="extractive, ollama:MODEL or openai:MODEL.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print profile and certificate as JSON, alone.")] = False,
+) -> None:
+    """Show a model's profile and its last certificate."""
+    from sourcebound.models.registry import Models, describe_unknown
+    from sourcebound.settings import get_settings
+
+    profile = Models(get_settings()).profile(name)
+    certificate = run_async(_certificates).get(name)
+    form = profile.model_dump(mode="json")
+    if not profile.known:
+        say(describe_unknown(profile))
+    if as_json:
+        shown = {"name": profile.name, "profile": form, "certificate": certificate and with_verdict(certificate)}
+        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    width = max(map(len, form))
+    for field, value in form.items():
+        print(f"{field:<{width}}  {_shown(value)}")
+    print()
+    if certificate is None:
+        print(f"not certified. Next: sourcebound models test {name}")
+    else:
+        render(certificate)
+
+
+@app.command("test")
+def certify_model(
+    name: Annotated[str, typer.Argument(help="extractive, ollama:MODEL or openai:MODEL.")],
+    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs of each case.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON, alone.")] = False,
+) -> None:
+    """Run fixed cases through the whole graph, say what the model did with them, and keep that as its certificate.
+
+    Exit codes: 0 fit, 4 not fit, 2 bad usage, 1 fault.
+    """
+    certificate = run_async(lambda: _test(name, policy, repeats))
+    form = with_verdict(certificate)
+    if as_json:
+        print(json.dumps(form, ensure_ascii=False, indent=2))
+    else:
+        render(certificate)
+    raise typer.Exit(ANSWERED if form["fit"] else FAILED)
+
+
+async def _test(name: str, policy: str | None, repeats: int) -> "Certificate":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from sourcebound.graph import certify
+    from sourcebound.graph.engine import Engine
+    from sourcebound.settings import get_settings
+    from sourcebound.store.certificates import PostgresCertificates
+    from sourcebound.wiring import open_services
+
+    settings = get_settings()
+    bar = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    async with open_services(settings) as services:
+        facts = await services.models.examine(name)
+        console = Console(stderr=True)
+        with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
+            runs = progress.add_task("runs", total=None)
+
+            def report(state: certify.Progress) -> None:
+                progress.update(runs, completed=state.done, total=state.total, description=state.result.case)
+
+            certificate = await certify.certify(
+                Engine(services), name, policy or settings.policy, repeats, report, digest=facts.digest
+            )
+        await PostgresCertificates(services.pool).save(certificate)
+    return certificate
+
+
+async def _certificates() -> "dict[str, Certificate]":
+    """The last certificate of each model; none, with a word about it, where the database cannot be opened."""
+    from sourcebound.settings import get_settings
+    from sourcebound.store.certificates import PostgresCertificates
+    from sourcebound.wiring import open_services
+
+    try:
+        async with open_services(get_settings()) as services:
+            return await PostgresCertificates(services.pool).latest_by_model()
+    except StoreError as error:
+        say(f"Certificates cannot be read: {error.message} {error.next_step}")
+        return {}
+
+
+def _profiles(certificates: "dict[str, Certificate]") -> "list[ModelProfile]":
+    from sourcebound.models.registry import Models
+    from sourcebound.settings import get_settings
+
+    models = Models(get_settings())
+    named = {profile.name: profile for profile in models.profiles()}
+    others = sorted(certificates.keys() - named.keys())
+    return [*named.values(), *(models.profile(name) for name in others)]
+
+
+def _print_list(profiles: "list[ModelProfile]", certificates: "dict[str, Certificate]") -> None:
+    """Plain columns, each as wide as it must be: a model's name that is cut short is no name."""
+    rows = [("model", "wire", "window", "temperature", "JSON schema", "certificate")]
+    for profile in profiles:
+        certificate = certificates.get(profile.name)
+        window, schema = _shown(profile.context_window), _shown(profile.structured_output)
+        verdict = describe_shortly(certificate) if certificate else "-"
+        name = profile.name if profile.known else f"{profile.name} (no profile)"
+        rows.append((name, profile.wire, window, profile.temperature, schema, verdict))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value in (None, []) else str(value)
