@@ -7,7 +7,7 @@ package retrieved them or another system did (R1-1).
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
-from math import log
+from math import fsum, log
 from typing import Annotated
 
 from pydantic import AliasChoices, ConfigDict, Field
@@ -117,5 +117,5 @@ def question_coverage(
     weights = {word: 1 + log((1 + documents) / (1 + max(count, 1))) for word, count in document_frequency.items()}
     if not weights:
         return 1.0
-    best = max((sum(weights[word] for word in set(held)) for held in candidates), default=0.0)
-    return min(1.0, best / sum(weights.values()))
+    best = max((fsum(weights[word] for word in set(held)) for held in candidates), default=0.0)
+    return min(1.0, best / fsum(weights.values()))

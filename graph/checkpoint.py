@@ -5,13 +5,94 @@ no class of ours and never unpickles: state is JSON-ready, and a class that stra
 not a surprise when an old run is read.
 """
 
-from typing import Any
+import json
+from collections.abc import Sequence
+from typing import Any, Final
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_serializable_checkpoint_metadata,
+)
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+DURABLE: Final = "generation"
+"""The channel whose checkpoint is on disk before it counts as saved; what the other nodes make can be made again."""
+SAVE: Final = """
+WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
+blobs AS (
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT %(thread_id)s, %(namespace)s, *
+    FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[])
+    ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
+)
+INSERT INTO checkpoints
+    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, %(metadata)s::jsonb
+FROM durability
+ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+    DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
+"""
+"""A checkpoint and its values in one statement; only the commit of a model's answer waits for the disk."""
 
-def make_saver(pool: Any) -> AsyncPostgresSaver:
+
+class RunSaver(AsyncPostgresSaver):
+    """LangGraph's saver for a graph in which one node runs at a time: one statement a checkpoint.
+
+    The stock saver also keeps the writes of every node before it keeps the checkpoint that holds them; where nodes run
+    alone, that says everything twice. Reading is the stock saver's own.
+    """
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Saves a checkpoint and the values that are new in it."""
+        place = config["configurable"]
+        thread_id, namespace = place["thread_id"], place["checkpoint_ns"]
+        inline = {name: value for name, value in checkpoint["channel_values"].items() if _is_inline(value)}
+        values = {name: value for name, value in checkpoint["channel_values"].items() if name not in inline}
+        versions = {name: version for name, version in new_versions.items() if name in values}
+        blobs = self._dump_blobs(thread_id, namespace, values, versions)
+        row = {
+            "thread_id": thread_id,
+            "namespace": namespace,
+            "id": checkpoint["id"],
+            "parent": place.get("checkpoint_id"),
+            "checkpoint": json.dumps({**checkpoint, "channel_values": inline}),
+            "metadata": json.dumps(get_serializable_checkpoint_metadata(config, metadata)),
+            "channels": [blob[2] for blob in blobs],
+            "versions": [blob[3] for blob in blobs],
+            "types": [blob[4] for blob in blobs],
+            "blobs": [blob[5] for blob in blobs],
+            "commit": "on" if DURABLE in versions else "off",
+        }
+        async with self._cursor() as cursor:
+            await cursor.execute(SAVE, row)
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Saves what is in no checkpoint: errors, interrupts and their like."""
+        special = [write for write in writes if write[0] in WRITES_IDX_MAP]
+        if special:
+            await super().aput_writes(config, special, task_id, task_path)
+
+
+def _is_inline(value: object) -> bool:
+    """Whether the stock saver keeps a value in the checkpoint itself."""
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def make_saver(pool: Any) -> RunSaver:
     """A checkpoint saver for one run.
 
     Args:
@@ -20,4 +101,4 @@ def make_saver(pool: Any) -> AsyncPostgresSaver:
     Returns:
         The saver; its tables were made by `store.migrations`.
     """
-    return AsyncPostgresSaver(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
+    return RunSaver(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))

@@ -4,6 +4,7 @@ Settings that matter: autocommit (LangGraph's saver needs it), no prepared state
 them up), and a check of each connection before use (a killed backend costs no run).
 """
 
+import select
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
@@ -83,11 +84,21 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         max_size=max_size,
         open=False,
         timeout=CONNECT_SECONDS,
-        check=AsyncConnectionPool.check_connection,
+        check=check_connection,
         kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
     )
     async with pool:
         yield pool
+
+
+async def check_connection(connection: AsyncConnection[Any]) -> None:
+    """Lets a connection be used if it is alive.
+
+    The server says nothing to an idle client unless it ends the connection, so a socket with nothing to read is taken
+    for alive without asking; one that has something is asked, which fails where the server has gone.
+    """
+    if select.select([connection.fileno()], [], [], 0)[0]:
+        await AsyncConnectionPool.check_connection(connection)
 
 
 def _check_url(url: str) -> None:
