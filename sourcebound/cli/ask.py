@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sourcebound.contracts.response import PublicCitation, PublicResponse
     from sourcebound.contracts.state import AskInput
 
+RESUME = "Next: sourcebound runs list, then sourcebound runs resume RUN to go on with it."
 EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
 
 
@@ -46,7 +47,11 @@ def ask(
     """
     request = _request(question, bundle, collection, filters or [])
     request["limits"] = _read_limits(limits or [])
-    response = run_async(lambda: _ask(request, policy, model))
+    show_response(run_async(lambda: _ask(request, policy, model), interrupted=RESUME), as_json=as_json)
+
+
+def show_response(response: "PublicResponse", *, as_json: bool) -> None:
+    """Prints a response and leaves with the exit code of its status."""
     if as_json:
         print(json.dumps(response.model_dump(mode="json"), ensure_ascii=False, indent=2))
     else:

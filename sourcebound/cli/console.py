@@ -13,6 +13,7 @@ from sourcebound.errors import ConfigurationError, SourceboundError
 
 ANSWERED, FAULT, BAD_USAGE, NO_EVIDENCE, FAILED = 0, 1, 2, 3, 4
 INTERRUPTED = 130
+GO_ON = "What was finished is stored; run the same command again to go on."
 Result = TypeVar("Result")
 
 
@@ -21,8 +22,13 @@ def say(message: str) -> None:
     print(message, file=sys.stderr)
 
 
-def run_async(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Runs a command's coroutine; a fault becomes its message, its next step and its exit code."""
+def run_async(main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str = GO_ON) -> Result:
+    """Runs a command's coroutine; a fault becomes its message, its next step and its exit code.
+
+    Args:
+        main: Makes the coroutine.
+        interrupted: What to tell a person who stops it.
+    """
     import asyncio
 
     from sourcebound.store.embedded import stop_on_sigterm
@@ -33,7 +39,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     except SourceboundError as error:
         raise exit_with(error) from error
     except KeyboardInterrupt as error:
-        say("Interrupted. What was finished is stored; run the same command again to go on.")
+        say(f"Interrupted. {interrupted}")
         raise typer.Exit(INTERRUPTED) from error
 
 

@@ -9,6 +9,7 @@ from sourcebound.cli.console import run_async, say
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
+    from sourcebound.contracts.response import PublicResponse
     from sourcebound.graph.engine import NodeTrace
     from sourcebound.store.runs import RunSummary
     from sourcebound.wiring import Services
@@ -58,6 +59,17 @@ def show_run(
     _render(summary, traces, state)
 
 
+@app.command("resume")
+def resume_run(
+    run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the public response as JSON, alone.")] = False,
+) -> None:
+    """Go on with a run that was interrupted, and print its response; an ended run is not asked again."""
+    from sourcebound.cli.ask import show_response
+
+    show_response(run_async(lambda: _resume(run)), as_json=as_json)
+
+
 @app.command("erase")
 def erase_run(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
@@ -87,6 +99,15 @@ async def _show(run: str) -> "tuple[RunSummary, list[NodeTrace], dict[str, Any]]
         found = await _find(services, run)
         engine = Engine(services)
         return found, await engine.trace(found.thread_id), dict(await engine.state(found.thread_id))
+
+
+async def _resume(run: str) -> "PublicResponse":
+    from sourcebound.graph.engine import Engine
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        return await Engine(services).resume((await _find(services, run)).thread_id)
 
 
 async def _erase(run: str, yes: bool) -> "RunSummary":
