@@ -19,6 +19,9 @@ import httpx2
 PLAIN: Final = "identity"
 HEADERS: Final = {"Accept-Encoding": PLAIN}
 """An answer is asked for uncompressed, so that its size on the wire is its size."""
+MOST_CONNECTIONS: Final = 1000
+MOST_IDLE: Final = 16
+"""Connections to a server at once, and kept while idle: the client looks at every idle one at every request."""
 BASE_BYTES: Final = 1 << 20
 BYTES_PER_TOKEN: Final = 1024
 """Bytes of an answer's body that are read: a base, and for each token of its cap; a stream wraps each in JSON."""

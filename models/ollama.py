@@ -18,7 +18,7 @@ from sourcebound.contracts.profile import ModelProfile
 from sourcebound.contracts.prompt import Message
 from sourcebound.contracts.reply import Ending, Reply
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
-from sourcebound.models.exchange import HEADERS, event_hooks
+from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
 from sourcebound.models.urls import credentials, without_credentials
 
 FINISHES: Final[Mapping[str, Ending]] = {"stop": Ending.COMPLETE, "length": Ending.AT_CAP}
@@ -53,7 +53,7 @@ class OllamaBackend:
             cache=False,
             async_client_kwargs={
                 "timeout": profile.timeout_seconds,
-                "limits": httpx.Limits(max_connections=1000, max_keepalive_connections=100),
+                "limits": httpx.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE),
                 "follow_redirects": False,
                 "event_hooks": event_hooks(),
                 "headers": HEADERS,

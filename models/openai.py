@@ -18,7 +18,7 @@ from sourcebound.contracts.profile import ModelProfile, Wire
 from sourcebound.contracts.prompt import Message
 from sourcebound.contracts.reply import Ending, Reply
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
-from sourcebound.models.exchange import HEADERS, event_hooks
+from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
 
 ACCOUNT_HEADERS: Final = ("OpenAI-Organization", "OpenAI-Project")
 FINISHES: Final[Mapping[str, Ending]] = {
@@ -52,7 +52,11 @@ class OpenAIBackend:
         if profile.base_url:
             hooks["request"].append(_forget_account)
         self._http = openai.DefaultAsyncHttpxClient(
-            event_hooks=hooks, follow_redirects=False, timeout=profile.timeout_seconds, headers=HEADERS
+            event_hooks=hooks,
+            follow_redirects=False,
+            timeout=profile.timeout_seconds,
+            headers=HEADERS,
+            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE),
         )
         self._model = ChatOpenAI(
             model=profile.model,
