@@ -46,8 +46,9 @@ eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
 	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)
 
-bench: setup ## speed of the pure layers, beside a floor
+bench: setup ## speed of the pure layers, and of many runs at once, beside a floor
 	@$(BIN)/python benchmarks/contracts.py
+	@$(BIN)/python benchmarks/models.py
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

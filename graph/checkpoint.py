@@ -20,24 +20,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from sourcebound.store.queries import query
+
 DURABLE: Final = "generation"
 """The channel whose checkpoint is on disk before it counts as saved; what the other nodes make can be made again."""
-SAVE: Final = """
-WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
-blobs AS (
-    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
-    SELECT %(thread_id)s, %(namespace)s, *
-    FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[])
-    ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
-)
-INSERT INTO checkpoints
-    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, %(metadata)s::jsonb
-FROM durability
-ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
-    DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
-"""
-"""A checkpoint and its values in one statement; only the commit of a model's answer waits for the disk."""
 
 
 class RunSaver(AsyncPostgresSaver):
@@ -75,7 +61,7 @@ class RunSaver(AsyncPostgresSaver):
             "commit": "on" if DURABLE in versions else "off",
         }
         async with self._cursor() as cursor:
-            await cursor.execute(SAVE, row)
+            await cursor.execute(query("save_checkpoint"), row)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(

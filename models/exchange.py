@@ -28,7 +28,7 @@ BYTES_PER_TOKEN: Final = 1024
 
 
 class ExchangeStopped(Exception):
-    """We ended it: the request was not the one asked for, or the answer went on past its limit."""
+    """We ended it: the request was not the one asked for, or the answer is compressed or goes on past its limit."""
 
 
 @dataclass

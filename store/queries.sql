@@ -222,3 +222,19 @@ LIMIT %(limit)s
 SELECT DISTINCT ON (model) certificate
 FROM model_certificates
 ORDER BY model, certificate_id DESC
+
+-- name: save_checkpoint
+-- A checkpoint and its values in one statement; only the commit of a model's answer waits for the disk.
+WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
+blobs AS (
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT %(thread_id)s, %(namespace)s, *
+    FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[])
+    ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
+)
+INSERT INTO checkpoints
+    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, %(metadata)s::jsonb
+FROM durability
+ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+    DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata

@@ -2,12 +2,17 @@
 
 import asyncio
 import json
+from typing import Any, cast
 
 import ormsgpack
 import psycopg
 import pytest
 from builders import SEAL, bundle, row
 from databases import MANUALS, ingest, rows, single
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from psycopg import AsyncCursor
 
 from sourcebound.contracts.state import AskInput
 from sourcebound.errors import RequestError
@@ -36,6 +41,17 @@ RUNS = [
         {"retrieval_bundle": bundle([])}, "FAILED", ["accept", "assemble", "record", "package"], id="bad-bundle"
     ),
 ]
+
+
+CHECKPOINT: dict[str, Any] = {
+    "v": 4,
+    "id": "1f0c0000-0000-6000-8000-000000000001",
+    "ts": "2026-01-01T00:00:00+00:00",
+    "channel_values": {"run_id": "run-1", "nothing": None, "prompt": {"text": "ünïcode \u2028 “”"}, "attempts": []},
+    "channel_versions": {"run_id": "1.0", "nothing": "1.0", "prompt": "1.0", "attempts": "1.0"},
+    "versions_seen": {},
+    "updated_channels": None,
+}
 
 
 @pytest.mark.contract("CP-2")
@@ -169,3 +185,68 @@ async def test_many_runs_at_once_keep_apart(services: Services, database: str) -
     with psycopg.connect(database) as connection:
         open_runs = connection.execute("SELECT count(*) FROM runs WHERE status = 'RUNNING'").fetchone()
     assert open_runs == (0,)
+
+
+def _place(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_checkpoint_is_read_as_the_stock_saver_reads_its_own(services: Services) -> None:
+    ours = make_saver(services.pool)
+    stock = AsyncPostgresSaver(services.pool, serde=ours.serde)
+    read = []
+    for saver, thread in ((ours, "ours"), (stock, "stock")):
+        versions = dict(CHECKPOINT["channel_versions"])
+        told = await saver.aput(_place(thread), cast("Checkpoint", CHECKPOINT), {"source": "loop", "step": 1}, versions)
+        assert told["configurable"]["checkpoint_id"] == CHECKPOINT["id"]
+        found = await saver.aget_tuple(_place(thread))
+        assert found is not None
+        read.append((found.checkpoint, {**found.metadata}, found.parent_config, found.pending_writes))
+    assert read[0] == read[1]
+    assert read[0][0]["channel_values"] == CHECKPOINT["channel_values"]
+
+
+@pytest.mark.contract("CP-2")
+async def test_saving_a_checkpoint_again_changes_nothing_but_what_is_new(services: Services) -> None:
+    saver, place = make_saver(services.pool), _place("again")
+    for step in (1, 2):
+        metadata: CheckpointMetadata = {"source": "loop", "step": step}
+        await saver.aput(place, cast("Checkpoint", CHECKPOINT), metadata, dict(CHECKPOINT["channel_versions"]))
+    found = await saver.aget_tuple(place)
+    assert found is not None
+    assert (found.metadata["step"], found.checkpoint["channel_values"]) == (2, CHECKPOINT["channel_values"])
+    url = services.settings.database_url
+    assert url is not None
+    assert single(url.get_secret_value(), "SELECT count(*) FROM checkpoint_blobs") == 2
+
+
+@pytest.mark.contract("CP-2")
+async def test_only_the_checkpoint_of_an_answer_waits_for_the_disk(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[tuple[str, bool]] = []
+    execute = AsyncCursor.execute
+
+    async def watched(self: AsyncCursor[Any], statement: Any, parameters: Any = None, **options: Any) -> Any:
+        if isinstance(parameters, dict) and "commit" in parameters:
+            waits.append((parameters["commit"], "generation" in parameters["channels"]))
+        return await execute(self, statement, parameters, **options)
+
+    monkeypatch.setattr(AsyncCursor, "execute", watched)
+    await engine.ask({"question": ANSWERED})
+    assert [commit for commit, is_answer in waits if is_answer] == ["on"]
+    assert {commit for commit, is_answer in waits if not is_answer} == {"off"}
+
+
+@pytest.mark.contract("CP-2")
+async def test_the_writes_of_a_node_that_failed_are_kept_and_the_others_are_not(services: Services) -> None:
+    saver, place = make_saver(services.pool), _place("failed")
+    saved = await saver.aput(
+        place, cast("Checkpoint", CHECKPOINT), {"source": "loop", "step": 1}, dict(CHECKPOINT["channel_versions"])
+    )
+    await saver.aput_writes(saved, [("prompt", {"text": "x"})], "task-1")
+    await saver.aput_writes(saved, [("__error__", "it failed")], "task-2")
+    found = await saver.aget_tuple(place)
+    assert found is not None
+    assert found.pending_writes == [("task-2", "__error__", "it failed")]
