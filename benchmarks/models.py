@@ -53,7 +53,7 @@ async def measure(settings: Settings, url: str, count: int) -> None:
     """Ingests the example manuals, warms up with one run, and times `count` runs at once."""
     async with open_services(settings) as services:
         embedder = await services.open_embedder("minilm")
-        await Ingest(services.index, embedder, "minilm", 10_000_000).run(
+        await Ingest(services.index, embedder, "minilm", 10_000_000, services.parser).run(
             [ROOT / "examples" / "manuals"], settings.collection, Sidecar()
         )
         engine, context = Engine(services), RunContext(model=MODEL)

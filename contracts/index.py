@@ -54,3 +54,5 @@ class StoredDocument(NamedTuple):
     chunks: Sequence[Chunk]
     vectors: Sequence[Sequence[float]] | None
     """One vector a chunk; None where the collection is lexical."""
+    joined_words: Sequence[str]
+    """For each chunk, words that are hyphenated in its text, joined: found by search, and shown nowhere."""

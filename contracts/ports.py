@@ -4,9 +4,11 @@ Rooms below implement them; wiring hands them to nodes.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.document import ParsedDocument
 from sourcebound.contracts.execution import AnswerModel as AnswerModel
 from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
 from sourcebound.contracts.policy import Policy
@@ -90,8 +92,38 @@ class DocumentStore(Catalog, Protocol):
         """Every document of a collection by its knowledge id."""
         ...
 
-    async def replace_document(self, collection_id: int, document: StoredDocument) -> None:
-        """Stores a document in place of the one with the same knowledge id, whole or not at all."""
+    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
+        """Stores documents in place of those with the same knowledge ids, all of them whole or none at all.
+
+        No two of them have the same knowledge id.
+        """
+        ...
+
+    async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
+        """Removes documents with all that is kept of them; one that is not there is nothing to do."""
+        ...
+
+
+class DocumentParser(Protocol):
+    """Reads files that nobody vouches for, where they can do no harm."""
+
+    @property
+    def processes(self) -> int:
+        """How many files it reads at a time."""
+        ...
+
+    def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+        """What stands in a file; blocks, and may be called from many threads.
+
+        Args:
+            path: The file's name, which helps to tell its format; the file itself is not opened.
+            data: Its bytes.
+            max_bytes: The size limit; a compressed format may unpack to some times that.
+
+        Raises:
+            DocumentError: The file cannot be read: broken, hostile, encrypted, without text …
+            SourceboundError: No file can be read here.
+        """
         ...
 
 

@@ -53,7 +53,7 @@ async def temporary_services() -> AsyncIterator[Services]:
 
 async def ingest(services: Services, path: Path, collection: str, embedder: str) -> IngestSummary:
     """Ingests a folder with the embedder of that name."""
-    work = Ingest(services.index, await services.open_embedder(embedder), embedder, MAX_BYTES)
+    work = Ingest(services.index, await services.open_embedder(embedder), embedder, MAX_BYTES, services.parser)
     return await work.run([path], collection, Sidecar())
 
 

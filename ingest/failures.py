@@ -21,6 +21,9 @@ class DocumentFailure(StrEnum):
     UNREADABLE = "UNREADABLE"
     UNSUPPORTED = "UNSUPPORTED"
     BAD_SIDECAR = "BAD_SIDECAR"
+    TOO_SLOW = "TOO_SLOW"
+    OUT_OF_MEMORY = "OUT_OF_MEMORY"
+    PARSER_ENDED = "PARSER_ENDED"
 
 
 def empty(path: Path) -> DocumentError:
@@ -97,3 +100,35 @@ def unsupported(path: Path, what: str, next_step: str) -> DocumentError:
         next_step: What to convert it to.
     """
     return DocumentError(f"{path.name} is {what}.", next_step, code=DocumentFailure.UNSUPPORTED)
+
+
+def too_slow(path: Path, seconds: float) -> DocumentError:
+    """Reading the file took longer than it may."""
+    return DocumentError(
+        f"{path.name} was not read within {seconds:g} seconds.",
+        "Split the document, or raise SOURCEBOUND_PARSE_SECONDS if you trust where it came from.",
+        code=DocumentFailure.TOO_SLOW,
+    )
+
+
+def out_of_memory(path: Path, megabytes: int) -> DocumentError:
+    """Reading the file took more memory than it may."""
+    return DocumentError(
+        f"{path.name} needs more than {megabytes:,} MB of memory to be read.",
+        "Split the document, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES if you trust where it came from.",
+        code=DocumentFailure.OUT_OF_MEMORY,
+    )
+
+
+def parser_ended(path: Path, how: str) -> DocumentError:
+    """The process that read the file came to an end over it: a broken or hostile file, or a defect of ours.
+
+    Args:
+        path: The file.
+        how: A signal, an exit code or an exception, by its name.
+    """
+    return DocumentError(
+        f"{path.name} ended the process that read it ({how}).",
+        "Open it in its own application, save it again, and retry.",
+        code=DocumentFailure.PARSER_ENDED,
+    )

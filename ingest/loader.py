@@ -4,6 +4,7 @@ Names lie: a download page saved as manual.pdf is HTML, and a password-protected
 """
 
 import io
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -46,7 +47,7 @@ _CONVERT = "Save it as PDF or DOCX, and ingest that."
 
 
 def load_document(path: Path, max_bytes: int) -> ParsedDocument:
-    """Read one file.
+    """Read one file, in this process: only for files that somebody vouches for.
 
     Args:
         path: An existing file.
@@ -59,10 +60,34 @@ def load_document(path: Path, max_bytes: int) -> ParsedDocument:
         DocumentError: With a code of `DocumentFailure`; the message names the file, `next_step` says what to do.
         OSError: The file cannot be opened at all.
     """
-    size = path.stat().st_size
-    if size > max_bytes:
-        raise failures.too_large(path, size, max_bytes)
-    data = path.read_bytes()
+    return parse_document(path, read_bytes(path, max_bytes), max_bytes)
+
+
+def read_bytes(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a file, unless it is too large.
+
+    Raises:
+        DocumentError: TOO_LARGE.
+        OSError: The file cannot be opened at all.
+    """
+    with path.open("rb") as file:
+        data = file.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise failures.too_large(path, os.fstat(file.fileno()).st_size, max_bytes)
+    return data
+
+
+def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+    """What stands in a file whose bytes have been read.
+
+    Args:
+        path: The file, for its name alone; it is not opened.
+        data: Its bytes.
+        max_bytes: The size limit; what an archive unpacks to may be some times that.
+
+    Raises:
+        DocumentError: As `load_document`.
+    """
     if not data.strip():
         raise failures.empty(path)
     if _PDF_MAGIC in data[:_PDF_MAGIC_WITHIN]:

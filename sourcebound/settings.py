@@ -45,6 +45,10 @@ class Settings(BaseSettings):
     """A released policy's name or the path of a policy file; the one made for the collection's embedder when unset."""
     max_file_megabytes: int = Field(default=200, gt=0)
     """Files over this size are skipped, with a message."""
+    parse_seconds: float = Field(default=30, gt=0)
+    """A file that is not read in this time is skipped, with a message."""
+    parse_memory_megabytes: int = Field(default=2048, ge=256)
+    """A file that needs more memory than this to be read is skipped, with a message."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy, read_lock
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError, StoreError
+from sourcebound.ingest.parsers import ParserPool
 from sourcebound.models.registry import Models
 from sourcebound.settings import Settings
 from sourcebound.store.audit import PostgresAuditLog
@@ -44,6 +45,7 @@ class Services:
         self.run_log = PostgresRunLog(self.pool)
         self.audit_log = PostgresAuditLog(self.pool)
         self.models = Models(self.settings)
+        self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
 
     async def open_embedder(self, name: str) -> Embedder | None:
         """The embedder of a name, opened once; None for lexical retrieval."""
@@ -76,6 +78,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 )
             await migrate(pool)
         services = Services(settings, pool)
+        stack.callback(services.parser.close)
         stack.push_async_callback(services.models.close)
         yield services
 

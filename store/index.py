@@ -1,19 +1,30 @@
 """The index in PostgreSQL: collections, documents, pages and chunks.
 
-A document is written in one transaction or not at all.
+Documents are written in one transaction or not at all: rows by COPY, what they are found by in one statement over all
+of them. The digest of a collection is kept up as documents come and go, and never computed over all of them.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import repeat
+from typing import Final
 
 from pgvector import Vector
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 
 from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
 from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.queries import query
 
 NO_DOCUMENTS = bytes(32)
+PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
+"""Types of `copy_pages`, in its order."""
+CHUNK_TYPES: Final = (
+    *("text", "int8", "int4", "int4", "int4", "text[]", "int4", "int4", "text", "text", "text"),
+    "bytea",  # the bytes of a vector, as pgvector receives them
+)
+"""Types of `copy_chunks`, in its order."""
 
 
 class PostgresIndex:
@@ -77,15 +88,23 @@ class PostgresIndex:
                 cursor = await connection.execute(query("document_is_there"), values)
                 return await cursor.fetchone() is not None
 
-    async def replace_document(self, collection_id: int, document: StoredDocument) -> None:
-        """Stores a document in place of the one with the same knowledge id, in one transaction."""
+    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
+        """Stores documents in place of those with the same knowledge ids, in one transaction."""
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                before = await _lock(connection, collection_id)
-                removed = await _delete(connection, collection_id, document.knowledge_id)
-                await _insert(connection, collection_id, document)
-                added = document_digest(document.knowledge_id, document.source_digest)
-                await _write_digest(connection, collection_id, exclusive_or(exclusive_or(before, removed), added))
+                digest = await _lock(connection, collection_id)
+                digests = await _delete(connection, collection_id, [document.knowledge_id for document in documents])
+                await _insert(connection, collection_id, documents)
+                digests += [document_digest(document.knowledge_id, document.source_digest) for document in documents]
+                await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
+
+    async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
+        """Removes documents with their pages and chunks, in one transaction: from then on nothing finds them."""
+        with store_faults():
+            async with self._pool.connection() as connection, connection.transaction():
+                digest = await _lock(connection, collection_id)
+                digests = await _delete(connection, collection_id, knowledge_ids)
+                await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
 
 
 def document_digest(knowledge_id: str, source_digest: bytes) -> bytes:
@@ -105,15 +124,31 @@ async def _lock(connection: AsyncConnection[Row], collection_id: int) -> bytes:
     return bytes(row["documents_digest"])
 
 
-async def _delete(connection: AsyncConnection[Row], collection_id: int, knowledge_id: str) -> bytes:
-    cursor = await connection.execute(
-        query("delete_document"), {"collection_id": collection_id, "knowledge_id": knowledge_id}
-    )
-    row = await cursor.fetchone()
-    return document_digest(knowledge_id, bytes(row["source_digest"])) if row else NO_DOCUMENTS
+async def _delete(connection: AsyncConnection[Row], collection_id: int, knowledge_ids: Sequence[str]) -> list[bytes]:
+    """Deletes what is there of these documents and returns what each contributed to the collection's digest."""
+    values = {"collection_id": collection_id, "knowledge_ids": list(knowledge_ids)}
+    cursor = await connection.execute(query("delete_documents"), values)
+    return [document_digest(row["knowledge_id"], bytes(row["source_digest"])) for row in await cursor.fetchall()]
 
 
-async def _insert(connection: AsyncConnection[Row], collection_id: int, document: StoredDocument) -> None:
+async def _insert(connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]) -> None:
+    async with connection.cursor() as writer:
+        ids = [await _insert_document(writer, collection_id, document) for document in documents]
+        async with writer.copy(query("copy_pages")) as copy:
+            copy.set_types(PAGE_TYPES)
+            for document_id, document in zip(ids, documents, strict=True):
+                for page in document.parsed.pages:
+                    await copy.write_row((document_id, page.index, page.number, page.text))
+        await writer.execute(query("stage_chunks"))
+        async with writer.copy(query("copy_chunks")) as copy:
+            copy.set_types(CHUNK_TYPES)
+            for document_id, document in zip(ids, documents, strict=True):
+                for row in _chunk_rows(document_id, document):
+                    await copy.write_row(row)
+        await writer.execute(query("insert_staged_chunks"), {"collection_id": collection_id})
+
+
+async def _insert_document(writer: AsyncCursor[Row], collection_id: int, document: StoredDocument) -> int:
     values = {
         "collection_id": collection_id,
         "knowledge_id": document.knowledge_id,
@@ -123,36 +158,34 @@ async def _insert(connection: AsyncConnection[Row], collection_id: int, document
         "media_type": document.parsed.media_type,
         **document.metadata.model_dump(),
     }
-    cursor = await connection.execute(query("insert_document"), values)
-    row = await cursor.fetchone()
+    await writer.execute(query("insert_document"), values)
+    row = await writer.fetchone()
     assert row is not None
-    document_id = row["document_id"]
-    pages = [
-        {"document_id": document_id, "page_index": page.index, "page_number": page.number, "text": page.text}
-        for page in document.parsed.pages
-    ]
-    chunks = [
-        {
-            **chunk.model_dump(),
-            "heading_path": list(chunk.heading_path),
-            "collection_id": collection_id,
-            "document_id": document_id,
-            "context": " ".join([document.metadata.title, *chunk.heading_path]),
-            "embedding": _vector(document.vectors, position),
-        }
-        for position, chunk in enumerate(document.chunks)
-    ]
-    async with connection.cursor() as writer:
-        await writer.executemany(query("insert_page"), pages)
-        await writer.executemany(query("insert_chunk"), chunks)
+    return int(row["document_id"])
+
+
+def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[object, ...]]:
+    """The document's chunks in the order of `copy_chunks`."""
+    vectors = document.vectors or repeat(None, len(document.chunks))
+    for chunk, joined_words, vector in zip(document.chunks, document.joined_words, vectors, strict=True):
+        yield (
+            chunk.chunk_id,
+            document_id,
+            chunk.ordinal,
+            chunk.page_index,
+            chunk.page_number,
+            list(chunk.heading_path),
+            chunk.char_start,
+            chunk.char_end,
+            chunk.text,
+            joined_words,
+            " ".join([document.metadata.title, *chunk.heading_path]),
+            None if vector is None else Vector(list(vector)).to_binary(),
+        )
 
 
 async def _write_digest(connection: AsyncConnection[Row], collection_id: int, digest: bytes) -> None:
     await connection.execute(query("update_digest"), {"collection_id": collection_id, "digest": digest})
-
-
-def _vector(vectors: Sequence[Sequence[float]] | None, position: int) -> str | None:
-    return None if vectors is None else vector_text(vectors[position])
 
 
 def vector_text(vector: Sequence[float]) -> str:

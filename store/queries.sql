@@ -29,10 +29,10 @@ WHERE collection_id = %(collection_id)s
 -- name: lock_collection
 SELECT documents_digest FROM collections WHERE collection_id = %(collection_id)s FOR UPDATE
 
--- name: delete_document
+-- name: delete_documents
 DELETE FROM documents
-WHERE collection_id = %(collection_id)s AND knowledge_id = %(knowledge_id)s
-RETURNING source_digest
+WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s)
+RETURNING knowledge_id, source_digest
 
 -- name: insert_document
 INSERT INTO documents (collection_id, knowledge_id, source_path, source_reference, source_digest, media_type, title,
@@ -41,18 +41,30 @@ VALUES (%(collection_id)s, %(knowledge_id)s, %(source_path)s, %(source_reference
         %(title)s, %(revision)s, %(event_date)s, %(equipment_id)s, %(knowledge_type)s, %(authority)s)
 RETURNING document_id
 
--- name: insert_page
-INSERT INTO pages (document_id, page_index, page_number, text)
-VALUES (%(document_id)s, %(page_index)s, %(page_number)s, %(text)s)
+-- name: copy_pages
+COPY pages (document_id, page_index, page_number, text) FROM STDIN (FORMAT BINARY)
 
--- name: insert_chunk
+-- name: stage_chunks
+-- Chunks as they arrive; what they are found by is made of them in one statement.
+CREATE TEMPORARY TABLE staged_chunks (
+    chunk_id text, document_id bigint, ordinal integer, page_index integer, page_number integer, heading_path text[],
+    char_start integer, char_end integer, text text, joined_words text, context text, embedding vector
+) ON COMMIT DROP
+
+-- name: copy_chunks
+COPY staged_chunks (chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start, char_end, text,
+                    joined_words, context, embedding)
+FROM STDIN (FORMAT BINARY)
+
+-- name: insert_staged_chunks
 INSERT INTO chunks (collection_id, chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start,
                     char_end, text, search, embedding)
-SELECT c.collection_id, %(chunk_id)s, %(document_id)s, %(ordinal)s, %(page_index)s, %(page_number)s, %(heading_path)s,
-       %(char_start)s, %(char_end)s, %(text)s,
-       setweight(to_tsvector(c.language, %(text)s), 'A') || setweight(to_tsvector(c.language, %(context)s), 'B'),
-       %(embedding)s::vector
-FROM collections c
+SELECT c.collection_id, s.chunk_id, s.document_id, s.ordinal, s.page_index, s.page_number, s.heading_path,
+       s.char_start, s.char_end, s.text,
+       setweight(to_tsvector(c.language, concat_ws(' ', s.text, s.joined_words)), 'A')
+           || setweight(to_tsvector(c.language, s.context), 'B'),
+       s.embedding
+FROM collections c, staged_chunks s
 WHERE c.collection_id = %(collection_id)s
 
 -- name: update_digest

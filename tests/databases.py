@@ -16,7 +16,9 @@ from homes import reachable_folder, stopped_server
 from psycopg import sql
 from pydantic import SecretStr
 
+from sourcebound.contracts.ports import DocumentParser
 from sourcebound.graph.engine import Engine
+from sourcebound.ingest.parsers import ParserPool
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
 from sourcebound.ingest.sidecar import Sidecar
 from sourcebound.models.minilm import MiniLmEmbedder
@@ -29,6 +31,8 @@ from sourcebound.wiring import Services, open_services
 MANUALS = Path(__file__).parents[1] / "examples" / "manuals"
 MAX_BYTES = 2_000_000
 COLLECTION = "default"
+PARSER = ParserPool(seconds=30, memory_megabytes=2048)
+"""One pool for all tests: it starts its processes when they are first needed."""
 
 
 class Cluster:
@@ -86,11 +90,14 @@ async def ingest(
     embedder: str = "lexical",
     collection: str = COLLECTION,
     max_bytes: int = MAX_BYTES,
+    prune: bool = False,
+    dry_run: bool = False,
+    parser: DocumentParser = PARSER,
     **metadata: Any,
 ) -> IngestSummary:
     """Ingests as the command line does; by words alone unless an embedder is named, which is quick."""
-    work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes)
-    return await work.run(paths, collection, Sidecar(**metadata))
+    work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser)
+    return await work.run(paths, collection, Sidecar(**metadata), prune=prune, dry_run=dry_run)
 
 
 async def _migrate(url: str) -> None:
@@ -102,6 +109,13 @@ async def _ingest_manuals(url: str) -> None:
     async with open_services(settings_for(url)) as services:
         summary = await ingest(services, MANUALS, embedder="minilm")
     assert summary.added == 9
+
+
+@pytest.fixture(scope="session", autouse=True)
+def closed_parser() -> Iterator[None]:
+    """Ends the processes of `PARSER`."""
+    yield
+    PARSER.close()
 
 
 @pytest.fixture(scope="session")

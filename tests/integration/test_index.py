@@ -12,7 +12,7 @@ from sourcebound.contracts.index import Collection, StoredDocument
 from sourcebound.errors import StoreError
 from sourcebound.ingest.chunking import chunk_document
 from sourcebound.ingest.loader import load_document
-from sourcebound.ingest.pipeline import LexicalCounter
+from sourcebound.ingest.preparing import LexicalCounter
 from sourcebound.wiring import Services, open_services
 
 FINANCEBENCH = Path(__file__).parents[2].parent / "shared" / "data" / "documents" / "financebench" / "pdfs"
@@ -41,6 +41,7 @@ def _stored(path: Path, *, digest: bytes, chunks: list[Chunk] | None = None) -> 
         metadata=parsed.metadata,
         chunks=found if chunks is None else [*found, *chunks],
         vectors=None,
+        joined_words=[""] * (len(found) + len(chunks or [])),
     )
 
 
@@ -68,7 +69,7 @@ async def test_a_document_with_one_bad_chunk_is_not_stored_at_all(
     sound = _stored(note, digest=b"1")
     broken = _stored(note, digest=b"1", chunks=[sound.chunks[0]])
     with pytest.raises(StoreError) as raised:
-        await services.index.replace_document(collection.collection_id, broken)
+        await services.index.replace_documents(collection.collection_id, [broken])
     assert raised.value.failure_code == "STORE_REFUSED"
     assert rows(database, COUNTS) == [(0, 0, 0)]
     assert await _version(services) == collection.index_version
@@ -78,11 +79,11 @@ async def test_a_replacement_that_fails_leaves_the_old_document_whole(
     services: Services, database: str, collection: Collection, note: Path
 ) -> None:
     old = _stored(note, digest=b"1")
-    await services.index.replace_document(collection.collection_id, old)
+    await services.index.replace_documents(collection.collection_id, [old])
     before, version = rows(database, "SELECT * FROM chunks ORDER BY ordinal"), await _version(services)
     with pytest.raises(StoreError):
-        await services.index.replace_document(
-            collection.collection_id, _stored(note, digest=b"2", chunks=[old.chunks[0]])
+        await services.index.replace_documents(
+            collection.collection_id, [_stored(note, digest=b"2", chunks=[old.chunks[0]])]
         )
     assert rows(database, "SELECT * FROM chunks ORDER BY ordinal") == before
     assert await _version(services) == version
@@ -95,7 +96,7 @@ async def test_a_document_whose_storing_is_broken_off_is_not_stored_at_all(
     async with services.pool.connection() as other, other.transaction():
         await other.execute("LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE")
         storing = asyncio.create_task(
-            services.index.replace_document(collection.collection_id, _stored(note, digest=b"1"))
+            services.index.replace_documents(collection.collection_id, [_stored(note, digest=b"1")])
         )
         await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
         if ending == "cancelled":
@@ -105,7 +106,7 @@ async def test_a_document_whose_storing_is_broken_off_is_not_stored_at_all(
         (outcome,) = await asyncio.gather(storing, return_exceptions=True)
     assert isinstance(outcome, asyncio.CancelledError if ending == "cancelled" else StoreError)
     assert rows(database, COUNTS) == [(0, 0, 0)]
-    await services.index.replace_document(collection.collection_id, _stored(note, digest=b"1"))
+    await services.index.replace_documents(collection.collection_id, [_stored(note, digest=b"1")])
     assert rows(database, COUNTS) == [(1, 1, 1)]
 
 
