@@ -48,6 +48,11 @@ class RetrievalRow(Contract):
     char_start: int | None = None
     char_end: int | None = None
     origin: str | None = None
+    dense_rank: int | None = None
+    lexical_rank: int | None = None
+    """The row's places in the two lists that were fused, from 0 like `rank`; None where a list does not hold it."""
+    lexical_score: Annotated[float | None, Field(allow_inf_nan=False)] = None
+    """What ordered the lexical list, on a scale of the retriever's own; nothing is decided by it."""
 
 
 class RetrievalBundle(Contract):

@@ -112,11 +112,15 @@ class PostgresRetriever:
 def _rank(lists: Lists, policy: Policy, collection: Collection) -> list[tuple[RetrievalRow, list[str]]]:
     rows = {row["chunk_id"]: row for row in [*lists.lexical, *lists.dense]}
     rankings = [[row["chunk_id"] for row in ranking] for ranking in (lists.dense, lists.lexical) if ranking]
+    places = [{chunk["chunk_id"]: place for place, chunk in enumerate(each)} for each in (lists.dense, lists.lexical)]
     order = fuse_reciprocal_rank(rankings, policy.retrieval.rrf_k or 1)[: policy.retrieval.top_k]
-    return [(_row(rows[chunk], rank, lists, collection), rows[chunk]["held"]) for rank, chunk in enumerate(order)]
+    return [
+        (_row(rows[chunk], rank, [each.get(chunk) for each in places], lists, collection), rows[chunk]["held"])
+        for rank, chunk in enumerate(order)
+    ]
 
 
-def _row(row: Row, rank: int, lists: Lists, collection: Collection) -> RetrievalRow:
+def _row(row: Row, rank: int, places: Sequence[int | None], lists: Lists, collection: Collection) -> RetrievalRow:
     """A database row as a candidate; without vectors its similarity is the share of the question that it holds."""
     if row["distance"] is None:
         similarity = question_coverage(lists.frequency, [row["held"]], collection.chunks)
@@ -139,4 +143,6 @@ def _row(row: Row, rank: int, lists: Lists, collection: Collection) -> Retrieval
         page_number=page,
         char_start=row["char_start"],
         char_end=row["char_end"],
+        dense_rank=places[0],
+        lexical_rank=places[1],
     )
