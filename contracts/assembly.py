@@ -84,14 +84,20 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
             f"policy {policy.policy_version} was calibrated for {calibration.embedding_model}, and the bundle was "
             f"retrieved with {bundle.embedding_model}; name a policy calibrated for it with --policy",
         )
-    limits, coverage = policy.retrieval, bundle.question_coverage
-    equipment_id = (bundle.filters_applied or {}).get("equipment_id")
-    scores = [row.similarity_score for row in bundle.results if equipment_id in (None, row.equipment_id)]
-    if scores and max(scores) < limits.min_top_similarity:
+    limits, coverage, similarity = policy.retrieval, bundle.question_coverage, top_similarity(bundle)
+    if similarity is not None and similarity < limits.min_top_similarity:
         return _gate(RefusalCode.BELOW_SIMILARITY_GATE, "no source is similar enough to the question")
     if limits.min_question_coverage is not None and coverage is not None and coverage < limits.min_question_coverage:
         return _gate(RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")
     return proceed(STAGE)
+
+
+def top_similarity(bundle: RetrievalBundle) -> float | None:
+    """The best similarity of the rows that pass the equipment filter; None where none does (R1-11, R2-V6)."""
+    equipment_id = (bundle.filters_applied or {}).get("equipment_id")
+    return max(
+        (row.similarity_score for row in bundle.results if equipment_id in (None, row.equipment_id)), default=None
+    )
 
 
 def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome:

@@ -14,9 +14,11 @@ from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.sanitize import storable
+from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.errors import RequestError
 from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.search import search
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
@@ -46,7 +48,7 @@ class Engine:
     def __init__(self, services: Services) -> None:
         settings = services.settings
         self._services = services
-        ports = Ports(
+        self._ports = Ports(
             catalog=services.index,
             retriever=services.retriever,
             run_log=services.run_log,
@@ -56,7 +58,7 @@ class Engine:
             new_id=new_id,
             defaults=RunContext(policy=settings.policy, model=settings.model, collection=settings.collection),
         )
-        self.graph = build_graph(ports).compile(name="sourcebound")
+        self.graph = build_graph(self._ports).compile(name="sourcebound")
         """The compiled graph, without a checkpointer."""
 
     @classmethod
@@ -96,6 +98,21 @@ class Engine:
                 durability="async",
             )
         return PublicResponse.model_validate(state["response"])
+
+    async def search(self, request: AskInput, context: RunContext | None = None) -> SearchReport:
+        """What retrieval and selection see of a question; asks no model and records no run.
+
+        Args:
+            request: A question, and where and how to look.
+            context: The policy, where it differs from the settings.
+
+        Returns:
+            Every candidate and its fate, and the gate's verdict.
+
+        Raises:
+            SourceboundError: There is no such policy, a limit would loosen it, or the database did not answer.
+        """
+        return await search(storable(dict(request)), context or RunContext(), self._ports)
 
     async def resume(self, thread_id: str) -> PublicResponse:
         """Goes on with a run that was cancelled or cut off, from its last checkpoint; an ended one is left as it is.

@@ -5,7 +5,7 @@ Gives the run its identity and its policy, and refuses what cannot be served (co
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -14,7 +14,7 @@ from sourcebound.contracts.admission import Admission, admit
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
-from sourcebound.contracts.state import RunContext, State
+from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.contracts.tightening import tighten
 from sourcebound.errors import RequestError
 
@@ -25,6 +25,39 @@ class PolicySource(Protocol):
     def __call__(self, name: str | None, *, embedding_model: str | None) -> Policy:
         """The named policy, or the default for an index of that embedder."""
         ...
+
+
+class Settled(NamedTuple):
+    """What a request is about: its policy with the request's limits, and its collection if there is one."""
+
+    policy: Policy
+    collection: Collection | None
+    collection_name: str | None
+
+
+async def settle(
+    request: AskInput, context: RunContext, *, catalog: Catalog, find_policy: PolicySource, defaults: RunContext
+) -> Settled:
+    """Finds the policy and the collection of a request.
+
+    Raises:
+        SourceboundError: There is no such policy, or a limit would loosen it.
+    """
+    collection: Collection | None = None
+    name = request.get("collection") or defaults.collection
+    if request.get("retrieval_bundle") is None and name:
+        collection = await catalog.find_collection(name)
+    policy = find_policy(
+        context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
+    )
+    tightened = tighten(policy, request.get("limits") or {})
+    if tightened.violations:
+        raise RequestError(
+            "; ".join(violation.message for violation in tightened.violations) + ".",
+            "Leave the limit out, or name a policy that allows it.",
+            code="POLICY_LOOSENED",
+        )
+    return Settled(tightened.policy, collection, name)
 
 
 async def accept(
@@ -41,21 +74,8 @@ async def accept(
 ) -> dict[str, Any]:
     """Opens the run: ids, policy and collection are settled here and never again."""
     context = runtime.context or RunContext()
-    collection: Collection | None = None
-    name = state.get("collection") or defaults.collection
-    if state.get("retrieval_bundle") is None and name:
-        collection = await catalog.find_collection(name)
-    policy = find_policy(
-        context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
-    )
-    tightened = tighten(policy, state.get("limits") or {})
-    if tightened.violations:
-        raise RequestError(
-            "; ".join(violation.message for violation in tightened.violations) + ".",
-            "Leave the limit out, or name a policy that allows it.",
-            code="POLICY_LOOSENED",
-        )
-    policy, model = tightened.policy, context.model or defaults.model or ""
+    policy, collection, name = await settle(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
+    model = context.model or defaults.model or ""
     models.check(model, policy)
     admission: Admission = admit(
         state,

@@ -46,7 +46,7 @@ def ask(
     Exit codes: 0 answered, 3 no evidence, 4 failed, 2 bad usage, 1 fault.
     """
     request = _request(question, bundle, collection, filters or [])
-    request["limits"] = _read_limits(limits or [])
+    request["limits"] = read_limits(limits or [])
     show_response(run_async(lambda: _ask(request, policy, model), interrupted=RESUME), as_json=as_json)
 
 
@@ -78,13 +78,13 @@ def _request(question: str | None, bundle: Path | None, collection: str | None, 
         return {"retrieval_bundle": _read_bundle(bundle)}
     if not (question or "").strip():
         raise RequestError("the question is empty.", 'Try: sourcebound ask "How often …?"')
-    request: AskInput = {"question": question or "", "filters": _read_filters(filters)}
+    request: AskInput = {"question": question or "", "filters": read_filters(filters)}
     if collection:
         request["collection"] = collection
     return request
 
 
-def _read_filters(filters: list[str]) -> dict[str, Any]:
+def read_filters(filters: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs as filters; an unknown key or a bad date is an error that lists what is known."""
     from pydantic import ValidationError
 
@@ -99,7 +99,7 @@ def _read_filters(filters: list[str]) -> dict[str, Any]:
         raise RequestError(f"the filter {detail['loc'][0]!r} is not acceptable: {detail['msg']}.", known) from error
 
 
-def _read_limits(limits: list[str]) -> dict[str, Any]:
+def read_limits(limits: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs with numbers; whether they tighten is for the policy to say."""
     pairs = {}
     for key, _, value in (text.partition("=") for text in limits):

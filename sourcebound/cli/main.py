@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sourcebound.cli import ask, audit, check, collections, database, doctor, ingest, models, policy, runs
+from sourcebound.cli import ask, audit, check, collections, database, doctor, ingest, models, policy, runs, search
 from sourcebound.cli.console import exit_with, explain_settings
 from sourcebound.errors import SourceboundError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
+app.command("search")(search.search)
 app.command("check")(check.check)
 app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
