@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format eval-grounding eval-gates bench clean
+.PHONY: setup demo test check format eval-grounding eval-gates eval-retrieval bench clean
 
 DATA ?= ../shared/data
 
@@ -46,9 +46,13 @@ eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
 	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)
 
-bench: setup ## speed of the pure layers, and of many runs at once, beside a floor
+eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
+	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)
+
+bench: setup ## speed of the layers, of many runs at once and of ingest, beside floors
 	@$(BIN)/python benchmarks/contracts.py
 	@$(BIN)/python benchmarks/models.py
+	@$(BIN)/python benchmarks/ingest.py
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

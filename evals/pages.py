@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.retrieval import RetrievalRow
 from sourcebound.evals.retrieval import DATA, ingest, read_records, retrieve, temporary_services
 from sourcebound.wiring import DEFAULT_POLICY, LEXICAL_POLICY, Services, find_policy
 
@@ -37,9 +37,9 @@ class PageResult(NamedTuple):
         return any(rank is not None for rank in self.ranks)
 
 
-def locate(bundle: RetrievalBundle, evidence: Sequence[tuple[str, int]]) -> tuple[int | None, ...]:
-    """The rank of the first candidate from each evidence page."""
-    pages = [(Path(row.knowledge_id).stem, row.page_number) for row in bundle.results]
+def locate(rows: Sequence[RetrievalRow], evidence: Sequence[tuple[str, int]]) -> tuple[int | None, ...]:
+    """The place of the first candidate from each evidence page."""
+    pages = [(Path(row.knowledge_id).stem, row.page_number) for row in rows]
     return tuple(pages.index(wanted) if wanted in pages else None for wanted in evidence)
 
 
@@ -49,7 +49,7 @@ async def search(services: Services, records: Sequence[dict[str, Any]], policy: 
     for record in records:
         evidence = tuple(dict.fromkeys((each["doc_name"], each["page_index"] + 1) for each in record["evidence"]))
         bundle = await retrieve(services, record["question"], "reports", policy)
-        results.append(PageResult(record["id"], record["question"], evidence, locate(bundle, evidence)))
+        results.append(PageResult(record["id"], record["question"], evidence, locate(bundle.results, evidence)))
     return results
 
 
