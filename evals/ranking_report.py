@@ -1,5 +1,6 @@
 """The report of the ranking's measurement, in Markdown: tables, differences, and targets with their verdicts."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -47,8 +48,10 @@ PREAMBLE: Final = """# How well retrieval ranks
 
 Written by `make eval-retrieval` (`python -m sourcebound.evals.ranking --data DATA`); do not edit.
 
-The product's own ingest and retriever ran under `{policy}` on an embedded database; no answer was made. `top_k` is 30,
-so that ten documents are ranked; a document ranks where its best chunk does. Only what the table names was changed:
+The product's own ingest and retriever ran under `{policy}` on an embedded database; no answer was made. Its retrieval:
+{released}.
+Here `top_k` is 30, so that ten documents are ranked; a document ranks where its best chunk does. Beside that, only what
+the table names was changed:
 
 | variant | how it was made |
 |---|---|
@@ -56,7 +59,7 @@ so that ten documents are ranked; a document ranks where its best chunk does. On
 
 Sets: scifact_dev (claims and abstracts), cranfield (aerodynamics), emanual_s10 (a telephone's manual, a section a
 document); chunking_eval (two long texts in one collection, evidence known by its characters; the first five chunks are
-judged); financebench (five annual and quarterly reports; a question is found when a page of its evidence is among the
+judged); financebench (five financial reports; a question is found when a page of its evidence is among the
 policy's own `top_k` of {top_k}). A question to which no document is relevant is left out. Gains are linear. After ±
 stands the bootstrap standard error over the questions; a difference is taken question by question. The sets are small:
 a difference of less than two standard errors may be chance.
@@ -73,7 +76,11 @@ def describe(measured: Sequence[Measured], policy: Policy, made: Mapping[str, st
         seconds: How long the whole took.
     """
     variants = "\n".join(f"| {name} | {how} |" for name, how in made.items())
-    head = PREAMBLE.format(policy=policy.policy_version, variants=variants, top_k=policy.retrieval.top_k)
+    values = policy.retrieval.model_dump(mode="json", exclude_none=True).items()
+    released = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in values)
+    head = PREAMBLE.format(
+        policy=policy.policy_version, released=released, variants=variants, top_k=policy.retrieval.top_k
+    )
     parts = [head, "## Targets\n", *_targets(measured), ""]
     for each in measured:
         parts += [f"## {each.name}\n", *_table(each), ""]

@@ -17,7 +17,8 @@ OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
 NOWHERE = Program({"SOURCEBOUND_HOME": "/dev/null/nowhere"})
 
 HEAD = re.compile(
-    r"^(\d+)  similarity (0\.\d{3})  dense (\d+|-)  lexical (\d+|-)(?: \([\d.]+\))?  (\w+)(?: (C\d+))?  (.+)\n    (.+)$",
+    r"^(\d+)  similarity (0\.\d{3})  dense (\d+|-)  lexical (\d+|-)(?: \([\d.]+\))?  "
+    r"(\w+)(?: (C\d+))?  (.+)\n    (.+)$",
     re.MULTILINE,
 )
 

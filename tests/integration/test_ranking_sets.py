@@ -17,7 +17,7 @@ DOCUMENTS = {
     "choir": "The choir sang two motets by Bruckner in the cathedral of Linz.",
 }
 QUESTIONS = {"q1": "How often is the mechanical seal inspected?", "q2": "What did the choir sing?", "q3": "And why?"}
-QRELS = "query-id\tcorpus-id\tscore\nq1\tseal\t1\nq1\tpump\t0\nq2\tchoir\t2\n"
+QRELS = "query-id\tcorpus-id\tscore\nq1\tseal\t1\nq1\tpump\t0\nq2\tchoir\t2\nq3\tpump\t0\n"
 VARIANTS = variants_of(find_policy(DEFAULT_POLICY, embedding_model="minilm"))
 
 

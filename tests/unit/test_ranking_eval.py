@@ -94,4 +94,5 @@ def test_the_report_says_what_was_met_and_what_was_missed() -> None:
     assert any(line.startswith("| hybrid minus lexical | +0.600 ± ") for line in lines)
     assert "2 questions, 3 documents, 4 chunks; ingested in 2 s, searched in 2 s." in report
     assert "make eval-retrieval" in report
+    assert f"`hybrid = true`, `candidate_pool = {POLICY.retrieval.candidate_pool}`" in report
     assert report.endswith("The whole took 61 s.\n")
