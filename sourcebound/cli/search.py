@@ -101,7 +101,8 @@ def _summary(report: "SearchReport") -> list[str]:
     outcome, gate = report.outcome, report.gate
     reason = outcome.refusal_code or outcome.failure_code
     verdict = f"{reason}: {outcome.message}" if reason else "evidence"
-    lines = [f"\n{outcome.status}  {verdict}"]
+    gap = "\n" if report.candidates else ""
+    lines = [f"{gap}{outcome.status}  {verdict}"]
     if report.index_version:
         lines += [
             f"similarity {_shown(gate.top_similarity)} (minimum {_shown(gate.min_top_similarity)}), "
