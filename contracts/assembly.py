@@ -30,11 +30,11 @@ from sourcebound.contracts.outcome import (
 )
 from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
+from sourcebound.contracts.retrieval import EXPANDED, RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import Candidate, Selection, select
+from sourcebound.contracts.tightening import with_fallback
 
 STAGE = "assemble"
-EXPANDED = "expanded"
 
 
 def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
@@ -56,11 +56,12 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
             outcome=fail_with(STAGE, checked.violations),
         )
     bundle = checked.bundle
-    before = _before_selection(bundle, policy)
+    limits = with_fallback(policy) if bundle.fallback_used else policy
+    before = _before_selection(bundle, limits)
     if before.status is not Status.OK:
         return _bundle(bundle, checked, policy, run, before, Selection((), _all(bundle, RowOutcome.DROP_GATE)))
-    selection = select(bundle.results, policy.selection, (bundle.filters_applied or {}).get("equipment_id"))
-    after = _after_selection(selection.admitted, policy)
+    selection = select(bundle.results, limits.selection, (bundle.filters_applied or {}).get("equipment_id"))
+    after = _after_selection(selection.admitted, limits)
     if after.status is not Status.OK:
         gated: dict[int, RowOutcome] = {
             rank: RowOutcome.DROP_GATE if outcome is RowOutcome.ADMITTED else outcome

@@ -20,6 +20,8 @@ from sourcebound.contracts.model import Contract
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+Weight = Annotated[float, Field(gt=0, le=100)]
+Words = Annotated[str, Field(pattern=r"\w")]
 SHIPPED: Final = ("SOURCEBOUND_V1", "SOURCEBOUND_LEXICAL_V1", "SOURCEBOUND_SENTENCES_V1", "R2_POLICY_V1")
 
 
@@ -30,6 +32,20 @@ class Enforcement(StrEnum):
     MEASURE = "measure"
 
 
+class ExpansionRule(Contract):
+    """R1-4: terms that are searched for besides, where a question has the words of `when`."""
+
+    when: Words
+    add: Annotated[tuple[Words, ...], Field(min_length=1)]
+
+
+class DocumentHint(Contract):
+    """R1-7: a question with the words of `when` points at documents whose name has the words of `document`."""
+
+    when: Words
+    document: Words
+
+
 class RetrievalPolicy(Contract):
     """R1: how candidates are found and when there are enough of them."""
 
@@ -38,6 +54,16 @@ class RetrievalPolicy(Contract):
     candidate_pool: Count
     """Rows that each of the two lists brings to the fusion."""
     rrf_k: Count | None = None
+    dense_weight: Weight | None = None
+    lexical_weight: Weight | None = None
+    """What each of the two lists counts for in the fusion; 1 when absent."""
+    mmr_lambda: Unit | None = None
+    neighbours: Count | None = None
+    """Chunks before and after each candidate that are added as `expanded` rows; none when absent."""
+    expansions: tuple[ExpansionRule, ...] | None = None
+    probe_min_similarity: Unit | None = None
+    fallback_min_similarity: Unit | None = None
+    document_hints: tuple[DocumentHint, ...] | None = None
     min_top_similarity: Unit
     min_question_coverage: Unit | None = None
     min_chunks: Count

@@ -1,13 +1,15 @@
 """A request: one question and everything the caller may say about how to answer it."""
 
+import json
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
 from sourcebound.contracts.model import Contract
 
 MAX_QUESTION_CHARACTERS = 4000
+EVERY_AUTHORITY: Final = "MIXED"
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
@@ -17,13 +19,23 @@ class Filters(Contract):
     equipment_id: Name | None = None
     knowledge_type: Name | None = None
     authority: Name | None = None
+    """A scope; `MIXED` is every one."""
     knowledge_id: Name | None = None
+    knowledge_ids: Annotated[tuple[Name, ...] | None, Field(min_length=1)] = None
+    """Documents, any of which will do."""
     event_date_from: date | None = None
     event_date_to: date | None = None
 
     def given(self) -> dict[str, str]:
-        """The filters that are set, as text."""
-        return {name: str(value) for name, value in self.model_dump(mode="json", exclude_none=True).items()}
+        """The filters that are set, as text; several documents as a JSON list."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+
+    def in_force(self) -> dict[str, object]:
+        """Every filter by name, None where it restricts nothing."""
+        scope = None if self.authority == EVERY_AUTHORITY else self.authority
+        ids = None if self.knowledge_ids is None else list(self.knowledge_ids)
+        return self.model_dump() | {"authority": scope, "knowledge_ids": ids}
 
 
 class Run(Contract):

@@ -1,18 +1,21 @@
-"""R1: the retrieval bundle, rank fusion and question coverage.
+"""R1: the retrieval bundle and question coverage.
 
 Similarity gates; fusion only orders (P-5). The bundle is the one shape in which candidates reach R2, whether this
 package retrieved them or another system did (R1-1).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from enum import StrEnum
 from math import fsum, log
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AliasChoices, ConfigDict, Field
 
 from sourcebound.contracts.model import Contract
+
+EXPANDED: Final = "expanded"
+"""The origin of a row that stands beside a candidate in its document and answers to no search itself (R1-10)."""
 
 
 class RetrievalStatus(StrEnum):
@@ -82,23 +85,6 @@ class RetrievalBundle(Contract):
 def similarity_from_distance(cosine_distance: float) -> float:
     """`max(0, 1 - distance)`, never over 1 (P-5)."""
     return min(1.0, max(0.0, 1.0 - cosine_distance))
-
-
-def fuse_reciprocal_rank(lists: Sequence[Sequence[str]], k: int) -> list[str]:
-    """Reciprocal rank fusion: an item's weight is the sum of `1 / (k + position)` over the lists (R1-5).
-
-    Args:
-        lists: Item ids, best first, one list a ranking; positions count from 1.
-        k: The damping constant.
-
-    Returns:
-        Every id once, best first; equal weights are ordered by id, so the result does not depend on the order of lists.
-    """
-    weights: dict[str, float] = {}
-    for ranking in lists:
-        for position, item in enumerate(ranking, start=1):
-            weights[item] = weights.get(item, 0.0) + 1.0 / (k + position)
-    return sorted(weights, key=lambda item: (-round(weights[item], 12), item))
 
 
 def question_coverage(

@@ -1,4 +1,4 @@
-"""A request may tighten its policy and never loosen it (contract P-4)."""
+"""A request may tighten its policy and never loosen it (contract P-4); only the policy's own fallback may (R1-7)."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -21,6 +21,8 @@ LOWER_IS_TIGHTER: Final = {
     "max_chunks_per_knowledge_id": "selection",
     "max_evidence_tokens": "selection",
 }
+RAISES_FALLBACK: Final = ("min_top_similarity", "min_similarity")
+"""A fallback below a minimum that the request itself asked for would take it back."""
 LIMITS: Final = (*HIGHER_IS_TIGHTER, *LOWER_IS_TIGHTER)
 """The values that a request may tighten; narrower filters come beside them."""
 
@@ -65,7 +67,31 @@ def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Vi
     if isinstance(present, int | float) and (value < present if name in HIGHER_IS_TIGHTER else value > present):
         return _violation(name, f"is looser than the policy's {present}; a request may only tighten", value)
     values[section][name] = value
+    fallback = values["retrieval"].get("fallback_min_similarity")
+    if name in RAISES_FALLBACK and isinstance(fallback, float) and fallback < value:
+        values["retrieval"]["fallback_min_similarity"] = value
     return None
+
+
+def with_fallback(policy: Policy) -> Policy:
+    """The limits of a run whose retrieval had to fall back (R1-7).
+
+    Args:
+        policy: The policy of the run.
+
+    Returns:
+        The policy with its similarity minima lowered to `fallback_min_similarity`; unchanged where it has none.
+    """
+    lowest = policy.retrieval.fallback_min_similarity
+    if lowest is None:
+        return policy
+    gate = {"min_top_similarity": min(lowest, policy.retrieval.min_top_similarity)}
+    floor = {"min_similarity": min(lowest, policy.selection.min_similarity)}
+    sections = {
+        "retrieval": policy.retrieval.model_copy(update=gate),
+        "selection": policy.selection.model_copy(update=floor),
+    }
+    return policy.model_copy(update=sections)
 
 
 def _violation(name: str, message: str, value: object) -> Violation:

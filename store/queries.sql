@@ -4,7 +4,7 @@
 SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
        c.documents_digest,
        (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS documents,
-       (SELECT count(*) FROM chunks k WHERE k.collection_id = c.collection_id) AS chunks
+       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks
 FROM collections c
 WHERE c.name = %(name)s
 
@@ -12,7 +12,7 @@ WHERE c.name = %(name)s
 SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
        c.documents_digest,
        (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS documents,
-       (SELECT count(*) FROM chunks k WHERE k.collection_id = c.collection_id) AS chunks
+       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks
 FROM collections c
 ORDER BY c.name
 
@@ -70,52 +70,102 @@ WHERE c.collection_id = %(collection_id)s
 -- name: update_digest
 UPDATE collections SET documents_digest = %(digest)s WHERE collection_id = %(collection_id)s
 
--- name: question_lexemes
--- The content words of a question and the number of chunks of the collection that hold each.
-SELECT word.lexeme,
-       (SELECT count(*) FROM chunks k
-        WHERE k.collection_id = c.collection_id AND k.search @@ quote_literal(word.lexeme)::tsquery) AS chunks
-FROM collections c, unnest(to_tsvector(c.language, %(question)s)) AS word
-WHERE c.collection_id = %(collection_id)s
-ORDER BY word.lexeme
+-- name: one_state
+-- All statements of one retrieval see the collection as it is now, whatever is ingested meanwhile.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
--- name: dense_rows
--- The nearest chunks by cosine distance, exactly: every row that passes the filters is compared.
-SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
-       d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
-       k.embedding <=> %(vector)s::vector AS distance,
-       ARRAY(SELECT l FROM unnest(%(lexemes)s::text[]) AS l WHERE k.search @@ quote_literal(l)::tsquery) AS held
-FROM chunks k JOIN documents d USING (document_id)
-WHERE k.collection_id = %(collection_id)s
+-- name: question_words
+-- The content words of each search, and what the collection knows of them; no row where there is no word.
+SELECT search.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks,
+       s.chunks AS all_chunks, s.length AS total_length
+FROM collections c
+JOIN lexical_statistics s USING (collection_id)
+CROSS JOIN unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
+CROSS JOIN unnest(to_tsvector(c.language, search.text)) AS word
+LEFT JOIN lexemes l ON l.collection_id = c.collection_id AND l.lexeme = word.lexeme
+WHERE c.collection_id = %(collection_id)s
+ORDER BY search.number, word.lexeme
+
+-- name: filtered_documents
+SELECT d.document_id
+FROM documents d
+WHERE d.collection_id = %(collection_id)s
   AND (%(equipment_id)s::text IS NULL OR d.equipment_id = %(equipment_id)s)
   AND (%(knowledge_type)s::text IS NULL OR d.knowledge_type = %(knowledge_type)s)
   AND (%(authority)s::text IS NULL OR d.authority = %(authority)s)
   AND (%(knowledge_id)s::text IS NULL OR d.knowledge_id = %(knowledge_id)s)
+  AND (%(knowledge_ids)s::text[] IS NULL OR d.knowledge_id = ANY(%(knowledge_ids)s))
   AND (%(event_date_from)s::date IS NULL OR d.event_date >= %(event_date_from)s)
   AND (%(event_date_to)s::date IS NULL OR d.event_date <= %(event_date_to)s)
+
+-- name: dense_candidates
+-- The nearest chunks by cosine distance, exactly: every row that passes the filters is compared.
+SELECT k.chunk_id, k.embedding <=> %(vector)s::vector AS distance
+FROM chunks k
+WHERE k.collection_id = %(collection_id)s
+  AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
 ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
--- name: lexical_rows
--- Chunks that hold every content word first, then those that hold any; `ts_rank` divided by the log of the length.
+-- name: lexical_candidates
+-- BM25 as contracts/lexical.py has it, from postings alone. The inner OFFSET 0 has each word looked up in the index,
+-- whatever the planner believes of a table that was filled a moment ago. Ties are told apart by chunk_id, so they are
+-- kept until it is known.
+WITH scored AS (
+    SELECT p.chunk_no,
+           sum((%(units)s::bigint::float8 * (word.weight * (p.frequency * (%(k1)s::float8 + 1))
+                / (p.frequency + %(k1)s * (1 - %(b)s::float8 + %(b)s * p.length / %(mean_length)s::float8))))::bigint
+           ) AS score
+    FROM unnest(%(lexeme_ids)s::bigint[], %(weights)s::float8[]) AS word (lexeme_id, weight)
+    CROSS JOIN LATERAL (SELECT * FROM postings WHERE postings.lexeme_id = word.lexeme_id OFFSET 0) AS p
+    GROUP BY p.chunk_no
+), best AS (
+    SELECT scored.chunk_no, scored.score
+    FROM scored
+    WHERE %(documents)s::bigint[] IS NULL
+       OR EXISTS (SELECT FROM chunks k WHERE k.chunk_no = scored.chunk_no AND k.document_id = ANY(%(documents)s))
+    ORDER BY scored.score DESC
+    FETCH FIRST (%(limit)s::bigint) ROWS WITH TIES
+)
+SELECT k.chunk_id, best.score::float8 AS score
+FROM best JOIN chunks k USING (chunk_no)
+ORDER BY best.score DESC, k.chunk_id
+LIMIT %(limit)s
+
+-- name: candidate_rows
+-- Chosen chunks whole: the distance to the nearest of the searches, and those of the words that the chunk holds.
 SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
        d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
-       k.embedding <=> %(vector)s::vector AS distance,
-       ARRAY(SELECT l FROM unnest(%(lexemes)s::text[]) AS l WHERE k.search @@ quote_literal(l)::tsquery) AS held
-FROM chunks k JOIN documents d USING (document_id),
-     LATERAL (SELECT string_agg(quote_literal(l), ' | ')::tsquery AS any_word,
-                     string_agg(quote_literal(l), ' & ')::tsquery AS all_words
-              FROM unnest(%(lexemes)s::text[]) AS l) AS q
-WHERE k.collection_id = %(collection_id)s
-  AND k.search @@ q.any_word
-  AND (%(equipment_id)s::text IS NULL OR d.equipment_id = %(equipment_id)s)
-  AND (%(knowledge_type)s::text IS NULL OR d.knowledge_type = %(knowledge_type)s)
-  AND (%(authority)s::text IS NULL OR d.authority = %(authority)s)
-  AND (%(knowledge_id)s::text IS NULL OR d.knowledge_id = %(knowledge_id)s)
-  AND (%(event_date_from)s::date IS NULL OR d.event_date >= %(event_date_from)s)
-  AND (%(event_date_to)s::date IS NULL OR d.event_date <= %(event_date_to)s)
-ORDER BY k.search @@ q.all_words DESC, ts_rank(k.search, q.any_word, 1) DESC, k.chunk_id
-LIMIT %(limit)s
+       (SELECT min(k.embedding <=> search.vector::vector) FROM unnest(%(vectors)s::text[]) AS search (vector))
+           AS distance,
+       ARRAY(SELECT word.lexeme
+             FROM unnest(%(lexemes)s::text[], %(lexeme_ids)s::bigint[]) AS word (lexeme, lexeme_id)
+             WHERE EXISTS (SELECT FROM postings p
+                           WHERE p.lexeme_id = word.lexeme_id AND p.chunk_no = k.chunk_no)) AS held
+FROM chunks k JOIN documents d USING (document_id)
+WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
+
+-- name: neighbours
+-- The chunks around those chosen, in the order of what they stand beside, the nearest first.
+SELECT n.chunk_id
+FROM unnest(%(chunk_ids)s::text[]) WITH ORDINALITY AS chosen (chunk_id, rank)
+JOIN chunks k ON k.collection_id = %(collection_id)s AND k.chunk_id = chosen.chunk_id
+JOIN chunks n ON n.document_id = k.document_id AND n.ordinal BETWEEN k.ordinal - %(reach)s AND k.ordinal + %(reach)s
+WHERE n.chunk_id <> ALL(%(chunk_ids)s)
+ORDER BY chosen.rank, abs(n.ordinal - k.ordinal), n.ordinal
+
+-- name: pair_distances
+SELECT a.chunk_id AS first, b.chunk_id AS second, a.embedding <=> b.embedding AS distance
+FROM chunks a JOIN chunks b ON b.collection_id = a.collection_id AND a.chunk_id < b.chunk_id
+WHERE a.collection_id = %(collection_id)s AND a.chunk_id = ANY(%(chunk_ids)s) AND b.chunk_id = ANY(%(chunk_ids)s)
+
+-- name: count_candidates
+-- How many chunks pass the filters, counted no further than the limit.
+SELECT count(*) AS chunks
+FROM (SELECT FROM chunks k
+      WHERE k.collection_id = %(collection_id)s
+        AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
+      LIMIT %(limit)s) AS found
 
 -- name: begin_run
 INSERT INTO runs (run_id, request_id, thread_id, collection, policy_version, model, status, started_at)

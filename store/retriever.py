@@ -3,38 +3,52 @@
 Every row keeps its true similarity (R1-5).
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from time import perf_counter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from sourcebound.contracts.fusion import Ranking, diversify, fuse_reciprocal_rank, merge_best, relevance_of
 from sourcebound.contracts.index import Collection
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.ports import Embedder
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import (
+    EXPANDED,
     RetrievalBundle,
     RetrievalRow,
     RetrievalStatus,
-    fuse_reciprocal_rank,
     question_coverage,
     similarity_from_distance,
 )
+from sourcebound.contracts.variants import needs_fallback, query_variants
 from sourcebound.errors import ConfigurationError
 from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.index import PostgresIndex, vector_text
-from sourcebound.store.queries import query
+from sourcebound.store.search import ChunkSearch, Words
 
-LEXICAL = "lexical"
-LEXICAL_NOTICE = "no embedder: retrieval is lexical, by full text alone"
+LEXICAL: Final = "lexical"
+LEXICAL_NOTICE: Final = "no embedder: retrieval is lexical, by full text alone"
+PROBE_NOTICE: Final = "the probe found nothing similar enough to the question, so nothing else was searched for"
+SIMILARITY_DIGITS: Final = 6
 OpenEmbedder = Callable[[str], Awaitable[Embedder | None]]
 
 
-class Lists(NamedTuple):
-    """The two rankings of one question, and what the question's words weigh."""
+class Searches(NamedTuple):
+    """What is searched for: the question and its variants, and a vector of each where there is an embedder."""
 
-    dense: Sequence[Row]
-    lexical: Sequence[Row]
-    frequency: Mapping[str, int]
+    texts: tuple[str, ...]
+    vectors: Sequence[str] = ()
+
+
+class Found(NamedTuple):
+    """What a retrieval brings."""
+
+    rows: tuple[RetrievalRow, ...] = ()
+    coverage: float | None = None
+    shortfall: int = 0
+    fallback_used: bool = False
+    notices: tuple[str, ...] = ()
 
 
 class PostgresRetriever:
@@ -58,28 +72,37 @@ class PostgresRetriever:
             raise ConfigurationError(
                 f"the collection {run.collection!r} is gone.", "Ingest it again.", code="COLLECTION_GONE"
             )
-        vector = await self._embed(run.question, collection)
-        lists = await self._search(run, policy, collection, vector)
-        results = _rank(lists, policy, collection)
+        embedder = await self._embedder(collection)
+        searches = Searches((run.question,), await _embed(embedder, (run.question,)))
+        found = None
+        if policy.retrieval.probe_min_similarity is not None:
+            found = await self._probe(run, policy.retrieval.probe_min_similarity, collection, searches)
+        if found is None:
+            texts = query_variants(run.question, policy.retrieval.expansions or ())
+            searches = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
+            async with self._search(run, collection) as search:
+                found = await _find(search, run.question, searches, policy)
         return RetrievalBundle(
             request_id=run.request_id,
             run_id=run.run_id,
             user_question=run.question,
-            retrieval_status=RetrievalStatus.SUCCESS if results else RetrievalStatus.NO_EVIDENCE,
+            retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
             index_version=collection.index_version,
             embedding_model=collection.embedding_model,
             top_k=policy.retrieval.top_k,
-            results=tuple(row for row, _ in results),
+            results=found.rows,
             policy_version=policy.policy_version,
             policy_sha256=policy.sha256,
             filters_applied=dict(run.filters.given()),
             retrieval_latency_ms=round((perf_counter() - started) * 1000, 3),
-            query_variants=(run.question,),
-            question_coverage=question_coverage(lists.frequency, [held for _, held in results], collection.chunks),
-            notices=() if vector else (LEXICAL_NOTICE,),
+            fallback_used=found.fallback_used,
+            query_variants=searches.texts,
+            question_coverage=found.coverage,
+            retrieval_shortfall=found.shortfall,
+            notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
         )
 
-    async def _embed(self, question: str, collection: Collection) -> str | None:
+    async def _embedder(self, collection: Collection) -> Embedder | None:
         embedder = await self._open_embedder(collection.embedder)
         found = embedder.name if embedder else LEXICAL
         if found != collection.embedding_model:
@@ -89,49 +112,100 @@ class PostgresRetriever:
                 "Install the embedder that made it, or ingest the documents into a new collection.",
                 code="INDEX_EMBEDDER_MISMATCH",
             )
-        return vector_text(await embedder.embed_query(question)) if embedder else None
+        return embedder
 
-    async def _search(self, run: Run, policy: Policy, collection: Collection, vector: str | None) -> Lists:
-        filters = {name: None for name in type(run.filters).model_fields} | run.filters.model_dump()
-        values = {**filters, "collection_id": collection.collection_id, "vector": vector}
-        values["limit"] = policy.retrieval.candidate_pool
-        dense: list[Row] = []
+    async def _probe(self, run: Run, minimum: float, collection: Collection, searches: Searches) -> Found | None:
+        """R1-3: the end of a retrieval whose nearest chunk is not near enough; None where it goes on."""
+        async with self._search(run, collection) as search:
+            words = await search.words(() if searches.vectors else searches.texts)
+            nearest = list(await _one_list(search, searches, words, 0, 1))
+            rows = await search.rows(nearest, searches.vectors, words)
+        if any(_similarity(row, words) >= minimum for row in rows.values()):
+            return None
+        return Found(notices=(PROBE_NOTICE,))
+
+    @asynccontextmanager
+    async def _search(self, run: Run, collection: Collection) -> AsyncIterator[ChunkSearch]:
         with store_faults():
-            async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("question_lexemes"), {**values, "question": run.question})
-                frequency = {row["lexeme"]: row["chunks"] for row in await cursor.fetchall()}
-                values["lexemes"] = list(frequency)
-                if vector:
-                    dense = await (await connection.execute(query("dense_rows"), values)).fetchall()
-                lexical: list[Row] = []
-                if frequency and (policy.retrieval.hybrid or not vector):
-                    lexical = await (await connection.execute(query("lexical_rows"), values)).fetchall()
-        return Lists(dense, lexical, frequency)
+            async with self._pool.connection() as connection, connection.transaction():
+                search = ChunkSearch(connection, collection.collection_id, run.filters)
+                await search.begin()
+                yield search
 
 
-def _rank(lists: Lists, policy: Policy, collection: Collection) -> list[tuple[RetrievalRow, list[str]]]:
-    rows = {row["chunk_id"]: row for row in [*lists.lexical, *lists.dense]}
-    rankings = [[row["chunk_id"] for row in ranking] for ranking in (lists.dense, lists.lexical) if ranking]
-    places = [{chunk["chunk_id"]: place for place, chunk in enumerate(each)} for each in (lists.dense, lists.lexical)]
-    order = fuse_reciprocal_rank(rankings, policy.retrieval.rrf_k or 1)[: policy.retrieval.top_k]
-    return [
-        (_row(rows[chunk], rank, [each.get(chunk) for each in places], lists, collection), rows[chunk]["held"])
-        for rank, chunk in enumerate(order)
-    ]
+async def _embed(embedder: Embedder | None, texts: Sequence[str]) -> list[str]:
+    return [vector_text(await embedder.embed_query(text)) for text in texts] if embedder else []
 
 
-def _row(row: Row, rank: int, places: Sequence[int | None], lists: Lists, collection: Collection) -> RetrievalRow:
-    """A database row as a candidate; without vectors its similarity is the share of the question that it holds."""
-    if row["distance"] is None:
-        similarity = question_coverage(lists.frequency, [row["held"]], collection.chunks)
-    else:
-        similarity = similarity_from_distance(row["distance"])
+async def _one_list(
+    search: ChunkSearch, searches: Searches, words: Words, number: int, limit: int
+) -> Mapping[str, float]:
+    """The list that similarity comes from: by vector, or by words where there are no vectors."""
+    if searches.vectors:
+        return await search.dense(searches.vectors[number], limit)
+    return await search.lexical(words, number, limit)
+
+
+async def _find(search: ChunkSearch, question: str, searches: Searches, policy: Policy) -> Found:
+    limits = policy.retrieval
+    words = await search.words(searches.texts)
+    order = await _order(search, searches, words, limits)
+    neighbours = await search.neighbours(order, limits.neighbours) if limits.neighbours and order else []
+    found = await search.rows([*order, *neighbours], searches.vectors, words)
+    rows = [_row(found[chunk], rank, words) for rank, chunk in enumerate(order)]
+    coverage = question_coverage(words.frequencies(0), [_held(found[chunk], words, 0) for chunk in order], words.chunks)
+    expanded = [_row(found[chunk], rank, words, EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))]
+    missing = await search.count(limits.top_k) - len(rows) if searches.vectors and len(rows) < limits.top_k else 0
+    return Found((*rows, *expanded), coverage, missing, needs_fallback(question, rows, policy))
+
+
+async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> list[str]:
+    """The ids of the candidates in the order of their ranks (R1-4 … R1-6)."""
+    pool, numbers = limits.candidate_pool, range(len(searches.texts))
+    rankings: list[Ranking] = []
+    if searches.vectors:
+        dense = merge_best([await search.dense(vector, pool) for vector in searches.vectors], pool)
+        rankings.append(Ranking(list(dense), limits.dense_weight or 1.0))
+    if limits.hybrid or not searches.vectors:
+        lexical = merge_best([await search.lexical(words, number, pool) for number in numbers], pool)
+        rankings.append(Ranking(list(lexical), limits.lexical_weight or 1.0))
+    fused = fuse_reciprocal_rank(rankings, limits.rrf_k or 1)
+    if limits.mmr_lambda is None or not searches.vectors:
+        return list(fused)[: limits.top_k]
+    # Where nothing was fused, similarity itself is the relevance.
+    scores = fused if limits.hybrid else {item: similarity_from_distance(-score) for item, score in dense.items()}
+    relevance = relevance_of({item: scores[item] for item in list(fused)[:pool]}) if limits.hybrid else scores
+    distances = await search.distances(list(relevance))
+    return diversify(
+        relevance,
+        lambda first, second: similarity_from_distance(distances[frozenset((first, second))]),
+        limits.mmr_lambda,
+        limits.top_k,
+    )
+
+
+def _held(row: Row, words: Words, search: int) -> set[str]:
+    return words.frequencies(search).keys() & set(row["held"])
+
+
+def _similarity(row: Row, words: Words) -> float:
+    """The best over the searches (R1-4); without vectors, the share of a search's words that the row holds (P-5)."""
+    if row["distance"] is not None:
+        return similarity_from_distance(row["distance"])
+    searched = [number for number, search in enumerate(words.searches) if search]
+    shares = (
+        question_coverage(words.frequencies(number), [_held(row, words, number)], words.chunks) for number in searched
+    )
+    return max(shares, default=0.0)
+
+
+def _row(row: Row, rank: int, words: Words, origin: str | None = None) -> RetrievalRow:
     page = row["page_number"]
     return RetrievalRow(
         chunk_id=row["chunk_id"],
         knowledge_id=row["knowledge_id"],
         rank=rank,
-        similarity_score=round(similarity, 6),
+        similarity_score=round(_similarity(row, words), SIMILARITY_DIGITS),
         chunk_text=row["chunk_text"],
         knowledge_type_effective=row["knowledge_type"],
         equipment_id=row["equipment_id"],
@@ -143,6 +217,5 @@ def _row(row: Row, rank: int, places: Sequence[int | None], lists: Lists, collec
         page_number=page,
         char_start=row["char_start"],
         char_end=row["char_end"],
-        dense_rank=places[0],
-        lexical_rank=places[1],
+        origin=origin,
     )

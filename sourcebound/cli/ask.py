@@ -29,7 +29,9 @@ def ask(
     filters: Annotated[
         list[str] | None,
         typer.Option(
-            "--filter", metavar="KEY=VALUE", help="equipment_id=HP-200, event_date_from=2024-01-01 … Repeatable."
+            "--filter",
+            metavar="KEY=VALUE",
+            help="equipment_id=HP-200, event_date_from=2024-01-01, knowledge_ids=a.pdf … Repeatable.",
         ),
     ] = None,
     limits: Annotated[
@@ -91,7 +93,9 @@ def read_filters(filters: list[str]) -> dict[str, Any]:
     from sourcebound.contracts.request import Filters
 
     known = f"Known filters: {', '.join(Filters.model_fields)}."
-    pairs = {key: value for key, _, value in (text.partition("=") for text in filters)}
+    pairs: dict[str, Any] = {}
+    for key, _, value in (text.partition("=") for text in filters):
+        pairs[key] = (*pairs.get(key, ()), value) if key == "knowledge_ids" else value
     try:
         return Filters.model_validate(pairs).model_dump(mode="json", exclude_none=True)
     except ValidationError as error:
