@@ -68,8 +68,8 @@ def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Vi
         return _violation(name, f"is looser than the policy's {present}; a request may only tighten", value)
     values[section][name] = value
     fallback = values["retrieval"].get("fallback_min_similarity")
-    if name in RAISES_FALLBACK and isinstance(fallback, float) and fallback < value:
-        values["retrieval"]["fallback_min_similarity"] = value
+    if name in RAISES_FALLBACK and value != present and isinstance(fallback, float):
+        values["retrieval"]["fallback_min_similarity"] = max(fallback, value)
     return None
 
 

@@ -75,14 +75,16 @@ UPDATE collections SET documents_digest = %(digest)s WHERE collection_id = %(col
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
 -- name: question_words
--- The content words of each search, and what the collection knows of them; no row where there is no word.
+-- The content words of each search, and what the collection knows of them; no row where there is no word. OFFSET 0 has
+-- each word looked up in the index, whatever the planner believes of a table that was filled a moment ago.
 SELECT search.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks,
        s.chunks AS all_chunks, s.length AS total_length
 FROM collections c
 JOIN lexical_statistics s USING (collection_id)
 CROSS JOIN unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
 CROSS JOIN unnest(to_tsvector(c.language, search.text)) AS word
-LEFT JOIN lexemes l ON l.collection_id = c.collection_id AND l.lexeme = word.lexeme
+LEFT JOIN LATERAL (SELECT * FROM lexemes
+                   WHERE lexemes.collection_id = c.collection_id AND lexemes.lexeme = word.lexeme OFFSET 0) AS l ON true
 WHERE c.collection_id = %(collection_id)s
 ORDER BY search.number, word.lexeme
 
@@ -108,9 +110,8 @@ ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
 -- name: lexical_candidates
--- BM25 as contracts/lexical.py has it, from postings alone. The inner OFFSET 0 has each word looked up in the index,
--- whatever the planner believes of a table that was filled a moment ago. Ties are told apart by chunk_id, so they are
--- kept until it is known.
+-- BM25 as contracts/lexical.py has it, from postings alone, each word looked up in the index as above. Ties are told
+-- apart by chunk_id, so they are kept until it is known.
 WITH scored AS (
     SELECT p.chunk_no,
            sum((%(units)s::bigint::float8 * (word.weight * (p.frequency * (%(k1)s::float8 + 1))
@@ -134,10 +135,10 @@ LIMIT %(limit)s
 
 -- name: candidate_rows
 -- Chosen chunks whole: the distance to the nearest of the searches, and those of the words that the chunk holds.
+WITH search AS MATERIALIZED (SELECT text::vector AS vector FROM unnest(%(vectors)s::text[]) AS text)
 SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
        d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
-       (SELECT min(k.embedding <=> search.vector::vector) FROM unnest(%(vectors)s::text[]) AS search (vector))
-           AS distance,
+       (SELECT min(k.embedding <=> search.vector) FROM search) AS distance,
        ARRAY(SELECT word.lexeme
              FROM unnest(%(lexemes)s::text[], %(lexeme_ids)s::bigint[]) AS word (lexeme, lexeme_id)
              WHERE EXISTS (SELECT FROM postings p

@@ -48,11 +48,13 @@ BEGIN
     SELECT a.collection_id, word.lexeme, count(*) FROM added a, unnest(a.search) AS word GROUP BY 1, 2
     ON CONFLICT (collection_id, lexeme) DO UPDATE SET chunks = l.chunks + excluded.chunks;
 
+    -- In the order of the index: so it is written and read with the fewest pages.
     INSERT INTO postings (lexeme_id, chunk_no, frequency, length)
     SELECT l.lexeme_id, a.chunk_no, cardinality(word.positions), a.length
-    FROM (SELECT collection_id, chunk_no, search, search_length(search) AS length FROM added) AS a
+    FROM (SELECT collection_id, chunk_no, search, search_length(search) AS length FROM added OFFSET 0) AS a
     CROSS JOIN unnest(a.search) AS word
-    JOIN lexemes l ON l.collection_id = a.collection_id AND l.lexeme = word.lexeme;
+    JOIN lexemes l ON l.collection_id = a.collection_id AND l.lexeme = word.lexeme
+    ORDER BY l.lexeme_id, a.chunk_no;
     RETURN NULL;
 END $$;
 
@@ -95,6 +97,7 @@ SELECT k.collection_id, word.lexeme, count(*) FROM chunks k, unnest(k.search) AS
 
 INSERT INTO postings (lexeme_id, chunk_no, frequency, length)
 SELECT l.lexeme_id, k.chunk_no, cardinality(word.positions), k.length
-FROM (SELECT collection_id, chunk_no, search, search_length(search) AS length FROM chunks) AS k
+FROM (SELECT collection_id, chunk_no, search, search_length(search) AS length FROM chunks OFFSET 0) AS k
 CROSS JOIN unnest(k.search) AS word
-JOIN lexemes l ON l.collection_id = k.collection_id AND l.lexeme = word.lexeme;
+JOIN lexemes l ON l.collection_id = k.collection_id AND l.lexeme = word.lexeme
+ORDER BY l.lexeme_id, k.chunk_no;

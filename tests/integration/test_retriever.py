@@ -1,60 +1,23 @@
 """R1 over PostgreSQL: filters, fusion, true similarities, and questions that try to be SQL."""
 
-from typing import Any
-
 import pytest
 from databases import COLLECTION, MANUALS, ingest, rows, settings_for, single
+from retrieving import QUESTION, ids, policy_with, retrieve, run_for
 
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.request import Filters, Run
-from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalStatus
+from sourcebound.contracts.retrieval import RetrievalStatus
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import ConfigurationError
-from sourcebound.graph.engine import Engine, new_id
-from sourcebound.store.queries import query
-from sourcebound.wiring import Services, find_policy, open_services
+from sourcebound.graph.engine import Engine
+from sourcebound.wiring import Services, open_services
 
-QUESTION = "To what torque are the gland bolts of the mechanical seal tightened?"
 MINILM = "minilm:all-MiniLM-L6-v2@53aa5117"
-
-
-def _run(question: str, policy: Policy, **filters: Any) -> Run:
-    return Run(
-        request_id=new_id(),
-        run_id=new_id(),
-        thread_id="thread",
-        question=question,
-        collection=COLLECTION,
-        filters=Filters.model_validate(filters),
-        model="extractive",
-        policy_version=policy.policy_version,
-        policy_sha256=policy.sha256,
-        entry="question",
-        started_at="2025-01-01T00:00:00+00:00",
-    )
-
-
-def _policy(name: str = "SOURCEBOUND_V1", **retrieval: Any) -> Policy:
-    policy = find_policy(name, embedding_model=None)
-    return policy.model_copy(update={"retrieval": policy.retrieval.model_copy(update=retrieval)})
-
-
-async def _retrieve(
-    services: Services, question: str = QUESTION, policy: Policy | None = None, **filters: Any
-) -> RetrievalBundle:
-    chosen = policy or _policy()
-    return await services.retriever.retrieve(_run(question, chosen, **filters), chosen)
-
-
-def _ids(bundle: RetrievalBundle) -> list[str]:
-    return [row.chunk_id for row in bundle.results]
 
 
 @pytest.mark.contract("R1-4")
 @pytest.mark.contract("R1-9")
 async def test_the_bundle_says_what_was_asked_of_what_and_how(library_services: Services) -> None:
-    policy = _policy()
-    run = _run(QUESTION, policy, equipment_id="HP-200")
+    policy = policy_with()
+    run = run_for(QUESTION, policy, equipment_id="HP-200")
     bundle = await library_services.retriever.retrieve(run, policy)
     collection = await library_services.index.find_collection(COLLECTION)
     assert collection is not None
@@ -69,7 +32,7 @@ async def test_the_bundle_says_what_was_asked_of_what_and_how(library_services: 
 
 @pytest.mark.contract("R1-10")
 async def test_a_row_is_the_chunk_that_is_stored(library_services: Services, library: str) -> None:
-    bundle = await _retrieve(library_services)
+    bundle = await retrieve(library_services)
     assert [row.rank for row in bundle.results] == list(range(len(bundle.results)))
     assert len(bundle.results) == bundle.top_k
     for row in bundle.results:
@@ -115,22 +78,22 @@ async def test_a_filter_keeps_every_chunk_that_it_allows_and_no_other(
     }
     everything = int(single(library, "SELECT count(*) FROM chunks"))
     assert 0 < len(allowed) < everything
-    bundle = await _retrieve(
-        library_services, policy=_policy(top_k=everything, candidate_pool=everything, hybrid=True), **filters
+    bundle = await retrieve(
+        library_services, policy=policy_with(top_k=everything, candidate_pool=everything, hybrid=True), **filters
     )
-    assert set(_ids(bundle)) == allowed
+    assert set(ids(bundle)) == allowed
     assert bundle.filters_applied == filters
 
 
 @pytest.mark.contract("R1-8")
 async def test_filters_hold_in_lexical_retrieval_too(services: Services) -> None:
     await ingest(services, MANUALS)
-    bundle = await _retrieve(services, policy=_policy("SOURCEBOUND_LEXICAL_V1"), equipment_id="HP-300")
+    bundle = await retrieve(services, policy=policy_with("SOURCEBOUND_LEXICAL_V1"), equipment_id="HP-300")
     assert {row.equipment_id for row in bundle.results} == {"HP-300"}
 
 
 async def test_a_filter_that_nothing_passes_is_no_evidence(library_services: Services) -> None:
-    bundle = await _retrieve(library_services, equipment_id="HP-999")
+    bundle = await retrieve(library_services, equipment_id="HP-999")
     assert (bundle.retrieval_status, bundle.results) == (RetrievalStatus.NO_EVIDENCE, ())
 
 
@@ -143,9 +106,9 @@ async def test_every_row_has_its_true_cosine_also_those_that_only_their_words_fo
     embedder = await library_services.open_embedder("minilm")
     assert embedder is not None
     vector = await embedder.embed_query(question)
-    dense = _ids(await _retrieve(library_services, question, _policy(hybrid=False, candidate_pool=5, top_k=10)))
-    hybrid = await _retrieve(library_services, question, _policy(hybrid=True, candidate_pool=5, top_k=10))
-    only_by_words = set(_ids(hybrid)) - set(dense)
+    dense = ids(await retrieve(library_services, question, policy_with(hybrid=False, candidate_pool=5, top_k=10)))
+    hybrid = await retrieve(library_services, question, policy_with(hybrid=True, candidate_pool=5, top_k=10))
+    only_by_words = set(ids(hybrid)) - set(dense)
     assert only_by_words
     for row in hybrid.results:
         stored = single(library, "SELECT embedding::text FROM chunks WHERE chunk_id = %s", row.chunk_id)
@@ -153,43 +116,16 @@ async def test_every_row_has_its_true_cosine_also_those_that_only_their_words_fo
         assert row.similarity_score == pytest.approx(max(0.0, cosine), abs=1e-5)
 
 
-async def _lexical_ids(services: Services, question: str, limit: int) -> list[str]:
-    collection = await services.index.find_collection(COLLECTION)
-    assert collection is not None
-    values: dict[str, Any] = dict.fromkeys(Filters.model_fields) | {"vector": None, "limit": limit}
-    values |= {"collection_id": collection.collection_id, "question": question}
-    async with services.pool.connection() as connection:
-        words = await (await connection.execute(query("question_lexemes"), values)).fetchall()
-        values["lexemes"] = [word["lexeme"] for word in words]
-        return [row["chunk_id"] for row in await (await connection.execute(query("lexical_rows"), values)).fetchall()]
-
-
-@pytest.mark.contract("R1-5")
-async def test_the_two_lists_are_fused_by_reciprocal_rank(library_services: Services) -> None:
-    pool, k = 20, 60
-    dense = _ids(await _retrieve(library_services, policy=_policy(top_k=pool, hybrid=False, candidate_pool=pool)))
-    lexical = await _lexical_ids(library_services, QUESTION, pool)
-    weights = {
-        chunk: sum(1 / (k + ranking.index(chunk) + 1) for ranking in (dense, lexical) if chunk in ranking)
-        for chunk in {*dense, *lexical}
-    }
-    expected = sorted(weights, key=lambda chunk: (-weights[chunk], chunk))
-    fused = await _retrieve(library_services, policy=_policy(top_k=2 * pool, candidate_pool=pool, rrf_k=k))
-    assert _ids(fused) == expected
-    assert set(dense) < set(expected)
-    assert set(lexical) < set(expected)
-
-
 @pytest.mark.contract("R1-5")
 async def test_the_same_question_has_the_same_rows_in_the_same_order(library_services: Services) -> None:
-    first, second = await _retrieve(library_services), await _retrieve(library_services)
+    first, second = await retrieve(library_services), await retrieve(library_services)
     assert first.results == second.results
 
 
 @pytest.mark.contract("P-5")
 async def test_without_an_embedder_retrieval_is_by_words_and_says_so(services: Services) -> None:
     await ingest(services, MANUALS)
-    bundle = await _retrieve(services, policy=_policy("SOURCEBOUND_LEXICAL_V1"))
+    bundle = await retrieve(services, policy=policy_with("SOURCEBOUND_LEXICAL_V1"))
     assert bundle.notices == ("no embedder: retrieval is lexical, by full text alone",)
     assert bundle.embedding_model == "lexical"
     assert all(0 < row.similarity_score <= 1 for row in bundle.results)
@@ -210,10 +146,10 @@ async def test_a_lexical_collection_is_answered_under_its_own_policy(services: S
 
 @pytest.mark.contract("P-5")
 async def test_the_question_coverage_falls_with_words_that_no_candidate_holds(library_services: Services) -> None:
-    held = (await _retrieve(library_services, "gland bolts torque")).question_coverage
-    partly = (await _retrieve(library_services, "gland bolts torque zeppelin harpsichord")).question_coverage
-    nothing = (await _retrieve(library_services, "zeppelin harpsichord")).question_coverage
-    unjudged = (await _retrieve(library_services, "what is the of and")).question_coverage
+    held = (await retrieve(library_services, "gland bolts torque")).question_coverage
+    partly = (await retrieve(library_services, "gland bolts torque zeppelin harpsichord")).question_coverage
+    nothing = (await retrieve(library_services, "zeppelin harpsichord")).question_coverage
+    unjudged = (await retrieve(library_services, "what is the of and")).question_coverage
     assert held is not None
     assert partly is not None
     assert (held, nothing, unjudged) == (1.0, 0.0, 1.0)
@@ -233,7 +169,7 @@ async def test_another_embedder_than_the_collections_is_a_fault_that_names_both(
 ) -> None:
     rows(library, "UPDATE collections SET embedding_model = 'minilm:another'")
     with pytest.raises(ConfigurationError) as raised:
-        await _retrieve(library_services)
+        await retrieve(library_services)
     assert raised.value.failure_code == "INDEX_EMBEDDER_MISMATCH"
     assert "minilm:another" in raised.value.message
     assert MINILM in raised.value.message
@@ -295,7 +231,7 @@ async def test_a_question_with_characters_that_cannot_be_stored_is_asked_without
 @pytest.mark.contract("R1-8")
 async def test_filter_values_are_values(library_services: Services, library: str) -> None:
     before = single(library, "SELECT count(*) FROM chunks")
-    bundle = await _retrieve(library_services, equipment_id="HP-200' OR '1'='1", authority="%s; DROP TABLE chunks; --")
+    bundle = await retrieve(library_services, equipment_id="HP-200' OR '1'='1", authority="%s; DROP TABLE chunks; --")
     assert bundle.results == ()
     assert single(library, "SELECT count(*) FROM chunks") == before
 
@@ -313,5 +249,5 @@ async def test_a_collection_that_holds_nothing_is_a_refusal(services: Services, 
 
 async def test_an_index_keeps_its_embedder_whatever_the_settings_say(library: str) -> None:
     async with open_services(settings_for(library, embedder="lexical")) as services:
-        bundle = await _retrieve(services)
+        bundle = await retrieve(services)
     assert bundle.embedding_model == MINILM

@@ -198,3 +198,23 @@ def test_the_question_and_the_request_of_the_run_are_kept(status: str) -> None:
     assert assembled.assembly_status == status
     assert assembled.user_question == run().question
     assert assembled.trace is not None
+
+
+@pytest.mark.contract("R1-7")
+@pytest.mark.parametrize(("used", "status"), [(True, "OK"), (False, "NO_EVIDENCE")])
+def test_a_fallback_is_admitted_at_its_own_minimum(used: bool, status: str) -> None:
+    chosen = policy(
+        retrieval={"min_top_similarity": 0.2, "fallback_min_similarity": 0.18}, selection={"min_similarity": 0.2}
+    )
+    found = bundle([row(0, similarity_score=0.19), row(1, similarity_score=0.1)], fallback_used=used)
+    assembled = assemble(found, chosen, run())
+    assert assembled.assembly_status == status
+    assert assembled.trace is not None
+    assert assembled.trace.policy_sha256 == chosen.sha256
+    outcomes = [entry.outcome.value for entry in assembled.drop_ledger]
+    assert outcomes == (["ADMITTED", "DROP_BELOW_SIMILARITY_FLOOR"] if used else ["DROP_GATE", "DROP_GATE"])
+
+
+@pytest.mark.contract("R1-7")
+def test_a_bundle_cannot_fall_back_under_a_policy_without_a_fallback() -> None:
+    assert _assemble([row(0, similarity_score=0.5)], fallback_used=True).assembly_status == "NO_EVIDENCE"

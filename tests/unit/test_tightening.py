@@ -1,11 +1,12 @@
 """P-4: a request tightens its policy or is refused; nothing else changes."""
 
 import pytest
+from builders import policy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.policy import SHIPPED, load_shipped_policy
-from sourcebound.contracts.tightening import HIGHER_IS_TIGHTER, LIMITS, LOWER_IS_TIGHTER, tighten
+from sourcebound.contracts.tightening import HIGHER_IS_TIGHTER, LIMITS, LOWER_IS_TIGHTER, tighten, with_fallback
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
 SECTION = HIGHER_IS_TIGHTER | LOWER_IS_TIGHTER
@@ -70,3 +71,27 @@ def test_a_limit_can_be_set_where_the_policy_has_none() -> None:
 
 def test_no_limits_leave_every_released_policy_as_it_is() -> None:
     assert all(tighten(load_shipped_policy(name), {}).policy == load_shipped_policy(name) for name in SHIPPED)
+
+
+FALLING_BACK = policy(
+    retrieval={"min_top_similarity": 0.2, "fallback_min_similarity": 0.18}, selection={"min_similarity": 0.2}
+)
+
+
+@pytest.mark.contract("R1-7")
+@pytest.mark.parametrize("name", ["min_top_similarity", "min_similarity"])
+def test_a_fallback_never_goes_below_what_the_request_asked_for(name: str) -> None:
+    raised = tighten(FALLING_BACK, {name: 0.3}).policy
+    assert raised.retrieval.fallback_min_similarity == 0.3
+    assert tighten(FALLING_BACK, {name: 0.2}).policy == FALLING_BACK
+    assert with_fallback(raised).retrieval.min_top_similarity >= 0.2
+
+
+@pytest.mark.contract("R1-7")
+def test_a_fallback_lowers_the_minima_and_nothing_else() -> None:
+    lowered = with_fallback(FALLING_BACK)
+    assert (lowered.retrieval.min_top_similarity, lowered.selection.min_similarity) == (0.18, 0.18)
+    assert with_fallback(policy()) == policy()
+    assert with_fallback(policy(retrieval={"fallback_min_similarity": 0.9})) == policy(
+        retrieval={"fallback_min_similarity": 0.9}
+    )
