@@ -22,6 +22,10 @@ KEPT = (
 SIZES = (
     "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM lexemes), (SELECT count(*) FROM lexical_statistics)"
 )
+COLUMNS = (
+    "collection_id, chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start, char_end, text, "
+    "search, embedding"
+)
 EVERYTHING = {"hybrid": False, "candidate_pool": 1000, "top_k": 1000}
 
 

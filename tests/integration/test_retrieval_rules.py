@@ -7,7 +7,7 @@ from databases import MANUALS, ingest, rows, single
 from retrieving import QUESTION, ids, policy_with, retrieve
 
 from sourcebound.contracts.policy import DocumentHint, ExpansionRule, Policy
-from sourcebound.contracts.retrieval import RetrievalStatus
+from sourcebound.contracts.retrieval import RetrievalRow, RetrievalStatus
 from sourcebound.graph.engine import Engine
 from sourcebound.store.retriever import PROBE_NOTICE
 from sourcebound.store.search import ChunkSearch
@@ -65,7 +65,7 @@ async def test_a_probe_looks_behind_the_filter_and_at_words_where_there_are_no_v
 @pytest.mark.contract("R1-4")
 async def test_variants_merge_by_chunk_and_keep_the_best_similarity(library_services: Services) -> None:
     rules = (ExpansionRule(when="zeppelin", add=("gland bolt torque", "shaft turned by hand")),)
-    wide = {"top_k": 100, "candidate_pool": 100}
+    wide: dict[str, Any] = {"top_k": 100, "candidate_pool": 100}
     merged = await retrieve(library_services, OFF_TOPIC, policy_with(expansions=rules, **wide))
     variants = (OFF_TOPIC, f"{OFF_TOPIC} gland bolt torque", f"{OFF_TOPIC} shaft turned by hand")
     assert merged.query_variants == variants
@@ -105,29 +105,23 @@ async def test_diversity_reorders_candidates_and_loses_none_of_the_fusion_at_one
 @pytest.mark.contract("R1-6")
 async def test_diversity_weighs_similarity_where_nothing_is_fused(library_services: Services, library: str) -> None:
     share, pool = 0.6, 15
-    dense = (
-        await retrieve(library_services, policy=policy_with(hybrid=False, top_k=pool, candidate_pool=pool))
-    ).results
+    alone = policy_with(hybrid=False, top_k=pool, candidate_pool=pool)
+    dense = (await retrieve(library_services, policy=alone)).results
     vectors = {
         chunk: [float(value) for value in text.strip("[]").split(",")]
         for chunk, text in rows(library, "SELECT chunk_id, embedding::text FROM chunks")
     }
-    left, chosen = list(dense), list[Any]()
-    while left and len(chosen) < 6:
-        best = max(
-            left,
-            key=lambda row: (
-                share * row.similarity_score
-                - (1 - share)
-                * max(
-                    (
-                        sum(a * b for a, b in zip(vectors[row.chunk_id], vectors[c.chunk_id], strict=True))
-                        for c in chosen
-                    ),
-                    default=0,
-                )
-            ),
-        )
+
+    def cosine(first: str, second: str) -> float:
+        return sum(a * b for a, b in zip(vectors[first], vectors[second], strict=True))
+
+    def worth(row: RetrievalRow, taken: list[RetrievalRow]) -> float:
+        nearest = max((cosine(row.chunk_id, other.chunk_id) for other in taken), default=0.0)
+        return share * row.similarity_score - (1 - share) * nearest
+
+    left, chosen = list(dense), list[RetrievalRow]()
+    while len(chosen) < 6:
+        best = max(left, key=lambda row: worth(row, chosen))
         left.remove(best)
         chosen.append(best)
     policy = policy_with(hybrid=False, top_k=6, candidate_pool=pool, mmr_lambda=share)
