@@ -143,22 +143,29 @@ def test_the_table_of_statuses(row: Row) -> None:
     assert kept["status"] == span(row["kept"])
 
 
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
 def policy_cells(policy: Policy) -> Row:
     """The cells of a shipped policy in the table of policies."""
     gate, chosen, budget, checks = policy.retrieval, policy.selection, policy.prompt, policy.validation
     calibrated = " (calibrated)" if policy.calibration else ""
     coverage = gate.min_question_coverage
+    fusion = f"{gate.rrf_k}; {gate.dense_weight} : {gate.lexical_weight}"
     return {
         "shipped today": "yes",
         "top_k": str(gate.top_k),
         "min_top_similarity": f"{gate.min_top_similarity:.2f}{calibrated}",
         "min_question_coverage": "–" if coverage is None else f"{coverage:.2f}{calibrated}",
         "min_similarity (a chunk)": f"{chosen.min_similarity:.2f}{calibrated}" if chosen.min_similarity else "0",
-        "fallback_min_similarity": "–",
-        "probe_min_similarity": "–",
+        "fallback_min_similarity": _number(gate.fallback_min_similarity),
+        "probe_min_similarity": _number(gate.probe_min_similarity),
         "min_chunks / min_sources": f"{gate.min_chunks} / {gate.min_sources}",
-        "mmr_lambda": "–",
+        "mmr_lambda": _number(gate.mmr_lambda),
         "hybrid (dense and full text, fused)": "yes" if gate.hybrid else "no",
+        "candidate_pool (rows of a list)": str(gate.candidate_pool),
+        "rrf_k; dense_weight : lexical_weight": fusion if gate.rrf_k else "–",
         "max_chunks": str(chosen.max_chunks),
         "max_chunks_per_knowledge_id": str(chosen.max_chunks_per_knowledge_id),
         "max_evidence_tokens": str(chosen.max_evidence_tokens),
