@@ -41,6 +41,15 @@ class Searches(NamedTuple):
     vectors: Sequence[str] = ()
 
 
+class Place(NamedTuple):
+    """Where a candidate stands in the two lists that are fused; None where a list does not hold it."""
+
+    dense: int | None = None
+    lexical: int | None = None
+    score: float | None = None
+    """Its BM25 score."""
+
+
 class Found(NamedTuple):
     """What a retrieval brings."""
 
@@ -150,37 +159,45 @@ async def _find(search: ChunkSearch, question: str, searches: Searches, policy: 
     limits = policy.retrieval
     words = await search.words(searches.texts)
     order = await _order(search, searches, words, limits)
-    neighbours = await search.neighbours(order, limits.neighbours) if limits.neighbours and order else []
+    neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     found = await search.rows([*order, *neighbours], searches.vectors, words)
-    rows = [_row(found[chunk], rank, words) for rank, chunk in enumerate(order)]
+    rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
     coverage = question_coverage(words.frequencies(0), [_held(found[chunk], words, 0) for chunk in order], words.chunks)
-    expanded = [_row(found[chunk], rank, words, EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))]
+    expanded = [
+        _row(found[chunk], rank, words, Place(), EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))
+    ]
     missing = await search.count(limits.top_k) - len(rows) if searches.vectors and len(rows) < limits.top_k else 0
     return Found((*rows, *expanded), coverage, missing, needs_fallback(question, rows, policy))
 
 
-async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> list[str]:
-    """The ids of the candidates in the order of their ranks (R1-4 … R1-6)."""
+async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> dict[str, Place]:
+    """The candidates in the order of their ranks (R1-4 … R1-6), by id."""
     pool, numbers = limits.candidate_pool, range(len(searches.texts))
-    rankings: list[Ranking] = []
+    dense: Mapping[str, float] = {}
+    lexical: Mapping[str, float] = {}
     if searches.vectors:
         dense = merge_best([await search.dense(vector, pool) for vector in searches.vectors], pool)
-        rankings.append(Ranking(list(dense), limits.dense_weight or 1.0))
     if limits.hybrid or not searches.vectors:
         lexical = merge_best([await search.lexical(words, number, pool) for number in numbers], pool)
-        rankings.append(Ranking(list(lexical), limits.lexical_weight or 1.0))
+    rankings = [Ranking(list(dense), limits.dense_weight or 1.0), Ranking(list(lexical), limits.lexical_weight or 1.0)]
     fused = fuse_reciprocal_rank(rankings, limits.rrf_k or 1)
-    if limits.mmr_lambda is None or not searches.vectors:
-        return list(fused)[: limits.top_k]
-    # Where nothing was fused, similarity itself is the relevance.
-    scores = fused if limits.hybrid else {item: similarity_from_distance(-score) for item, score in dense.items()}
-    relevance = relevance_of({item: scores[item] for item in list(fused)[:pool]}) if limits.hybrid else scores
+    order = list(fused)[: limits.top_k]
+    if limits.mmr_lambda is not None and dense:
+        # Where nothing was fused, similarity itself is the relevance.
+        near = {item: similarity_from_distance(-score) for item, score in dense.items()}
+        relevance = relevance_of({item: fused[item] for item in list(fused)[:pool]}) if limits.hybrid else near
+        order = await _diverse(search, relevance, limits.mmr_lambda, limits.top_k)
+    first, second = ({item: place for place, item in enumerate(each)} for each in (dense, lexical))
+    return {item: Place(first.get(item), second.get(item), lexical.get(item)) for item in order}
+
+
+async def _diverse(search: ChunkSearch, relevance: Mapping[str, float], mmr_lambda: float, count: int) -> list[str]:
     distances = await search.distances(list(relevance))
     return diversify(
         relevance,
         lambda first, second: similarity_from_distance(distances[frozenset((first, second))]),
-        limits.mmr_lambda,
-        limits.top_k,
+        mmr_lambda,
+        count,
     )
 
 
@@ -199,7 +216,7 @@ def _similarity(row: Row, words: Words) -> float:
     return max(shares, default=0.0)
 
 
-def _row(row: Row, rank: int, words: Words, origin: str | None = None) -> RetrievalRow:
+def _row(row: Row, rank: int, words: Words, place: Place, origin: str | None = None) -> RetrievalRow:
     page = row["page_number"]
     return RetrievalRow(
         chunk_id=row["chunk_id"],
@@ -218,4 +235,7 @@ def _row(row: Row, rank: int, words: Words, origin: str | None = None) -> Retrie
         char_start=row["char_start"],
         char_end=row["char_end"],
         origin=origin,
+        dense_rank=place.dense,
+        lexical_rank=place.lexical,
+        lexical_score=place.score,
     )
