@@ -110,6 +110,16 @@ def test_filters_narrow_the_answer(demo: Program) -> None:
     assert "34 N·m" in response["answer"]
 
 
+@pytest.mark.contract("R1-8")
+def test_several_documents_are_named_one_by_one(demo: Program) -> None:
+    question = "How often is the shaft of a stored HP-200 turned by hand?"
+    names = ["hp-200-spare-parts.csv", "sb-2024-07-hp-200-gland-bolts.html"]
+    done = demo("ask", question, "--json", *(part for name in names for part in ("--filter", f"knowledge_ids={name}")))
+    assert {citation["knowledge_id"] for citation in _json(done)["citations"]} <= set(names)
+    everything = _json(demo("ask", question, "--json"))
+    assert not {citation["knowledge_id"] for citation in everything["citations"]} <= set(names)
+
+
 @pytest.mark.contract("R1-1")
 @pytest.mark.parametrize("entry", ["file", "stdin"])
 def test_a_bundle_from_elsewhere_is_answered(demo: Program, tmp_path: Path, entry: str) -> None:
