@@ -53,3 +53,20 @@ class Run(Contract):
     entry: Annotated[str, Field(pattern="^(question|bundle)$")]
     started_at: str
     """UTC, ISO 8601."""
+
+
+def unrecorded_run(question: str, collection: str, policy_version: str, policy_sha256: str, purpose: str) -> Run:
+    """The run of a retrieval that is measured and not answered: it has no record, and its ids say what it was for."""
+    return Run(
+        request_id=purpose,
+        run_id=purpose,
+        thread_id=purpose,
+        question=question,
+        collection=collection,
+        filters=Filters(),
+        model="none",
+        policy_version=policy_version,
+        policy_sha256=policy_sha256,
+        entry="question",
+        started_at="1970-01-01T00:00:00Z",
+    )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from enum import StrEnum
 from math import fsum, log
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import AliasChoices, ConfigDict, Field
 
@@ -87,26 +87,46 @@ def similarity_from_distance(cosine_distance: float) -> float:
     return min(1.0, max(0.0, 1.0 - cosine_distance))
 
 
-def question_coverage(
-    document_frequency: Mapping[str, int], candidates: Iterable[Collection[str]], documents: int
-) -> float:
-    """The share of the question's content words, weighted by how rare they are, that the best candidate holds (P-5).
+class Support(NamedTuple):
+    """What one candidate offers a question."""
 
-    One candidate must hold it: words scattered over a dozen chunks support no answer, and in a large collection any
-    question's words are found somewhere. A word weighs `1 + ln((1 + documents) / (1 + frequency))`. The leading 1 keeps
-    the measure steady in a collection of few chunks, where frequencies say little. A word that no chunk holds weighs as
-    one that a single chunk holds, or a common verb that the documents happen not to use would outweigh all the rest.
+    held: Collection[str]
+    """The lexemes of the question that it holds."""
+    similarity: float = 0.0
+    """Its cosine similarity to the question; 0 where there are no vectors."""
+
+
+def question_coverage(document_frequency: Mapping[str, int], candidates: Iterable[Support], documents: int) -> float:
+    """How far the best candidate covers the question's content words, weighted by how rare they are (P-5).
+
+    A word that a candidate holds counts whole. A word that it does not hold counts to the degree that this candidate
+    is similar to the question, for a paraphrase holds a word as far as it means the same. So a candidate that holds
+    the share `h` of the weight covers `h + (1 - h) * similarity`; without vectors, `h`. One candidate must do it: the
+    similarity of one and the words of another support no answer, and in a large collection any question's words are
+    found somewhere.
+
+    A word weighs `1 + ln((1 + documents) / (1 + frequency))`. The leading 1 keeps the measure steady in a collection of
+    few chunks, where frequencies say little. A word that no chunk holds weighs as one that a single chunk holds, or a
+    common verb that the documents happen not to use would outweigh all the rest.
 
     Args:
         document_frequency: For each content word (lexeme) of the question, the number of chunks that hold it.
-        candidates: For each candidate, the lexemes of the question that it holds.
+        candidates: The candidates.
         documents: Chunks in the collection.
 
     Returns:
-        A share in [0, 1], 0 without candidates; 1 for a question without content words, which it cannot judge.
+        A share in [0, 1] to six decimals, which is what a row's similarity has; 0 without candidates; 1 for a question
+        without content words, which it cannot judge.
     """
     weights = {word: 1 + log((1 + documents) / (1 + max(count, 1))) for word, count in document_frequency.items()}
     if not weights:
         return 1.0
-    best = max((fsum(weights[word] for word in set(held)) for held in candidates), default=0.0)
-    return min(1.0, best / fsum(weights.values()))
+    whole = fsum(weights.values())
+    covered = (_covered(weights, whole, candidate) for candidate in candidates)
+    return round(max(covered, default=0.0), 6)
+
+
+def _covered(weights: Mapping[str, float], whole: float, candidate: Support) -> float:
+    """`h + (1 - h) * similarity`, in the form that rises with both however floats are rounded."""
+    held = fsum(weights[word] for word in set(candidate.held)) / whole
+    return 1 - (1 - held) * (1 - candidate.similarity)

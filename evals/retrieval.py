@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.request import Filters, Run
+from sourcebound.contracts.request import unrecorded_run
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
 from sourcebound.ingest.sidecar import Sidecar
@@ -32,10 +32,11 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def write_documents(folder: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Writes one Markdown file a record: its title as the heading, then its text."""
+    """Writes one Markdown file a record: its title as the heading, where it has one, then its text."""
     folder.mkdir(parents=True)
     for number, record in enumerate(records):
-        (folder / f"{number:04d}.md").write_text(f"# {record['title']}\n\n{record['text']}\n", "utf-8")
+        heading = f"# {record['title']}\n\n" if record.get("title") else ""
+        (folder / f"{number:04d}.md").write_text(f"{heading}{record['text']}\n", "utf-8")
 
 
 @contextmanager
@@ -62,17 +63,5 @@ async def ingest(services: Services, path: Path, collection: str, embedder: str)
 
 async def retrieve(services: Services, question: str, collection: str, policy: Policy) -> RetrievalBundle:
     """The candidates of a question, as the graph's retrieval stage gets them."""
-    run = Run(
-        request_id="evaluation",
-        run_id="evaluation",
-        thread_id="evaluation",
-        question=question,
-        collection=collection,
-        filters=Filters(),
-        model="none",
-        policy_version=policy.policy_version,
-        policy_sha256=policy.sha256,
-        entry="question",
-        started_at="1970-01-01T00:00:00Z",
-    )
+    run = unrecorded_run(question, collection, policy.policy_version, policy.sha256, "evaluation")
     return await services.retriever.retrieve(run, policy)

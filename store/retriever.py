@@ -18,6 +18,7 @@ from sourcebound.contracts.retrieval import (
     RetrievalBundle,
     RetrievalRow,
     RetrievalStatus,
+    Support,
     question_coverage,
     similarity_from_distance,
 )
@@ -162,7 +163,10 @@ async def _find(search: ChunkSearch, question: str, searches: Searches, policy: 
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     found = await search.rows([*order, *neighbours], searches.vectors, words)
     rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
-    coverage = question_coverage(words.frequencies(0), [_held(found[chunk], words, 0) for chunk in order], words.chunks)
+    offered = [
+        Support(_held(found[row.chunk_id], words, 0), row.similarity_score if searches.vectors else 0.0) for row in rows
+    ]
+    coverage = question_coverage(words.frequencies(0), offered, words.chunks)
     expanded = [
         _row(found[chunk], rank, words, Place(), EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))
     ]
@@ -211,7 +215,8 @@ def _similarity(row: Row, words: Words) -> float:
         return similarity_from_distance(row["distance"])
     searched = [number for number, search in enumerate(words.searches) if search]
     shares = (
-        question_coverage(words.frequencies(number), [_held(row, words, number)], words.chunks) for number in searched
+        question_coverage(words.frequencies(number), [Support(_held(row, words, number))], words.chunks)
+        for number in searched
     )
     return max(shares, default=0.0)
 

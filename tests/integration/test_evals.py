@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sourcebound.evals.gates import MINIMA, choose, describe, measure, read_corpora, sweep, worst_answerable
+from sourcebound.contracts.calibration import MINIMA, choose, sweep, worst_answerable
+from sourcebound.evals.gates import describe, measure, read_checks, read_corpora
 from sourcebound.evals.pages import FOLDER, search
 from sourcebound.evals.retrieval import ingest, read_records
 from sourcebound.wiring import DEFAULT_POLICY, LEXICAL_POLICY, Services, find_policy
@@ -27,6 +28,16 @@ def test_the_corpora_take_the_first_questions_of_each_kind() -> None:
     assert sum(len(article.answerable[1]) for article in articles) == QUESTIONS
 
 
+def test_the_checks_are_other_collections() -> None:
+    checks = read_checks(DATA, QUESTIONS)
+    assert [(each.answerable[0], len(each.documents)) for each in checks] == [
+        ("qed_nq", 224),
+        ("covidqa_long", 15),
+        ("pubmedqa", 150),
+    ]
+    assert {len(each.answerable[1]) for each in checks} == {QUESTIONS}
+
+
 @pytest.mark.parametrize(("embedder", "policy_name"), [("minilm", DEFAULT_POLICY), ("lexical", LEXICAL_POLICY)])
 async def test_the_sweep_tells_answerable_questions_from_off_topic_ones(
     services: Services, embedder: str, policy_name: str
@@ -43,7 +54,7 @@ async def test_the_sweep_tells_answerable_questions_from_off_topic_ones(
     chosen = choose(sets, points)
     assert worst_answerable(sets, chosen) <= 0.02
     assert chosen.refused[1].value >= 0.6
-    assert describe(sets, policy).count("\n| squad2 | answered |") == 1
+    assert describe(sets, sets, policy).count("\n| squad2 | false refusal |") == 2
 
 
 async def test_reports_are_searched_by_page(services: Services) -> None:

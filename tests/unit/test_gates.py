@@ -1,21 +1,32 @@
 """The calibration's arithmetic: intervals, the sweep and the choice; and the measure of coverage that it calibrates."""
 
-import pytest
+import os
+import subprocess
+import sys
 
-from sourcebound.contracts.retrieval import question_coverage
-from sourcebound.evals.gates import (
+import pytest
+from builders import bundle, row
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourcebound.contracts.calibration import (
     MINIMA,
     QuestionSet,
     Share,
     Signals,
     choose,
+    cross_check,
     pooled_off_topic,
+    read_signals,
     refused,
     sweep,
     trade_off,
     wilson,
     worst_answerable,
 )
+from sourcebound.contracts.policy import load_shipped_policy
+from sourcebound.contracts.retrieval import RetrievalBundle, Support, question_coverage
+from sourcebound.evals import gates
 from sourcebound.evals.pages import PageResult, describe
 
 
@@ -77,6 +88,35 @@ def test_where_every_point_loses_too_many_the_one_that_loses_least_is_chosen() -
     assert choose(SETS, points).refused[0] == Share(100, 100)
 
 
+def test_more_may_be_refused_where_the_caller_says_so() -> None:
+    strict = choose(SETS, sweep(SETS), most_refused=0.0)
+    assert (worst_answerable(SETS, strict), pooled_off_topic(SETS, strict)) == (0.0, 0.5)
+    assert choose(SETS, sweep(SETS), most_refused=1.0).refused[1] == Share(4, 4)
+
+
+def test_where_retrieval_found_nothing_the_question_is_refused_whatever_the_minima_are() -> None:
+    assert refused([Signals(0.0, 1.0, found=False), Signals(0.0, 0.0)], 0.0, 0.0) == Share(1, 2)
+
+
+@pytest.mark.contract("R1-11")
+def test_the_signals_are_what_the_gate_looks_at() -> None:
+    found = bundle([row(0, similarity_score=0.3), row(1, similarity_score=0.4)], question_coverage=0.7)
+    assert read_signals(RetrievalBundle.model_validate(found)) == Signals(0.4, 0.7)
+    silent = bundle([row(0, similarity_score=0.3)])
+    assert read_signals(RetrievalBundle.model_validate(silent)) == Signals(0.3, 1.0)
+    nothing = bundle([], retrieval_status="NO_EVIDENCE", question_coverage=0.0)
+    assert read_signals(RetrievalBundle.model_validate(nothing)) == Signals(0.0, 0.0, found=False)
+
+
+def test_each_question_is_judged_once_by_minima_that_were_chosen_without_it() -> None:
+    easy = _set("answered", True, *[(0.6, 0.8)] * 20), _set("off topic", False, *[(0.1, 0.1)] * 10)
+    assert cross_check(easy) == (Share(0, 20), Share(10, 10))
+    # The one question that would pull the minima down is refused by those that were chosen without it.
+    outlier = _set("answered", True, *[(0.6, 0.8)] * 19, (0.05, 0.05)), easy[1]
+    assert choose(outlier, sweep(outlier), 0.0).refused[0] == Share(0, 20)
+    assert cross_check(outlier, 0.0)[0] == Share(1, 20)
+
+
 def test_the_trade_off_rises_on_both_counts() -> None:
     curve = trade_off(SETS, sweep(SETS))
     off_topic = [pooled_off_topic(SETS, point) for point in curve]
@@ -86,25 +126,124 @@ def test_the_trade_off_rises_on_both_counts() -> None:
 
 
 @pytest.mark.contract("P-5")
-def test_coverage_is_that_of_the_best_candidate_alone() -> None:
+def test_without_vectors_coverage_is_the_share_that_the_best_candidate_holds() -> None:
     frequency = {"pump": 3, "seal": 3}
-    assert question_coverage(frequency, [["pump"], ["seal"]], 50) == pytest.approx(0.5)
-    assert question_coverage(frequency, [["pump"], ["pump", "seal"]], 50) == 1.0
-    assert question_coverage(frequency, [], 50) == 0.0
+    assert question_coverage(frequency, [Support(["pump"]), Support(["seal"])], 50) == 0.5
+    assert question_coverage(frequency, [Support(["pump"]), Support(["pump", "seal"])], 50) == 1.0
+    assert question_coverage(frequency, [Support([])], 50) == 0.0
+
+
+@pytest.mark.contract("P-5")
+def test_without_candidates_nothing_is_covered_and_without_content_words_nothing_is_missing() -> None:
+    assert question_coverage({"pump": 3}, [], 50) == 0.0
     assert question_coverage({}, [], 50) == 1.0
+    assert question_coverage({}, [Support([], 0.1)], 50) == 1.0
+
+
+@pytest.mark.contract("P-5")
+def test_a_word_that_is_not_held_counts_as_far_as_its_candidate_is_similar() -> None:
+    frequency = {"pump": 3, "seal": 3}
+    assert question_coverage(frequency, [Support(["pump"], 0.6)], 50) == pytest.approx(0.5 + 0.5 * 0.6)
+    assert question_coverage(frequency, [Support([], 0.6)], 50) == pytest.approx(0.6)
+    assert question_coverage(frequency, [Support(["pump", "seal"], 0.1)], 50) == 1.0
+    assert question_coverage(frequency, [Support([], 1.0)], 50) == 1.0
+
+
+@pytest.mark.contract("P-5")
+def test_the_similarity_of_one_candidate_and_the_words_of_another_do_not_add_up() -> None:
+    """Off-topic questions pass a gate on two candidates: a similar one, and one that happens to hold a rare word."""
+    frequency = {"president": 9, "amendment": 1, "ratified": 1}
+    similar, wordy = Support(["president"], 0.3), Support(["amendment"], 0.05)
+    apart = question_coverage(frequency, [similar, wordy], 100)
+    alone = [question_coverage(frequency, [each], 100) for each in (similar, wordy)]
+    together = question_coverage(frequency, [Support(["president", "amendment"], 0.3)], 100)
+    assert apart == max(alone)
+    assert apart < 0.5 < together
 
 
 @pytest.mark.contract("P-5")
 def test_a_rare_word_weighs_more_than_a_common_one() -> None:
     frequency = {"pump": 90, "cavitation": 1}
-    assert question_coverage(frequency, [["cavitation"]], 100) > 0.7
-    assert question_coverage(frequency, [["pump"]], 100) < 0.3
+    assert question_coverage(frequency, [Support(["cavitation"])], 100) > 0.7
+    assert question_coverage(frequency, [Support(["pump"])], 100) < 0.3
 
 
 @pytest.mark.contract("P-5")
 def test_an_unseen_word_does_not_outweigh_the_rest_in_a_collection_of_one_chunk() -> None:
     frequency = {"tighten": 0, "bolt": 1, "seal": 1}
-    assert question_coverage(frequency, [["bolt", "seal"]], 1) == pytest.approx(2 / 3)
+    assert question_coverage(frequency, [Support(["bolt", "seal"])], 1) == pytest.approx(2 / 3, abs=1e-6)
+
+
+WORDS = ("bolt", "gasket", "impeller", "pump", "seal", "torque")
+SUPPORTS = st.lists(st.builds(Support, st.sets(st.sampled_from(WORDS)), st.floats(0, 1)), max_size=5)
+FREQUENCIES = st.fixed_dictionaries({word: st.integers(0, 40) for word in WORDS})
+
+
+@pytest.mark.contract("P-5")
+@given(frequency=FREQUENCIES, supports=SUPPORTS, more=SUPPORTS, word=st.sampled_from(WORDS), rise=st.floats(0, 1))
+def test_coverage_rises_with_candidates_with_words_and_with_similarity(
+    frequency: dict[str, int], supports: list[Support], more: list[Support], word: str, rise: float
+) -> None:
+    coverage = question_coverage(frequency, supports, 40)
+    assert 0 <= coverage <= 1
+    assert question_coverage(frequency, [*supports, *more], 40) >= coverage
+    held = [Support({*each.held, word}, each.similarity) for each in supports]
+    assert question_coverage(frequency, held, 40) >= coverage
+    closer = [Support(each.held, max(each.similarity, rise)) for each in supports]
+    assert question_coverage(frequency, closer, 40) >= coverage
+
+
+@pytest.mark.contract("P-5")
+@given(frequency=FREQUENCIES, supports=SUPPORTS)
+def test_coverage_is_at_least_the_best_similarity_and_at_least_the_best_share(
+    frequency: dict[str, int], supports: list[Support]
+) -> None:
+    coverage = question_coverage(frequency, supports, 40)
+    words_alone = [Support(each.held) for each in supports]
+    assert coverage >= question_coverage(frequency, words_alone, 40)
+    assert coverage >= round(max((each.similarity for each in supports), default=0.0), 6)
+
+
+@pytest.mark.contract("P-5")
+@given(frequency=FREQUENCIES, supports=SUPPORTS)
+def test_coverage_does_not_depend_on_any_order(frequency: dict[str, int], supports: list[Support]) -> None:
+    turned = dict(reversed(frequency.items()))
+    lists = [Support(sorted(each.held, reverse=True) * 2, each.similarity) for each in reversed(supports)]
+    assert question_coverage(turned, lists, 40) == question_coverage(frequency, supports, 40)
+
+
+COVERAGES = """
+from itertools import combinations
+from sourcebound.contracts.retrieval import Support, question_coverage
+words = [f"word{i}" for i in range(12)]
+for size in range(1, 12):
+    held = set(list(combinations(words, size))[size])
+    print(repr(question_coverage({w: 3**i % 89 for i, w in enumerate(words)}, [Support(held, size / 37)], 100)))
+"""
+
+
+@pytest.mark.contract("P-5")
+def test_coverage_is_the_same_in_every_process() -> None:
+    def run(seed: str) -> str:
+        variables = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", COVERAGES], capture_output=True, text=True, check=True, env=variables
+        )
+        return done.stdout
+
+    outputs = {run(seed) for seed in ("0", "1", "31337")}
+    assert len(outputs) == 1
+    assert len(outputs.pop().splitlines()) == 11
+
+
+def test_the_report_counts_what_goes_wrong_and_keeps_the_checks_out_of_the_choice() -> None:
+    check = _set("elsewhere", True, *[(0.0, 0.0)] * 3, (0.9, 0.9)), _set("off topic elsewhere", False, (0.9, 0.9))
+    report = gates.describe(SETS, check, load_shipped_policy("SOURCEBOUND_V1"))
+    assert "Chosen: `min_top_similarity = 0.15`, `min_question_coverage = 0.25`." in report
+    assert "| answered | false refusal | 1.0 % (1 of 100) |" in report
+    assert "| off topic | false pass | 25.0 % (1 of 4) |" in report
+    assert "| elsewhere | false refusal | 75.0 % (3 of 4) |" in report
+    assert "| off topic elsewhere | false pass | 100.0 % (1 of 1) |" in report
 
 
 def test_the_page_report_names_what_is_missing() -> None:
