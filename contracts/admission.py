@@ -103,17 +103,30 @@ def _fits(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
             f"the collection {run.collection!r} {state}; "
             f"fill it with `sourcebound ingest PATH --collection {run.collection}`",
         )
-    calibration = policy.calibration
-    found = (collection.embedding_model, collection.metric)
-    if calibration is not None and (calibration.embedding_model, calibration.metric) != found:
-        return fail(
-            STAGE,
-            FailureCode.POLICY_INDEX_MISMATCH,
-            f"policy {policy.policy_version} was calibrated for {calibration.embedding_model} "
-            f"({calibration.metric}), and the collection {collection.name!r} is made with {found[0]} ({found[1]}); "
-            "name a policy calibrated for it with --policy, or ingest the documents again with the policy's embedder",
+    mismatch = _mismatch(policy, collection)
+    return fail(STAGE, FailureCode.POLICY_INDEX_MISMATCH, mismatch) if mismatch else proceed(STAGE)
+
+
+def _mismatch(policy: Policy, collection: Collection) -> str:
+    """How the index differs from the one that the gates were calibrated for, and how to recalibrate; empty if not."""
+    stated = policy.calibration
+    if stated is None:
+        return ""
+    again = f"`sourcebound calibrate --collection {collection.name} --questions FILE`"
+    if (stated.embedding_model, stated.metric) != (collection.embedding_model, collection.metric):
+        return (
+            f"policy {policy.policy_version} was calibrated for {stated.embedding_model} ({stated.metric}), and the "
+            f"collection {collection.name!r} is made with {collection.embedding_model} ({collection.metric}); name a "
+            f"policy calibrated for it with --policy, make one with {again}, or ingest the documents again with the "
+            "policy's embedder"
         )
-    return proceed(STAGE)
+    if stated.index_version not in (None, collection.index_version):
+        return (
+            f"policy {policy.policy_version} was calibrated for the index {stated.index_version}, and that of the "
+            f"collection {collection.name!r} is {collection.index_version}: its documents have changed; calibrate it "
+            f"again with {again}"
+        )
+    return ""
 
 
 def _question(request: AskInput, bundle: object) -> str:

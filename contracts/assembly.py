@@ -77,13 +77,14 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
         return fail(STAGE, FailureCode.RETRIEVAL_FAILED, "retrieval failed before it reached this stage")
     if bundle.retrieval_status is RetrievalStatus.NO_EVIDENCE:
         return _gate(RefusalCode.NO_RELEVANT_CONTENT, "retrieval found nothing for this question")
-    calibration = policy.calibration
-    if calibration is not None and calibration.embedding_model != bundle.embedding_model:
+    stated, found = policy.calibration, (bundle.embedding_model, bundle.index_version)
+    if stated is not None and (stated.embedding_model, stated.index_version or found[1]) != found:
+        index = f" and the index {stated.index_version}" if stated.index_version else ""
         return fail(
             STAGE,
             FailureCode.POLICY_INDEX_MISMATCH,
-            f"policy {policy.policy_version} was calibrated for {calibration.embedding_model}, and the bundle was "
-            f"retrieved with {bundle.embedding_model}; name a policy calibrated for it with --policy",
+            f"policy {policy.policy_version} was calibrated for {stated.embedding_model}{index}, and the bundle was "
+            f"retrieved with {found[0]} from {found[1]}; name a policy calibrated for it with --policy",
         )
     limits, coverage, similarity = policy.retrieval, bundle.question_coverage, top_similarity(bundle)
     if similarity is not None and similarity < limits.min_top_similarity:

@@ -128,18 +128,27 @@ def choose(
 def keep_or_choose(
     sets: Sequence[QuestionSet], present: tuple[float, float], most_refused: float = MOST_ANSWERABLE_REFUSED
 ) -> Point:
-    """The chosen point, or the present minima where no other pair does better by the rule: no change without a reason.
+    """The choice where minima are in force: of pairs that do equally well the nearest, so none moves without reason.
 
     Args:
         sets: The question sets.
         present: The minima that are in force, similarity and coverage.
         most_refused: As in `choose`.
+
+    Returns:
+        The point; the present one where no other refuses more of the others or fewer of the answerable.
     """
-    points = sweep(sets)
-    chosen = choose(sets, points, most_refused)
-    (kept,) = sweep(sets, present[:1], present[1:])
-    loses_no_more = worst_answerable(sets, kept) <= max(most_refused, worst_answerable(sets, chosen))
-    return kept if loses_no_more and pooled_off_topic(sets, kept) >= pooled_off_topic(sets, chosen) else chosen
+    points = [*sweep(sets, present[:1], present[1:]), *sweep(sets)]
+    best = choose(sets, points, most_refused)
+    limit, goal = max(most_refused, worst_answerable(sets, best)), pooled_off_topic(sets, best)
+    equals = [
+        point for point in points if worst_answerable(sets, point) <= limit and pooled_off_topic(sets, point) == goal
+    ]
+    return min(equals, key=lambda point: (worst_answerable(sets, point), round(_distance(point, present), 9)))
+
+
+def _distance(point: Point, present: tuple[float, float]) -> float:
+    return abs(point.min_similarity - present[0]) + abs(point.min_coverage - present[1])
 
 
 def trade_off(sets: Sequence[QuestionSet], points: Sequence[Point]) -> list[Point]:
@@ -152,7 +161,10 @@ def trade_off(sets: Sequence[QuestionSet], points: Sequence[Point]) -> list[Poin
 
 
 def cross_check(
-    sets: Sequence[QuestionSet], most_refused: float = MOST_ANSWERABLE_REFUSED, parts: int = PARTS
+    sets: Sequence[QuestionSet],
+    most_refused: float = MOST_ANSWERABLE_REFUSED,
+    present: tuple[float, float] | None = None,
+    parts: int = PARTS,
 ) -> tuple[Share, ...]:
     """What the rule refuses of questions that it has not seen: minima chosen on some judge the others, in turns.
 
@@ -161,6 +173,7 @@ def cross_check(
     Args:
         sets: The question sets; their questions are dealt out in order, so that it is the same every time.
         most_refused: As in `choose`.
+        present: As in `keep_or_choose`; None where no minima are in force.
         parts: How many parts; each is judged once by minima that were chosen on all the rest.
 
     Returns:
@@ -169,7 +182,7 @@ def cross_check(
     totals = [Share(0, 0) for _ in sets]
     for part in range(parts):
         kept = [_dealt(each, part, parts, inside=False) for each in sets]
-        chosen = choose(kept, sweep(kept), most_refused)
+        chosen = keep_or_choose(kept, present, most_refused) if present else choose(kept, sweep(kept), most_refused)
         left_out = [_dealt(each, part, parts, inside=True).signals for each in sets]
         shares = [refused(signals, chosen.min_similarity, chosen.min_coverage) for signals in left_out]
         totals = [Share(a.part + b.part, a.whole + b.whole) for a, b in zip(totals, shares, strict=True)]

@@ -123,7 +123,7 @@ def retrieval_bundle(case: Case, policy: Policy) -> dict[str, Any]:
         run_id=case.name,
         user_question=case.question,
         retrieval_status=RetrievalStatus.SUCCESS,
-        index_version=CASES_VERSION,
+        index_version=(calibration.index_version if calibration else None) or CASES_VERSION,
         embedding_model=calibration.embedding_model if calibration else SOURCE,
         top_k=len(rows),
         results=rows,

@@ -75,6 +75,8 @@ class Calibration(Contract):
 
     embedding_model: str
     metric: Literal["cosine", "lexical"]
+    index_version: str | None = None
+    """The one state of the documents that the policy serves; any when absent."""
 
 
 class SelectionPolicy(Contract):

@@ -5,7 +5,20 @@ from typing import Annotated
 
 import typer
 
-from sourcebound.cli import ask, audit, check, collections, database, doctor, ingest, models, policy, runs, search
+from sourcebound.cli import (
+    ask,
+    audit,
+    calibrate,
+    check,
+    collections,
+    database,
+    doctor,
+    ingest,
+    models,
+    policy,
+    runs,
+    search,
+)
 from sourcebound.cli.console import exit_with, explain_settings
 from sourcebound.errors import SourceboundError
 
@@ -21,6 +34,7 @@ app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
 app.command("search")(search.search)
 app.command("check")(check.check)
+app.command("calibrate")(calibrate.calibrate)
 app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
 app.add_typer(runs.app, name="runs")

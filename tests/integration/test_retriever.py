@@ -160,7 +160,7 @@ async def test_a_word_that_no_candidate_holds_is_covered_as_far_as_one_is_simila
 @pytest.mark.contract("P-5")
 async def test_without_vectors_a_word_that_no_candidate_holds_is_not_covered(services: Services) -> None:
     await ingest(services, MANUALS)
-    policy = policy("SOURCEBOUND_LEXICAL_V1")
+    policy = policy_with("SOURCEBOUND_LEXICAL_V1")
     partly = await retrieve(services, "gland bolts torque zeppelin harpsichord", policy)
     nothing = await retrieve(services, "zeppelin harpsichord", policy)
     assert partly.question_coverage == max(row.similarity_score for row in partly.results)

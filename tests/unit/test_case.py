@@ -125,12 +125,13 @@ def test_a_case_that_the_policy_decides_is_named_with_the_reason(changes: dict[s
 @pytest.mark.contract("P-3")
 def test_a_bundle_fits_the_policy_whatever_it_was_calibrated_for_and_allows() -> None:
     strict = policy(
-        calibration={"embedding_model": "embedder-9", "metric": "cosine"},
+        calibration={"embedding_model": "embedder-9", "metric": "cosine", "index_version": "ix-9"},
         selection={"knowledge_types": ["sop", "manual"]},
     )
     assert unreachable(load_cases(), strict) == {}
     bundle = RetrievalBundle.model_validate(retrieval_bundle(_case(), strict))
-    assert (bundle.embedding_model, bundle.policy_sha256) == ("embedder-9", strict.sha256)
+    assert (bundle.embedding_model, bundle.index_version) == ("embedder-9", "ix-9")
+    assert bundle.policy_sha256 == strict.sha256
     assert [row.knowledge_type_effective for row in bundle.results] == ["sop", "sop"]
 
 

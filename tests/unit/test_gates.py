@@ -16,6 +16,7 @@ from sourcebound.contracts.calibration import (
     Signals,
     choose,
     cross_check,
+    keep_or_choose,
     pooled_off_topic,
     read_signals,
     refused,
@@ -25,6 +26,7 @@ from sourcebound.contracts.calibration import (
     worst_answerable,
 )
 from sourcebound.contracts.policy import load_shipped_policy
+from sourcebound.contracts.request import unrecorded_run
 from sourcebound.contracts.retrieval import RetrievalBundle, Support, question_coverage
 from sourcebound.evals import gates
 from sourcebound.evals.pages import PageResult, describe
@@ -108,6 +110,13 @@ def test_the_signals_are_what_the_gate_looks_at() -> None:
     assert read_signals(RetrievalBundle.model_validate(nothing)) == Signals(0.0, 0.0, found=False)
 
 
+def test_a_measured_retrieval_asks_the_question_without_filters_and_says_what_it_was_for() -> None:
+    run = unrecorded_run("How often?", "manuals", "MY_POLICY_V1", "00ff", "evaluation")
+    assert (run.question, run.collection, run.entry, run.filters.given()) == ("How often?", "manuals", "question", {})
+    assert run.run_id == run.request_id == run.thread_id == "evaluation"
+    assert (run.policy_version, run.policy_sha256) == ("MY_POLICY_V1", "00ff")
+
+
 def test_each_question_is_judged_once_by_minima_that_were_chosen_without_it() -> None:
     easy = _set("answered", True, *[(0.6, 0.8)] * 20), _set("off topic", False, *[(0.1, 0.1)] * 10)
     assert cross_check(easy) == (Share(0, 20), Share(10, 10))
@@ -115,6 +124,27 @@ def test_each_question_is_judged_once_by_minima_that_were_chosen_without_it() ->
     outlier = _set("answered", True, *[(0.6, 0.8)] * 19, (0.05, 0.05)), easy[1]
     assert choose(outlier, sweep(outlier), 0.0).refused[0] == Share(0, 20)
     assert cross_check(outlier, 0.0)[0] == Share(1, 20)
+    # What is in force is kept where no other pair does better, here as there.
+    assert cross_check(outlier, 0.0, (0.05, 0.05))[0] == Share(1, 20)
+    nearly = easy[0], _set("off topic", False, *[(0.1, 0.1)] * 9, (0.1, 0.3))
+    assert cross_check(nearly)[1] == Share(9, 10)
+    assert cross_check(nearly, present=(0.2, 0.6))[1] == Share(10, 10)
+
+
+def test_minima_in_force_are_kept_where_no_other_pair_does_better() -> None:
+    apart = _set("answered", True, *[(0.6, 0.8)] * 20), _set("off topic", False, *[(0.1, 0.1)] * 20)
+    assert keep_or_choose(apart, (0.5, 0.75))[:2] == (0.5, 0.75)
+    assert keep_or_choose(apart, (0.05, 0.05))[:2] == (0.05, 0.15)
+    assert keep_or_choose(apart, (0.7, 0.75))[:2] == (0.6, 0.75)
+    assert keep_or_choose(SETS, (0.23, 0.25))[:2] == (0.23, 0.25)
+
+
+def test_of_pairs_that_do_equally_well_the_nearest_to_those_in_force_is_chosen() -> None:
+    chosen = keep_or_choose(SETS, (0.23, 0.25), most_refused=0.0)
+    assert (worst_answerable(SETS, chosen), chosen[:2]) == (0.0, (0.1, 0.25))
+    # As good at what they refuse, and one of them loses an answerable question less: that one, though it is farther.
+    sets = _set("answered", True, *[(0.6, 0.8)] * 99, (0.35, 0.8)), _set("off topic", False, *[(0.1, 0.1)] * 20)
+    assert keep_or_choose(sets, (0.4, 0.6))[:2] == (0.35, 0.6)
 
 
 def test_the_trade_off_rises_on_both_counts() -> None:

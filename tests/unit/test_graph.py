@@ -216,31 +216,39 @@ async def test_an_unknown_collection_refuses_and_nothing_else_runs(collections: 
     assert len(outside.audit_log.records) == 1
 
 
-CALIBRATED: JsonObject = {"embedding_model": "embedder-1", "metric": "cosine"}
+CALIBRATED: JsonObject = {
+    "embedding_model": "embedder-1",
+    "metric": "cosine",
+    "index_version": collection().index_version,
+}
 
 
 @pytest.mark.contract("P-3")
-@pytest.mark.parametrize("other", [{"embedding_model": "embedder-2"}, {"metric": "lexical"}])
+@pytest.mark.parametrize(
+    "other", [{"embedding_model": "embedder-2"}, {"metric": "lexical"}, {"documents_digest": "0100"}]
+)
 async def test_an_index_that_the_policy_is_not_calibrated_for_fails_before_any_model_call(other: JsonObject) -> None:
     outside = _outside(chosen=policy(calibration=CALIBRATED))
     outside.catalog = FakeCatalog((collection(**other),))
     finished = await _run(outside)
     assert finished.response["failure_code"] == "POLICY_INDEX_MISMATCH"
-    assert "calibrated" in finished.response["message"]
+    assert "`sourcebound calibrate --collection manuals --questions FILE`" in finished.response["message"]
     assert (outside.retriever.calls, outside.models_opened) == (0, [])
     _assert_nothing_is_released(finished)
 
 
 @pytest.mark.contract("P-3")
 async def test_the_index_that_the_policy_is_calibrated_for_is_served() -> None:
-    finished = await _run(_outside(chosen=policy(calibration=CALIBRATED)))
+    chosen = policy(calibration=CALIBRATED)
+    finished = await _run(_outside(chosen=chosen, index_version=CALIBRATED["index_version"]))
     assert finished.response["status"] == "OK"
 
 
 @pytest.mark.contract("P-3")
-async def test_a_bundle_of_another_embedder_fails_before_any_model_call() -> None:
+@pytest.mark.parametrize("other", [{"embedding_model": "embedder-2"}, {"index_version": "another"}])
+async def test_a_bundle_of_another_index_fails_before_any_model_call(other: JsonObject) -> None:
     outside = _outside(chosen=policy(calibration=CALIBRATED))
-    raw = bundle(ROWS, embedding_model="embedder-2")
+    raw = bundle(ROWS, **({"embedding_model": "embedder-1", "index_version": CALIBRATED["index_version"]} | other))
     finished = await _run(outside, {"retrieval_bundle": raw})
     assert finished.response["failure_code"] == "POLICY_INDEX_MISMATCH"
     assert outside.models_opened == []
