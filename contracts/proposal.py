@@ -61,13 +61,13 @@ def render_policy(policy: Policy, remarks: Sequence[str] = ()) -> str:
 
 
 def _assignments(table: Mapping[str, Any]) -> list[str]:
-    return [f"{name} = {_value(value)}" for name, value in table.items()]
+    return [f"{name} = {toml_value(value)}" for name, value in table.items()]
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
     """A value in TOML; its basic strings escape as JSON's do, and the delete character besides."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(_assignments(value)) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,12 +1,14 @@
 """A proposed policy is the base policy but for its name, its gates and what they were calibrated for."""
 
+import tomllib
+
 import pytest
 from builders import collection, policy
 from pydantic import ValidationError
 
 from sourcebound.contracts.calibration import Point
 from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy
-from sourcebound.contracts.proposal import propose_policy, render_policy
+from sourcebound.contracts.proposal import propose_policy, render_policy, toml_value
 
 CHOSEN = Point(0.25, 0.55, ())
 
@@ -53,20 +55,20 @@ def test_a_name_that_is_no_version_is_an_error(name: str) -> None:
         propose_policy(policy(), name, CHOSEN, collection(), pinned=False)
 
 
-RULES = policy(
-    retrieval={
-        "expansions": [{"when": 'the "continuous" process\\line', "add": ["ICH Q13", "tab\there\x7f"]}],
-        "mmr_lambda": 0.6,
-    },
-    selection={"knowledge_types": ["manual", "größe"]},
-)
+AWKWARD = 'the "continuous" process\\line\ttab\x7f größe'
+KINDS = policy(selection={"knowledge_types": ["manual", AWKWARD]})
 
 
 @pytest.mark.contract("P-1")
-@pytest.mark.parametrize("written", [*map(load_shipped_policy, SHIPPED), RULES])
+@pytest.mark.parametrize("written", [*map(load_shipped_policy, SHIPPED), KINDS])
 def test_the_text_of_a_policy_reads_back_to_the_same_policy(written: Policy) -> None:
     text = render_policy(written, ["Made by a test.", "one\nline = 1"])
     read = parse_policy(text)
     assert read == written
     assert read.sha256 == written.sha256
     assert text.startswith("# Made by a test.\n# one line = 1\npolicy_version = ")
+
+
+@pytest.mark.parametrize("value", [[{"when": AWKWARD, "add": ["a", "b"]}, {"when": "c", "add": []}], True, 0.05, 7, ""])
+def test_a_value_reads_back_from_toml(value: object) -> None:
+    assert tomllib.loads(f"value = {toml_value(value)}") == {"value": value}
