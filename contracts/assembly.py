@@ -97,9 +97,8 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
 def top_similarity(bundle: RetrievalBundle) -> float | None:
     """The best similarity of the rows that pass the equipment filter; None where none does (R1-11, R2-V6)."""
     equipment_id = (bundle.filters_applied or {}).get("equipment_id")
-    return max(
-        (row.similarity_score for row in bundle.results if equipment_id in (None, row.equipment_id)), default=None
-    )
+    scores = (row.similarity_score for row in bundle.results if equipment_id in (None, row.equipment_id))
+    return max(scores, default=None)
 
 
 def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome:

@@ -214,7 +214,7 @@ Written by `python -m sourcebound.evals.gates --data DATA`; do not edit.
 The gate refuses a question before any model is called when the best candidate's similarity is below
 `min_top_similarity`, or when no candidate covers `min_question_coverage` of the question's content words by weight. A
 word that a candidate does not hold counts to the degree that this candidate is similar to the question
-([why](decisions/0013-soft-coverage.md)). For each question below the product's own ingest and retriever ran under the
+([why](decisions/0014-soft-coverage.md)). For each question below the product's own ingest and retriever ran under the
 policy, on an embedded database; no answer was made.
 
 Answerable questions: SQuAD 2.0 (114 paragraphs, one document each; once as one collection, once with each article as a
