@@ -1,9 +1,11 @@
 """Retrieval alone, for tests: one question of the example manuals under a policy with other values."""
 
+from collections import Counter, defaultdict
 from typing import Any, Final
 
-from databases import COLLECTION
+from databases import COLLECTION, rows
 
+from sourcebound.contracts.lexical import bm25_term, inverse_frequency
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval import RetrievalBundle
@@ -11,6 +13,8 @@ from sourcebound.graph.engine import new_id
 from sourcebound.wiring import Services, find_policy
 
 QUESTION: Final = "To what torque are the gland bolts of the mechanical seal tightened?"
+
+LEXEMES_OF_CHUNKS: Final = "SELECT k.chunk_id, w.lexeme, cardinality(w.positions) FROM chunks k, unnest(k.search) AS w"
 
 
 def run_for(question: str, policy: Policy, **filters: Any) -> Run:
@@ -43,3 +47,19 @@ async def retrieve(
 
 def ids(bundle: RetrievalBundle) -> list[str]:
     return [row.chunk_id for row in bundle.results]
+
+
+def bm25_reference(url: str, question: str, most: int = 1000) -> list[str]:
+    """The best chunks of a question by a BM25 of our own, over the tsvectors themselves."""
+    held: dict[str, Counter[str]] = defaultdict(Counter)
+    for chunk, lexeme, count in rows(url, LEXEMES_OF_CHUNKS):
+        held[chunk][lexeme] = count
+    mean = sum(counter.total() for counter in held.values()) / len(held)
+    words = {lexeme for (lexeme,) in rows(url, "SELECT lexeme FROM unnest(to_tsvector('english', %s))", question)}
+    scores: Counter[str] = Counter()
+    for word in words:
+        weight = inverse_frequency(sum(1 for counter in held.values() if word in counter), len(held))
+        for chunk, counter in held.items():
+            if word in counter:
+                scores[chunk] += bm25_term(weight, counter[word], counter.total(), mean)
+    return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[:most]

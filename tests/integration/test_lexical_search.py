@@ -1,19 +1,18 @@
 """R1-5: the lexical list is BM25 over the whole collection, and its statistics follow every change of the documents."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from databases import COLLECTION, MANUALS, ingest, rows
-from retrieving import QUESTION, ids, policy_with, retrieve
+from retrieving import LEXEMES_OF_CHUNKS, QUESTION, bm25_reference, ids, policy_with, retrieve
 
 from sourcebound.contracts.fusion import Ranking, fuse_reciprocal_rank
-from sourcebound.contracts.lexical import bm25_term, inverse_frequency, words_to_read
+from sourcebound.contracts.lexical import words_to_read
 from sourcebound.wiring import Services
 
-POSITIONS = "SELECT k.chunk_id, w.lexeme, cardinality(w.positions) FROM chunks k, unnest(k.search) AS w"
 KEPT = (
     "SELECT k.chunk_id, l.lexeme, p.frequency, l.chunks, p.length, s.chunks, s.length FROM chunks k "
     "JOIN postings p USING (chunk_no) JOIN lexemes l USING (lexeme_id) "
@@ -29,22 +28,6 @@ COLUMNS = (
 EVERYTHING = {"hybrid": False, "candidate_pool": 1000, "top_k": 1000}
 
 
-def _reference(url: str, question: str, most: int = 1000) -> list[str]:
-    """The best chunks of a question by a BM25 of our own, over the tsvectors themselves."""
-    held: dict[str, Counter[str]] = defaultdict(Counter)
-    for chunk, lexeme, count in rows(url, POSITIONS):
-        held[chunk][lexeme] = count
-    mean = sum(counter.total() for counter in held.values()) / len(held)
-    words = {lexeme for (lexeme,) in rows(url, "SELECT lexeme FROM unnest(to_tsvector('english', %s))", question)}
-    scores: Counter[str] = Counter()
-    for word in words:
-        weight = inverse_frequency(sum(1 for counter in held.values() if word in counter), len(held))
-        for chunk, counter in held.items():
-            if word in counter:
-                scores[chunk] += bm25_term(weight, counter[word], counter.total(), mean)
-    return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[:most]
-
-
 async def _by_words(services: Services, question: str, **changes: Any) -> list[str]:
     policy = policy_with("SOURCEBOUND_LEXICAL_V1", **EVERYTHING | changes)
     return ids(await retrieve(services, question, policy))
@@ -57,7 +40,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 
 def _check_statistics(url: str) -> None:
     """What is kept is what counting the tsvectors gives."""
-    found = rows(url, POSITIONS)
+    found = rows(url, LEXEMES_OF_CHUNKS)
     holding = Counter(lexeme for _, lexeme, _ in found)
     length: Counter[str] = Counter()
     for chunk, _, count in found:
@@ -79,7 +62,7 @@ QUESTIONS = [
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_the_lexical_list_is_bm25(services: Services, database: str, question: str) -> None:
     await ingest(services, MANUALS)
-    expected = _reference(database, question)
+    expected = bm25_reference(database, question)
     assert len(expected) > 3
     assert await _by_words(services, question) == expected
     assert await _by_words(services, question, candidate_pool=3) == expected[:3]
@@ -93,7 +76,7 @@ async def test_equal_chunks_are_ordered_by_id_also_where_the_list_is_cut(
     others = {"n20.md": "A valve, valve and valve.", "n21.md": "A gauge stands here and there, by the wall."}
     _write(tmp_path, tied | others)
     await ingest(services, tmp_path)
-    expected = _reference(database, "closed valve")
+    expected = bm25_reference(database, "closed valve")
     assert len(expected) == 11
     assert expected[:10] == sorted(expected[:10])
     for most in (1, 4, 10, 11):
@@ -126,7 +109,7 @@ async def test_a_word_weighs_what_it_weighs_in_the_collection_not_in_what_passes
     found = await retrieve(services, "gasket bolt", policy, equipment_id="HP-200")
     allowed = {row.chunk_id for row in found.results}
     assert len(allowed) == 4
-    assert ids(found) == [chunk for chunk in _reference(database, "gasket bolt") if chunk in allowed]
+    assert ids(found) == [chunk for chunk in bm25_reference(database, "gasket bolt") if chunk in allowed]
     assert not found.results[0].knowledge_id.endswith("k1.md"), "the gasket is rare in the filter and common at large"
 
 
@@ -181,7 +164,7 @@ async def test_the_two_lists_are_fused_by_reciprocal_rank_with_the_policys_weigh
 ) -> None:
     pool, k = 20, 30
     dense = ids(await retrieve(library_services, policy=policy_with(top_k=pool, hybrid=False, candidate_pool=pool)))
-    lexical = _reference(library, QUESTION, pool)
+    lexical = bm25_reference(library, QUESTION, pool)
     for weights in ({"dense_weight": 1.0, "lexical_weight": 2.5}, {"dense_weight": None, "lexical_weight": None}):
         heavy = weights["lexical_weight"] or 1.0
         expected = fuse_reciprocal_rank([Ranking(dense), Ranking(lexical, heavy)], k)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from databases import MANUALS, ingest, rows, single
-from retrieving import QUESTION, ids, policy_with, retrieve
+from retrieving import QUESTION, bm25_reference, ids, policy_with, retrieve
 
+from sourcebound.contracts.fusion import Ranking, fuse_reciprocal_rank
 from sourcebound.contracts.policy import DocumentHint, ExpansionRule, Policy
-from sourcebound.contracts.retrieval import RetrievalRow, RetrievalStatus
+from sourcebound.contracts.retrieval import RetrievalStatus
 from sourcebound.graph.engine import Engine
 from sourcebound.store.retriever import PROBE_NOTICE
 from sourcebound.store.search import ChunkSearch
@@ -102,31 +103,50 @@ async def test_diversity_reorders_candidates_and_loses_none_of_the_fusion_at_one
     assert all(by_id.get(row.chunk_id, row.similarity_score) == row.similarity_score for row in diverse.results)
 
 
+def _chosen(url: str, relevance: dict[str, float], share: float, count: int) -> list[str]:
+    """Maximal marginal relevance by the book, over the stored vectors."""
+    vectors = {
+        chunk: [float(value) for value in text.strip("[]").split(",")]
+        for chunk, text in rows(url, "SELECT chunk_id, embedding::text FROM chunks")
+    }
+
+    def worth(item: str, taken: list[str]) -> float:
+        cosines = [sum(a * b for a, b in zip(vectors[item], vectors[other], strict=True)) for other in taken]
+        return share * relevance[item] - (1 - share) * max([0.0, *cosines])
+
+    left, chosen = list(relevance), list[str]()
+    while len(chosen) < count:
+        best = max(left, key=lambda item: worth(item, chosen))
+        left.remove(best)
+        chosen.append(best)
+    return chosen
+
+
 @pytest.mark.contract("R1-6")
 async def test_diversity_weighs_similarity_where_nothing_is_fused(library_services: Services, library: str) -> None:
     share, pool = 0.6, 15
     alone = policy_with(hybrid=False, top_k=pool, candidate_pool=pool)
     dense = (await retrieve(library_services, policy=alone)).results
-    vectors = {
-        chunk: [float(value) for value in text.strip("[]").split(",")]
-        for chunk, text in rows(library, "SELECT chunk_id, embedding::text FROM chunks")
-    }
-
-    def cosine(first: str, second: str) -> float:
-        return sum(a * b for a, b in zip(vectors[first], vectors[second], strict=True))
-
-    def worth(row: RetrievalRow, taken: list[RetrievalRow]) -> float:
-        nearest = max((cosine(row.chunk_id, other.chunk_id) for other in taken), default=0.0)
-        return share * row.similarity_score - (1 - share) * nearest
-
-    left, chosen = list(dense), list[RetrievalRow]()
-    while len(chosen) < 6:
-        best = max(left, key=lambda row: worth(row, chosen))
-        left.remove(best)
-        chosen.append(best)
+    expected = _chosen(library, {row.chunk_id: row.similarity_score for row in dense}, share, 6)
     policy = policy_with(hybrid=False, top_k=6, candidate_pool=pool, mmr_lambda=share)
-    assert ids(await retrieve(library_services, policy=policy)) == [row.chunk_id for row in chosen]
-    assert [row.chunk_id for row in chosen] != [row.chunk_id for row in dense][:6]
+    assert ids(await retrieve(library_services, policy=policy)) == expected
+    assert expected != [row.chunk_id for row in dense][:6]
+
+
+@pytest.mark.contract("R1-6")
+async def test_diversity_weighs_the_fused_score_where_lists_are_fused(library_services: Services, library: str) -> None:
+    share, pool, k = 0.6, 15, 20
+    alone = policy_with(hybrid=False, top_k=pool, candidate_pool=pool)
+    dense = ids(await retrieve(library_services, policy=alone))
+    plain = ids(await retrieve(library_services, policy=policy_with(top_k=2 * pool, candidate_pool=pool)))
+    lexical = bm25_reference(library, QUESTION, pool)
+    fused = fuse_reciprocal_rank([Ranking(dense), Ranking(lexical, 1.5)], k)
+    assert list(fused) == plain
+    relevance = {item: fused[item] / fused[plain[0]] for item in plain[:pool]}
+    expected = _chosen(library, relevance, share, 6)
+    policy = policy_with(top_k=6, candidate_pool=pool, mmr_lambda=share)
+    assert ids(await retrieve(library_services, policy=policy)) == expected
+    assert expected != plain[:6]
 
 
 async def test_diversity_leaves_a_search_by_words_as_it_is(services: Services) -> None:
