@@ -13,8 +13,8 @@ from time import perf_counter
 
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.literals import _read_chunk
-from sourcebound.contracts.policy import load_shipped_policy
 from sourcebound.contracts.prompt import build_prompt
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.validation import validate
 

@@ -2,7 +2,8 @@
 
 from sourcebound.contracts.bundles import read_bundle
 from sourcebound.contracts.outcome import fail_with
-from sourcebound.contracts.policy import Policy, load_shipped_policy
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import Validation, not_run
 

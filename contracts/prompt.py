@@ -17,7 +17,8 @@ from sourcebound.contracts.assembly import check_minimum, drop_counts
 from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, RowOutcome, render_block
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, fill_status, proceed
-from sourcebound.contracts.policy import Policy, PromptPolicy, read_template
+from sourcebound.contracts.policy import Policy, PromptPolicy
+from sourcebound.contracts.released import read_template
 from sourcebound.contracts.repair import REPAIR_TEMPLATE, repair_section
 from sourcebound.contracts.sanitize import SECTION_TITLES, sanitize
 from sourcebound.contracts.tokens import estimate_tokens

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sourcebound.contracts.outcome import FailureCode
-from sourcebound.contracts.policy import read_template
+from sourcebound.contracts.released import read_template
 
 REPAIR_TEMPLATE: Final = "repair_v1"
 """The released section; another wording is another file, under another name."""

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from sourcebound.contracts.bundles import bundle_of_texts
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.literals import LiteralFinding, LiteralKind
-from sourcebound.contracts.policy import load_shipped_policy
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.segmentation import SegmentKind, segment
 from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import Validation

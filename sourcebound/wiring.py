@@ -8,8 +8,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy, parse_policy, read_lock
+from sourcebound.contracts.policy import Policy, parse_policy
 from sourcebound.contracts.ports import Embedder
+from sourcebound.contracts.released import SHIPPED, load_shipped_policy, read_lock
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.ingest.parsers import ParserPool
 from sourcebound.models.registry import Models

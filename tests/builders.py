@@ -8,7 +8,8 @@ from sourcebound.contracts.evidence import render_block as render
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
-from sourcebound.contracts.policy import Policy, load_shipped_policy
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
 
 JsonObject = dict[str, Any]

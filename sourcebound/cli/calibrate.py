@@ -93,7 +93,7 @@ def calibrate(
 
 def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -> None:
     """Everything that can be known to be wrong before the questions are asked."""
-    from sourcebound.contracts.policy import SHIPPED
+    from sourcebound.contracts.released import SHIPPED
 
     if (output is None) != (name is None):
         raise RequestError("--output and --name go together.", "Try: --name MY_POLICY_V1 --output my_policy.toml")

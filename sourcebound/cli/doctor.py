@@ -48,7 +48,7 @@ async def _examine() -> list[Finding]:
 
 
 def _policies() -> Finding:
-    from sourcebound.contracts.policy import SHIPPED, check_lock
+    from sourcebound.contracts.released import SHIPPED, check_lock
 
     findings = check_lock()
     return Finding("policies", not findings, "; ".join(findings) or f"{', '.join(SHIPPED)}, as released")

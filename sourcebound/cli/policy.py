@@ -17,7 +17,7 @@ app = typer.Typer(help="List, show and check policies.", no_args_is_help=True)
 @app.command("list")
 def list_policies() -> None:
     """List the released policies."""
-    from sourcebound.contracts.policy import SHIPPED, load_shipped_policy
+    from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 
     for name in SHIPPED:
         policy = load_shipped_policy(name)
@@ -29,7 +29,7 @@ def show_policy(name: Annotated[str, typer.Argument(help="A released policy or a
     """Print a policy file as it is released."""
     from importlib.resources import files
 
-    from sourcebound.contracts.policy import SHIPPED
+    from sourcebound.contracts.released import SHIPPED
 
     if name in SHIPPED:
         print((files("sourcebound.contracts") / "policies" / f"{name}.toml").read_text("utf-8"), end="")
@@ -43,7 +43,7 @@ def check_policy(
     name: Annotated[str | None, typer.Argument(help="A policy file to check; the released ones when omitted.")] = None,
 ) -> None:
     """Check a policy file, or that every released policy and template is the one that was released."""
-    from sourcebound.contracts.policy import check_lock
+    from sourcebound.contracts.released import check_lock
 
     if name is not None:
         policy = _find(name)

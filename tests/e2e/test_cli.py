@@ -11,8 +11,8 @@ import pytest
 from builders import SEAL, bundle, row
 from commands import MANUALS, Finished, Program
 
-from sourcebound.contracts.policy import SHIPPED
 from sourcebound.contracts.prompt import REFUSAL
+from sourcebound.contracts.released import SHIPPED
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"

@@ -15,8 +15,9 @@ from sourcebound.contracts.case_result import Verdict
 from sourcebound.contracts.certification import Certificate, shortcomings
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import FailureCode, fail
-from sourcebound.contracts.policy import Policy, load_shipped_policy
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import REFUSAL, Prompt, PromptParts, read_prompt
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.certify import Progress, certify
 from sourcebound.graph.engine import Engine

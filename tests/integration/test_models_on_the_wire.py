@@ -26,8 +26,9 @@ from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.call import request_body
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import FailureCode, Status
-from sourcebound.contracts.policy import Policy, load_shipped_policy
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import REFUSAL, Message, Prompt, build_prompt, canonical_prompt
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.contracts.validation import validate

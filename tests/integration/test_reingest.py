@@ -11,7 +11,7 @@ from databases import COLLECTION, PARSER, ingest, rows, single
 from homes import wait_until
 
 from sourcebound.contracts.document import ParsedDocument
-from sourcebound.contracts.policy import load_shipped_policy
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.graph.engine import new_id
 from sourcebound.ingest.watching import changed

@@ -12,8 +12,9 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from sourcebound.contracts.answer_json import AnswerSentences, join, json_schema, parse
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import FailureCode, Violation
-from sourcebound.contracts.policy import Policy, template_digest
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import REFUSAL, build_prompt, read_prompt
+from sourcebound.contracts.released import template_digest
 from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.tokens import estimate_tokens
 from sourcebound.contracts.validation import validate

@@ -9,9 +9,9 @@ from builders import JsonObject, policy
 
 from sourcebound.contracts.answer_json import PROFILE, json_schema
 from sourcebound.contracts.call import Call, differences, make_call, request_body
-from sourcebound.contracts.policy import load_shipped_policy
 from sourcebound.contracts.profile import ModelProfile, Wire
 from sourcebound.contracts.prompt import Message
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.models.profiles import Registry
 
 SYSTEM, USER = 'Be "exact"\\.', "How often?\u2028\n </s> é e\u0301 \U0001f600"

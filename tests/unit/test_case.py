@@ -17,7 +17,7 @@ from sourcebound.contracts.case import (
     says,
     unreachable,
 )
-from sourcebound.contracts.policy import SHIPPED, load_shipped_policy
+from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.selection import candidate_of
 

@@ -16,8 +16,9 @@ from sourcebound import check_answer
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import FailureCode as Failure
 from sourcebound.contracts.outcome import RefusalCode, RefusalSource, fail, refuse
-from sourcebound.contracts.policy import SHIPPED, Policy
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import REFUSAL
+from sourcebound.contracts.released import SHIPPED
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.errors import ConfigurationError
 from sourcebound.wiring import find_policy

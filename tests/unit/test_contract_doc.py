@@ -17,11 +17,12 @@ from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.intake import check_bundle
 from sourcebound.contracts.literals import check_literals, read_evidence
 from sourcebound.contracts.outcome import FailureCode, RefusalCode, Status, keep_worst, proceed
-from sourcebound.contracts.policy import SHIPPED, Policy, load_shipped_policy
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt, build_prompt, read_prompt
 from sourcebound.contracts.ranking import best_sentences
 from sourcebound.contracts.reading import CONNECTIVES, read_statements
 from sourcebound.contracts.refusal import is_exact_refusal, refusal_pattern
+from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.response import package_response
 from sourcebound.contracts.retrieval import RetrievalBundle

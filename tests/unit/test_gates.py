@@ -25,7 +25,7 @@ from sourcebound.contracts.calibration import (
     wilson,
     worst_answerable,
 )
-from sourcebound.contracts.policy import load_shipped_policy
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import unrecorded_run
 from sourcebound.contracts.retrieval import RetrievalBundle, Support, question_coverage
 from sourcebound.evals import gates

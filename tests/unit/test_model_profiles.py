@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from builders import policy
 
-from sourcebound.contracts.policy import SHIPPED, load_shipped_policy
 from sourcebound.contracts.profile import ModelProfile, Wire, check_window, context_tokens
+from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.profiles import Registry
 from sourcebound.models.registry import Models, describe_unknown

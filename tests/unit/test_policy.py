@@ -9,8 +9,9 @@ import pytest
 from builders import policy
 from pydantic import ValidationError
 
-from sourcebound.contracts import policy as policies
-from sourcebound.contracts.policy import SHIPPED, Policy, check_lock, load_shipped_policy, parse_policy, read_lock
+from sourcebound.contracts import released as policies
+from sourcebound.contracts.policy import Policy, parse_policy
+from sourcebound.contracts.released import SHIPPED, check_lock, load_shipped_policy, read_lock
 
 R2_VALUES = {
     "retrieval": {"top_k": 8, "min_top_similarity": 0.76, "min_chunks": 1, "min_sources": 1, "hybrid": False},

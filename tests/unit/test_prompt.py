@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.evidence import AnswerBundle, render_block
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, Status, fail, refuse
-from sourcebound.contracts.policy import template_digest
 from sourcebound.contracts.prompt import REFUSAL, Prompt, build_prompt, canonical_prompt, read_prompt
+from sourcebound.contracts.released import template_digest
 from sourcebound.contracts.tokens import estimate_tokens
 
 GOLDEN = Path(__file__).parents[1] / "assets" / "prompt_prose_v1.json"

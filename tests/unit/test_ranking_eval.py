@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from builders import row
 
-from sourcebound.contracts.policy import load_shipped_policy
+from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.retrieval import RetrievalRow
 from sourcebound.evals.metrics import Span
 from sourcebound.evals.ranking import TOP_K, arrange, score_chunks, score_documents, score_pages, variants_of

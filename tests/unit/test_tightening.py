@@ -5,7 +5,7 @@ from builders import policy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebound.contracts.policy import SHIPPED, load_shipped_policy
+from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 from sourcebound.contracts.tightening import HIGHER_IS_TIGHTER, LIMITS, LOWER_IS_TIGHTER, tighten, with_fallback
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
