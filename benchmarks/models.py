@@ -30,6 +30,7 @@ QUESTION = "How often is the shaft of a stored HP-200 turned by hand?"
 ANSWER = "The shaft is turned by hand every 14 days [C0]."
 MODEL = "ollama:qwen3:8b"
 TICK_SECONDS = 0.005
+ROUNDS = 3
 
 
 async def watch_lag(lags: list[float]) -> None:
@@ -60,14 +61,15 @@ async def measure(settings: Settings, url: str, count: int) -> None:
         await engine.ask({"question": QUESTION}, context)
         lags: list[float] = []
         watcher = asyncio.create_task(watch_lag(lags))
-        started = perf_counter()
-        responses = await asyncio.gather(*[engine.ask({"question": QUESTION}, context) for _ in range(count)])
-        elapsed = perf_counter() - started
+        for number in range(ROUNDS):
+            started = perf_counter()
+            responses = await asyncio.gather(*[engine.ask({"question": QUESTION}, context) for _ in range(count)])
+            elapsed, bare = perf_counter() - started, await bare_requests(url, count)
+            outcomes = json.dumps(Counter(response.status for response in responses))
+            print(f"round {number + 1}: {count} runs at once {elapsed:.2f} s, {outcomes}; ", end="")
+            print(f"{count} bare requests {bare:.2f} s; ratio {elapsed / bare:.2f}")
         watcher.cancel()
-        bare = await bare_requests(url, count)
-    print(f"{count} runs at once: {elapsed:.2f} s; {count} bare requests: {bare:.2f} s; ratio {elapsed / bare:.2f}")
     print(f"lag of the event loop: {max(lags) * 1000:.0f} ms at most, over {len(lags)} ticks")
-    print(f"outcomes: {json.dumps(Counter(response.status for response in responses))}")
 
 
 def main() -> None:

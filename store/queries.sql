@@ -134,11 +134,13 @@ ORDER BY best.score DESC, k.chunk_id
 LIMIT %(limit)s
 
 -- name: candidate_rows
--- Chosen chunks whole: the distance to the nearest of the searches, and those of the words that the chunk holds.
+-- Chosen chunks whole: the distance to the nearest of the searches and to the question, which is the first of them, and
+-- those of the words that the chunk holds.
 WITH search AS MATERIALIZED (SELECT text::vector AS vector FROM unnest(%(vectors)s::text[]) AS text)
 SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
        d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
        (SELECT min(k.embedding <=> search.vector) FROM search) AS distance,
+       k.embedding <=> (%(vectors)s::text[])[1]::vector AS own_distance,
        ARRAY(SELECT word.lexeme
              FROM unnest(%(lexemes)s::text[], %(lexeme_ids)s::bigint[]) AS word (lexeme, lexeme_id)
              WHERE EXISTS (SELECT FROM postings p

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.fusion import Ranking, diversify, fuse_reciprocal_rank, merge_best, relevance_of
 from sourcebound.contracts.index import Collection
+from sourcebound.contracts.lexical import UNITS
 from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.ports import Embedder
 from sourcebound.contracts.request import Run
@@ -163,9 +164,7 @@ async def _find(search: ChunkSearch, question: str, searches: Searches, policy: 
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     found = await search.rows([*order, *neighbours], searches.vectors, words)
     rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
-    offered = [
-        Support(_held(found[row.chunk_id], words, 0), row.similarity_score if searches.vectors else 0.0) for row in rows
-    ]
+    offered = [_support(found[chunk], words) for chunk in order]
     coverage = question_coverage(words.frequencies(0), offered, words.chunks)
     expanded = [
         _row(found[chunk], rank, words, Place(), EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))
@@ -192,7 +191,10 @@ async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: 
         relevance = relevance_of({item: fused[item] for item in list(fused)[:pool]}) if limits.hybrid else near
         order = await _diverse(search, relevance, limits.mmr_lambda, limits.top_k)
     first, second = ({item: place for place, item in enumerate(each)} for each in (dense, lexical))
-    return {item: Place(first.get(item), second.get(item), lexical.get(item)) for item in order}
+    return {
+        item: Place(first.get(item), second.get(item), lexical[item] / UNITS if item in lexical else None)
+        for item in order
+    }
 
 
 async def _diverse(search: ChunkSearch, relevance: Mapping[str, float], mmr_lambda: float, count: int) -> list[str]:
@@ -202,6 +204,14 @@ async def _diverse(search: ChunkSearch, relevance: Mapping[str, float], mmr_lamb
         lambda first, second: similarity_from_distance(distances[frozenset((first, second))]),
         mmr_lambda,
         count,
+    )
+
+
+def _support(row: Row, words: Words) -> Support:
+    """What a chunk offers the question itself, whatever else was searched for (P-5)."""
+    own = row["own_distance"]
+    return Support(
+        _held(row, words, 0), 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
     )
 
 

@@ -111,7 +111,7 @@ def test_an_unknown_collection_is_a_refusal_that_says_how_to_fill_it(demo: Progr
 def test_filters_and_limits_are_obeyed(demo: Program) -> None:
     report = _report(
         demo("search", QUESTION, "--json", "--filter", "equipment_id=HP-300", "--limit", "max_chunks=1",
-             "--limit", "min_question_coverage=0.3"), 0
+             "--limit", "min_question_coverage=0.7"), 0
     )  # fmt: skip
     assert report["filters"] == {"equipment_id": "HP-300"}
     assert all("300" in row["knowledge_id"] for row in report["candidates"])

@@ -173,6 +173,8 @@ async def test_what_is_no_connection_string_is_bad_configuration(url: str) -> No
 async def test_connections_that_are_killed_cost_no_run(engine: Engine, library: str) -> None:
     assert (await engine.ask({"question": ANSWERED})).status == "OK"
     assert rows(library, KILL_BACKENDS) != []
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    wait_until(lambda: single(library, others) == 0)
     assert (await engine.ask({"question": ANSWERED})).status == "OK"
 
 
