@@ -3,7 +3,7 @@
     python benchmarks/models.py
 
 Prints the wall time of 64 concurrent runs, each whole (retrieval, checkpoints, audit), the time of as many bare
-requests in the same process, and by how much the event loop was ever late.
+requests in the same process, and by how much the event loop was ever late. A few runs warm up first.
 """
 
 import argparse
@@ -30,6 +30,8 @@ QUESTION = "How often is the shaft of a stored HP-200 turned by hand?"
 ANSWER = "The shaft is turned by hand every 14 days [C0]."
 MODEL = "ollama:qwen3:8b"
 TICK_SECONDS = 0.005
+WARM_UP = 8
+"""Runs before the first round: as many as the pool has connections, so that none is opened while time is taken."""
 ROUNDS = 3
 
 
@@ -58,7 +60,7 @@ async def measure(settings: Settings, url: str, count: int) -> None:
             [ROOT / "examples" / "manuals"], settings.collection, Sidecar()
         )
         engine, context = Engine(services), RunContext(model=MODEL)
-        await engine.ask({"question": QUESTION}, context)
+        await asyncio.gather(*[engine.ask({"question": QUESTION}, context) for _ in range(WARM_UP)])
         lags: list[float] = []
         watcher = asyncio.create_task(watch_lag(lags))
         for number in range(ROUNDS):
