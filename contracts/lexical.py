@@ -16,8 +16,8 @@ B: Final = 0.6
 UNITS: Final = 10**9
 """Scores are counted in billionths."""
 MOST_POSTINGS: Final = 40_000
-"""Postings that a question reads at most, rarest words first: some 20 ms, where a question of common words asked of a
-hundred thousand chunks would read half a million. The words left out are those that tell chunks apart the least."""
+"""Postings that a question reads at most, rarest words first, so that common words asked of a large collection cannot
+take a second. The words left out are those that tell chunks apart the least."""
 
 
 class QuestionWord(NamedTuple):
