@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sourcebound.contracts.document import Chunk, DocumentMetadata, ParsedDocument
 from sourcebound.contracts.model import Contract
+from sourcebound.contracts.vectors import VectorIndex
 
 
 class Collection(Contract):
@@ -25,6 +26,8 @@ class Collection(Contract):
     chunks: int
     documents_digest: str
     """Digest of the set of documents, in hexadecimal."""
+    vector_index: VectorIndex | None = None
+    """The approximate index over its vectors; None where they are compared all."""
 
     @property
     def index_version(self) -> str:

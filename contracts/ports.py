@@ -14,6 +14,7 @@ from sourcebound.contracts.index import Collection, KnownDocument, StoredDocumen
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.vectors import VectorIndex
 
 
 class AnswerModels(Protocol):
@@ -101,6 +102,10 @@ class DocumentStore(Catalog, Protocol):
 
     async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
         """Removes documents with all that is kept of them; one that is not there is nothing to do."""
+        ...
+
+    async def index_vectors(self, collection: str) -> VectorIndex | None:
+        """Indexes the vectors of a collection that has outgrown the exact search; what was done, or None."""
         ...
 
 

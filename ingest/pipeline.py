@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
+from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError
 from sourcebound.ingest.changes import Change, Surveyor
 from sourcebound.ingest.discovery import NOTHING_FOUND, Found, Skipped, SourceFile, find_files
@@ -22,6 +23,8 @@ from sourcebound.ingest.pruning import gone_documents
 from sourcebound.ingest.sidecar import Sidecar
 
 LEXICAL: Final = "lexical"
+INDEXING: Final = "vector index"
+"""What progress is called while that is made."""
 LOOKED_AT: Final = 256
 """Files that are hashed in one go."""
 BATCH_CHUNKS: Final = 64
@@ -53,6 +56,8 @@ class IngestSummary(NamedTuple):
     skipped: tuple[Skipped, ...]
     removed: tuple[str, ...] = ()
     """Knowledge ids of the documents whose files are gone."""
+    vector_index: VectorIndex | None = None
+    """The approximate index, where it was made or measured again."""
 
 
 class _Tally:
@@ -76,9 +81,11 @@ class _Tally:
         if overrides.knowledge_id:
             self.named[source_path] = knowledge_id
 
-    def summary(self, collection: str, model: str, removed: tuple[str, ...]) -> IngestSummary:
+    def summary(
+        self, collection: str, model: str, removed: tuple[str, ...], index: VectorIndex | None
+    ) -> IngestSummary:
         counts = (self.added, self.replaced, self.unchanged, self.chunks)
-        return IngestSummary(collection, model, *counts, tuple(self.skipped), removed)
+        return IngestSummary(collection, model, *counts, tuple(self.skipped), removed, index)
 
 
 class Ingest:
@@ -152,10 +159,14 @@ class Ingest:
         removed = tuple(document.knowledge_id for document in gone)
         if collection and removed and not dry_run:
             await self._store.remove_documents(collection.collection_id, removed)
+        index = None
+        if collection and not dry_run:
+            self._report(Progress(tally.files, tally.files, INDEXING, tally.chunks))
+            index = await self._store.index_vectors(collection_name)
         self._report(Progress(tally.files, tally.files, "", tally.chunks))
         if removed:  # finding nothing is then as it should be
             tally.skipped = [skipped for skipped in tally.skipped if skipped.code != NOTHING_FOUND]
-        return tally.summary(collection_name, self._model, removed)
+        return tally.summary(collection_name, self._model, removed, index)
 
     async def _open_collection(self, name: str, dry_run: bool) -> Collection | None:
         chunker = self._preparer.chunker

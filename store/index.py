@@ -11,11 +11,14 @@ from itertools import repeat
 from typing import Final
 
 from pgvector import Vector
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncConnection, AsyncCursor, errors
 
 from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.vectors import VectorIndex
+from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.queries import query
+from sourcebound.store.vector_index import INDEX_BUSY, VectorIndexes
 
 NO_DOCUMENTS = bytes(32)
 PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
@@ -36,14 +39,24 @@ class PostgresIndex:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self.vectors = VectorIndexes(pool)
 
     async def find_collection(self, name: str) -> Collection | None:
         """The collection of that name, or None."""
         with store_faults():
             async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("find_collection"), {"name": name})
-                row = await cursor.fetchone()
-        return _collection(row) if row else None
+                return await _find(connection, name)
+
+    async def open_collection(self, name: str) -> Collection:
+        """The collection of that name.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        collection = await self.find_collection(name)
+        if collection is None:
+            raise _not_found(name)
+        return collection
 
     async def list_collections(self) -> list[Collection]:
         """All collections by name."""
@@ -71,6 +84,55 @@ class PostgresIndex:
         collection = await self.find_collection(name)
         assert collection is not None
         return collection
+
+    async def missing_documents(self, collection: Collection, other: Collection) -> list[str]:
+        """Knowledge ids of the documents that a collection holds and another does not."""
+        values = {"collection_id": collection.collection_id, "other_id": other.collection_id}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("missing_documents"), values)
+                return [row["knowledge_id"] for row in await cursor.fetchall()]
+
+    async def promote(self, candidate: str, name: str) -> str:
+        """Gives a collection the name of another, in one transaction: what asks for the name finds one or the other.
+
+        Args:
+            candidate: The collection to promote.
+            name: The name that it takes.
+
+        Returns:
+            The name under which the other is kept: its own and its index version.
+
+        Raises:
+            ConfigurationError: One of the two is not there, or the name to keep the other under is taken.
+        """
+        with store_faults():
+            async with self._pool.connection() as connection, connection.transaction():
+                await connection.execute(query("lock_collections"), {"names": [candidate, name]})
+                new, old = await _find(connection, candidate), await _find(connection, name)
+                if new is None or old is None:
+                    raise _not_found(name if new else candidate)
+                kept = f"{name}@{old.index_version}"
+                try:
+                    for collection_id, its_name in ((old.collection_id, kept), (new.collection_id, name)):
+                        values = {"collection_id": collection_id, "name": its_name}
+                        await connection.execute(query("rename_collection"), values)
+                except errors.UniqueViolation as error:
+                    raise ConfigurationError(
+                        f"there is a collection {kept!r} already.",
+                        f"Remove it first: sourcebound index drop {kept}",
+                        code="COLLECTION_EXISTS",
+                    ) from error
+        return kept
+
+    async def drop_collection(self, collection: Collection) -> None:
+        """Removes a collection with its documents, its chunks and its vector index."""
+        await self.vectors.drop(collection)
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(
+                    "DELETE FROM collections WHERE collection_id = %s", (collection.collection_id,)
+                )
 
     async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """Every document of a collection by its knowledge id."""
@@ -105,6 +167,19 @@ class PostgresIndex:
                 digest = await _lock(connection, collection_id)
                 digests = await _delete(connection, collection_id, knowledge_ids)
                 await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
+
+    async def index_vectors(self, collection: str) -> VectorIndex | None:
+        """Indexes the vectors of a collection that has outgrown the exact search; what was done, or None.
+
+        Where another process is at it, that one does it.
+        """
+        found = await self.find_collection(collection)
+        try:
+            return await self.vectors.tend(found) if found else None
+        except StoreError as error:
+            if error.failure_code != INDEX_BUSY:
+                raise
+            return None
 
 
 def document_digest(knowledge_id: str, source_digest: bytes) -> bytes:
@@ -188,9 +263,17 @@ async def _write_digest(connection: AsyncConnection[Row], collection_id: int, di
     await connection.execute(query("update_digest"), {"collection_id": collection_id, "digest": digest})
 
 
-def vector_text(vector: Sequence[float]) -> str:
-    """A vector as pgvector reads it."""
-    return str(Vector(list(vector)).to_text())
+async def _find(connection: AsyncConnection[Row], name: str) -> Collection | None:
+    row = await (await connection.execute(query("find_collection"), {"name": name})).fetchone()
+    return _collection(row) if row else None
+
+
+def _not_found(name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"there is no collection {name!r}.",
+        f"Run `sourcebound ingest PATH --collection {name}`, or `sourcebound collections` for those there are.",
+        code="COLLECTION_NOT_FOUND",
+    )
 
 
 def _collection(row: Row) -> Collection:

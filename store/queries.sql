@@ -3,16 +3,20 @@
 -- name: find_collection
 SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
        c.documents_digest,
-       (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS documents,
-       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks
+       c.documents,
+       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
+       (SELECT json_build_object('name', v.name, 'ef_search', v.ef_search, 'recall', v.recall, 'chunks', v.chunks)
+        FROM vector_indexes v WHERE v.collection_id = c.collection_id) AS vector_index
 FROM collections c
 WHERE c.name = %(name)s
 
 -- name: list_collections
 SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
        c.documents_digest,
-       (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS documents,
-       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks
+       c.documents,
+       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
+       (SELECT json_build_object('name', v.name, 'ef_search', v.ef_search, 'recall', v.recall, 'chunks', v.chunks)
+        FROM vector_indexes v WHERE v.collection_id = c.collection_id) AS vector_index
 FROM collections c
 ORDER BY c.name
 
@@ -20,6 +24,22 @@ ORDER BY c.name
 INSERT INTO collections (name, embedder, embedding_model, dimensions, metric, chunker, language, documents_digest)
 VALUES (%(name)s, %(embedder)s, %(embedding_model)s, %(dimensions)s, %(metric)s, %(chunker)s, 'english', %(digest)s)
 ON CONFLICT (name) DO NOTHING
+
+-- name: lock_collections
+-- In one order, whoever asks, so that two who promote at once do not wait for each other for ever.
+SELECT collection_id, name FROM collections WHERE name = ANY(%(names)s) ORDER BY collection_id FOR UPDATE
+
+-- name: missing_documents
+-- What one collection holds and another does not.
+SELECT d.knowledge_id
+FROM documents d
+WHERE d.collection_id = %(collection_id)s
+  AND NOT EXISTS (SELECT FROM documents o
+                  WHERE o.collection_id = %(other_id)s AND o.knowledge_id = d.knowledge_id)
+ORDER BY d.knowledge_id
+
+-- name: rename_collection
+UPDATE collections SET name = %(name)s WHERE collection_id = %(collection_id)s
 
 -- name: known_documents
 SELECT knowledge_id, source_path, source_digest
@@ -68,7 +88,11 @@ FROM collections c, staged_chunks s
 WHERE c.collection_id = %(collection_id)s
 
 -- name: update_digest
-UPDATE collections SET documents_digest = %(digest)s WHERE collection_id = %(collection_id)s
+-- With the count of documents, so that no search has to count them.
+UPDATE collections
+SET documents_digest = %(digest)s,
+    documents = (SELECT count(*) FROM documents WHERE documents.collection_id = %(collection_id)s)
+WHERE collection_id = %(collection_id)s
 
 -- name: one_state
 -- All statements of one retrieval see the collection as it is now, whatever is ingested meanwhile.
@@ -109,28 +133,68 @@ WHERE k.collection_id = %(collection_id)s
 ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
+-- name: near_candidates
+-- The nearest chunks that the collection's own index finds, by their exact distances. Both casts begin with vector:
+-- the parameter would else be a halfvec everywhere.
+SELECT near.chunk_id, near.embedding <=> %(vector)s::vector AS distance
+FROM (SELECT k.chunk_id, k.embedding
+      FROM chunks k
+      WHERE k.collection_id = %(collection_id)s
+        AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
+      ORDER BY k.embedding::halfvec({dimensions}) <=> %(vector)s::vector::halfvec({dimensions})
+      LIMIT %(limit)s) AS near
+ORDER BY distance, near.chunk_id
+
+-- name: search_width
+-- For this transaction: how wide the graph is searched, and that a filtered search goes on until it has enough.
+SELECT set_config('hnsw.ef_search', %(ef_search)s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)
+
+-- name: create_vector_index
+CREATE INDEX CONCURRENTLY {name} ON chunks
+USING hnsw ((embedding::halfvec({dimensions})) halfvec_cosine_ops) WITH (m = {links}, ef_construction = {width})
+WHERE collection_id = {collection_id}
+
+-- name: vector_index_names
+SELECT c.relname AS name
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = 'chunks'::regclass AND starts_with(c.relname, %(prefix)s)
+ORDER BY c.relname
+
+-- name: put_vector_index
+INSERT INTO vector_indexes (collection_id, name, ef_search, recall, chunks)
+VALUES (%(collection_id)s, %(name)s, %(ef_search)s, %(recall)s, %(chunks)s)
+ON CONFLICT (collection_id) DO UPDATE
+SET name = excluded.name, ef_search = excluded.ef_search, recall = excluded.recall, chunks = excluded.chunks,
+    measured_at = now()
+
+-- name: sample_vectors
+-- Always the same chunks of the same collection, and not the first that happen to be stored.
+SELECT k.chunk_id, k.embedding::text AS vector
+FROM chunks k
+WHERE k.collection_id = %(collection_id)s
+ORDER BY md5(k.chunk_id), k.chunk_id
+LIMIT %(sample)s
+
 -- name: lexical_candidates
 -- BM25 as contracts/lexical.py has it, from postings alone, each word looked up in the index as above. Ties are told
--- apart by chunk_id, so they are kept until it is known.
-WITH scored AS (
+-- apart by chunk_id, so every chunk that scores as the last one does is kept until it is known.
+WITH scored AS MATERIALIZED (
     SELECT p.chunk_no,
-           sum((%(units)s::bigint::float8 * (word.weight * (p.frequency * (%(k1)s::float8 + 1))
-                / (p.frequency + %(k1)s * (1 - %(b)s::float8 + %(b)s * p.length / %(mean_length)s::float8))))::bigint
-           ) AS score
+           sum((word.weight * p.frequency
+                / (p.frequency + %(least)s::float8 + %(per_word)s::float8 * p.length))::integer) AS score
     FROM unnest(%(lexeme_ids)s::bigint[], %(weights)s::float8[]) AS word (lexeme_id, weight)
     CROSS JOIN LATERAL (SELECT * FROM postings WHERE postings.lexeme_id = word.lexeme_id OFFSET 0) AS p
     GROUP BY p.chunk_no
-), best AS (
+), allowed AS (
     SELECT scored.chunk_no, scored.score
     FROM scored
     WHERE %(documents)s::bigint[] IS NULL
        OR EXISTS (SELECT FROM chunks k WHERE k.chunk_no = scored.chunk_no AND k.document_id = ANY(%(documents)s))
-    ORDER BY scored.score DESC
-    FETCH FIRST (%(limit)s::bigint) ROWS WITH TIES
 )
-SELECT k.chunk_id, best.score::float8 AS score
-FROM best JOIN chunks k USING (chunk_no)
-ORDER BY best.score DESC, k.chunk_id
+SELECT k.chunk_id, allowed.score::float8 AS score
+FROM allowed JOIN chunks k USING (chunk_no)
+WHERE allowed.score >= coalesce((SELECT score FROM allowed ORDER BY score DESC OFFSET %(limit)s - 1 LIMIT 1), 0)
+ORDER BY allowed.score DESC, k.chunk_id
 LIMIT %(limit)s
 
 -- name: candidate_rows

@@ -26,8 +26,9 @@ from sourcebound.contracts.retrieval import (
 from sourcebound.contracts.variants import needs_fallback, query_variants
 from sourcebound.errors import ConfigurationError
 from sourcebound.store.database import Pool, Row, store_faults
-from sourcebound.store.index import PostgresIndex, vector_text
+from sourcebound.store.index import PostgresIndex
 from sourcebound.store.search import ChunkSearch, Words
+from sourcebound.store.vectors import vector_text
 
 LEXICAL: Final = "lexical"
 LEXICAL_NOTICE: Final = "no embedder: retrieval is lexical, by full text alone"
@@ -139,7 +140,7 @@ class PostgresRetriever:
     async def _search(self, run: Run, collection: Collection) -> AsyncIterator[ChunkSearch]:
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                search = ChunkSearch(connection, collection.collection_id, run.filters)
+                search = ChunkSearch(connection, collection, run.filters)
                 await search.begin()
                 yield search
 

@@ -5,17 +5,13 @@ from typing import NamedTuple
 
 from psycopg import AsyncConnection
 
-from sourcebound.contracts.lexical import (
-    K1,
-    UNITS,
-    B,
-    QuestionWord,
-    inverse_frequency,
-    words_to_read,
-)
+from sourcebound.contracts.index import Collection
+from sourcebound.contracts.lexical import QuestionWord, damping, word_weight, words_to_read
 from sourcebound.contracts.request import Filters
+from sourcebound.contracts.vectors import EXACT_CHUNKS
 from sourcebound.store.database import Row
 from sourcebound.store.queries import query
+from sourcebound.store.vector_index import near_candidates
 
 
 class Words(NamedTuple):
@@ -35,21 +31,31 @@ class ChunkSearch:
 
     Args:
         connection: A connection in a transaction.
-        collection_id: The collection.
+        collection: The collection.
         filters: The filters of the request.
     """
 
-    def __init__(self, connection: AsyncConnection[Row], collection_id: int, filters: Filters) -> None:
+    def __init__(self, connection: AsyncConnection[Row], collection: Collection, filters: Filters) -> None:
         self._connection = connection
+        index = collection.vector_index
+        self._index = index if index and index.is_fit else None
+        self._dimensions = collection.dimensions
         self._filters = filters.in_force()
-        self._values: dict[str, object] = {"collection_id": collection_id, "documents": None}
+        self._values: dict[str, object] = {"collection_id": collection.collection_id, "documents": None}
 
     async def begin(self) -> None:
-        """Fixes the state that is searched, and finds the documents that pass the filters, if there are any."""
+        """Fixes the state that is searched, and finds the documents that pass the filters, if there are any.
+
+        A set that is small enough is searched exactly: there an index would have to look far for a few.
+        """
         await self._connection.execute(query("one_state"))
         if any(value is not None for value in self._filters.values()):
             found = await self._fetch("filtered_documents", **self._filters)
             self._values["documents"] = [row["document_id"] for row in found]
+            if self._index and await self.count(EXACT_CHUNKS + 1) <= EXACT_CHUNKS:
+                self._index = None
+        if self._index:
+            await self._connection.execute(query("search_width"), {"ef_search": str(self._index.ef_search)})
 
     async def words(self, searches: Sequence[str]) -> Words:
         """The content words of each search."""
@@ -61,8 +67,16 @@ class ChunkSearch:
         return Words(by_search, chunks, length / chunks if chunks else 0.0)
 
     async def dense(self, vector: str, limit: int) -> dict[str, float]:
-        """The nearest chunks by id, nearest first; the score is the cosine distance below 0."""
-        rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
+        """The nearest chunks by id, nearest first; the score is the cosine distance below 0.
+
+        Where the index finds fewer than were asked for, the exact search says whether there are more (R1-8).
+        """
+        rows: list[Row] = []
+        if self._index:
+            values = {**self._values, "vector": vector, "limit": limit}
+            rows = await (await self._connection.execute(near_candidates(self._dimensions), values)).fetchall()
+        if len(rows) < limit:
+            rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
         return {row["chunk_id"]: -row["distance"] for row in rows}
 
     async def lexical(self, words: Words, search: int, limit: int) -> dict[str, float]:
@@ -73,11 +87,8 @@ class ChunkSearch:
         rows = await self._fetch(
             "lexical_candidates",
             lexeme_ids=[word.lexeme_id for word in read],
-            weights=[inverse_frequency(word.chunks, words.chunks) for word in read],
-            mean_length=words.mean_length,
-            units=UNITS,
-            k1=K1,
-            b=B,
+            weights=[word_weight(word.chunks, words.chunks) for word in read],
+            **damping(words.mean_length)._asdict(),
             limit=limit,
         )
         return {row["chunk_id"]: row["score"] for row in rows}

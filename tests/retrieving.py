@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from databases import COLLECTION, rows
 
-from sourcebound.contracts.lexical import bm25_term, inverse_frequency
+from sourcebound.contracts.lexical import bm25_term, damping, word_weight
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval import RetrievalBundle
@@ -55,11 +55,12 @@ def bm25_reference(url: str, question: str, most: int = 1000) -> list[str]:
     for chunk, lexeme, count in rows(url, LEXEMES_OF_CHUNKS):
         held[chunk][lexeme] = count
     mean = sum(counter.total() for counter in held.values()) / len(held)
+    damped = damping(mean)
     words = {lexeme for (lexeme,) in rows(url, "SELECT lexeme FROM unnest(to_tsvector('english', %s))", question)}
     scores: Counter[str] = Counter()
     for word in words:
-        weight = inverse_frequency(sum(1 for counter in held.values() if word in counter), len(held))
+        weight = word_weight(sum(1 for counter in held.values() if word in counter), len(held))
         for chunk, counter in held.items():
             if word in counter:
-                scores[chunk] += bm25_term(weight, counter[word], counter.total(), mean)
+                scores[chunk] += bm25_term(weight, counter[word], counter.total(), damped)
     return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[:most]

@@ -78,7 +78,7 @@ def calibrate(
     than --most-refused of those that they do. No model is asked.
     """
     _check_new_files(output, name, plot)
-    asked = _read(questions)
+    asked = read_file(questions)
     measured = run_async(lambda: _measure(asked, collection, policy), interrupted="Nothing was written.")
     result = _judge(measured, most_refused)
     proposed = _proposal(result, output, name, pinned=pin)
@@ -114,7 +114,8 @@ def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -
             raise RequestError(f"there is no folder {path.parent}.", "Make it, or name another.", code="PATH_MISSING")
 
 
-def _read(path: Path) -> "tuple[LabelledQuestion, ...]":
+def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
+    """The questions of a JSON Lines file, or an error that names the lines that are none."""
     from sourcebound.contracts.questions import read_questions
 
     try:
@@ -151,10 +152,10 @@ async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, poli
                 f"{state} {name!r}.", f"Run `sourcebound ingest PATH --collection {name}`.", code="COLLECTION_NOT_FOUND"
             )
         base = find_policy(policy_name or settings.policy, embedding_model=collection.embedding_model)
-        return Measured(collection, base, asked, await _ask(services, asked, collection, base))
+        return Measured(collection, base, asked, await ask_all(services, asked, collection, base))
 
 
-async def _ask(
+async def ask_all(
     services: "Services", asked: "tuple[LabelledQuestion, ...]", collection: "Collection", policy: "Policy"
 ) -> "tuple[Signals, ...]":
     """Retrieves for each question under the policy; nothing is answered and nothing recorded."""
@@ -287,12 +288,12 @@ def _as_json(result: Result, proposed: "Policy | None", output: Path | None, plo
         "embedding_model": collection.embedding_model,
         "base_policy": base.policy_version,
         "chosen": _minima(result.chosen),
-        **{kind: _share_json(share) | {"share_not_chosen_on": unseen.value} for kind, share, unseen in rates},
+        **{kind: share_json(share) | {"share_not_chosen_on": unseen.value} for kind, share, unseen in rates},
         "most_refused": result.limit,
         "within_limit": result.wrong[0].value <= result.limit,
         "trade_off": [
             _minima(point)
-            | {"false_refusals": _share_json(point.refused[0]), "false_passes": _share_json(point.refused[1].rest)}
+            | {"false_refusals": share_json(point.refused[0]), "false_passes": share_json(point.refused[1].rest)}
             for point in result.curve
         ],
         "wrong": _wrong_questions(result),
@@ -306,7 +307,8 @@ def _minima(point: "Point") -> dict[str, float]:
     return {"min_top_similarity": point.min_similarity, "min_question_coverage": point.min_coverage}
 
 
-def _share_json(share: "Share") -> dict[str, float]:
+def share_json(share: "Share") -> dict[str, float]:
+    """A share with its 95 % interval."""
     from sourcebound.contracts.calibration import wilson
 
     low, high = wilson(share)

@@ -190,6 +190,9 @@ def _render(summary: "IngestSummary", dry_run: bool) -> None:
         else f"{what}; {summary.chunks} new chunks ({summary.embedding_model})",
         flush=True,
     )
+    if summary.vector_index:
+        found = f"found {summary.vector_index.recall:.1%} of the nearest chunks when measured"
+        print(f"  vector index: search width {summary.vector_index.ef_search}, {found}", flush=True)
     for knowledge_id in summary.removed[:SHOWN]:
         print(f"  {'would remove' if dry_run else 'removed'} {knowledge_id}", flush=True)
     _say_how_many_more(len(summary.removed))

@@ -13,6 +13,7 @@ from sourcebound.cli import (
     collections,
     database,
     doctor,
+    index,
     ingest,
     models,
     policy,
@@ -39,6 +40,7 @@ app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 app.add_typer(audit.app, name="audit")
+app.add_typer(index.app, name="index")
 app.add_typer(policy.app, name="policy")
 app.add_typer(models.app, name="models")
 app.add_typer(database.app, name="db")

@@ -11,7 +11,9 @@ from sourcebound.contracts.lexical import (
     UNITS,
     QuestionWord,
     bm25_term,
+    damping,
     inverse_frequency,
+    word_weight,
     words_to_read,
 )
 
@@ -30,16 +32,23 @@ def test_a_rare_word_outweighs_a_common_one_and_none_weighs_nothing() -> None:
 
 
 @pytest.mark.contract("R1-5")
-def test_a_term_is_the_formula_in_billionths() -> None:
-    assert bm25_term(2.0, 3, 120, 100.0) == round(UNITS * 2.0 * 3 * 2.5 / (3 + 1.5 * (0.4 + 0.6 * 1.2)))
-    assert bm25_term(1.0, 1, 100, 100.0) == UNITS
+def test_a_term_is_the_formula_in_millionths() -> None:
+    weight, damped = word_weight(7, 100), damping(100.0)
+    expected = inverse_frequency(7, 100) * 3 * 2.5 / (3 + 1.5 * (0.4 + 0.6 * 1.2))
+    assert bm25_term(weight, 3, 120, damped) == round(UNITS * expected)
+    assert bm25_term(2.5 * UNITS, 1, 100, damped) == UNITS
 
 
 @given(st.integers(1, 254), st.integers(1, 300), st.floats(1, 300))
 def test_more_occurrences_add_and_more_length_takes_away(frequency: int, length: int, mean: float) -> None:
-    score = bm25_term(3.0, frequency, length, mean)
-    assert 0 < score < 3 * 2.5 * UNITS
-    assert bm25_term(3.0, frequency + 1, length, mean) > score > bm25_term(3.0, frequency, length + 9, mean)
+    weight, damped = 7.5 * UNITS, damping(mean)
+    score = bm25_term(weight, frequency, length, damped)
+    assert 0 < score < weight
+    assert bm25_term(weight, frequency + 1, length, damped) > score > bm25_term(weight, frequency, length + 9, damped)
+
+
+def test_the_largest_term_fits_the_integer_that_the_database_adds_up() -> None:
+    assert word_weight(1, 10**9) < 2**31
 
 
 @given(words=WORDS, most=st.integers(0, 120))
