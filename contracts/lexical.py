@@ -15,8 +15,8 @@ B: Final = 0.6
 """How much a chunk's length takes away. Both were chosen on three sets of questions with judged documents."""
 UNITS: Final = 10**6
 """Scores are counted in millionths."""
-MOST_POSTINGS: Final = 40_000
-"""Postings that a question reads at most, rarest words first, so that common words asked of a large collection cannot
+MOST_POSTINGS: Final = 2_000_000
+"""Postings that a question reads at most, rarest words first, so that common words asked of millions of chunks cannot
 take a second. The words left out are those that tell chunks apart the least."""
 
 
@@ -65,7 +65,7 @@ def damping(mean_length: float) -> Damping:
 def bm25_term(weight: float, frequency: int, length: int, damped: Damping) -> int:
     """What one word of the question adds to the score of a chunk, in units.
 
-    The statement `lexical_candidates` computes the same, in the same order of operations.
+    store/postings.py computes the same of all postings at once, in the same order of operations.
 
     Args:
         weight: The word's `word_weight`.

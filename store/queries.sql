@@ -102,7 +102,7 @@ SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 -- The content words of each search, and what the collection knows of them; no row where there is no word. OFFSET 0 has
 -- each word looked up in the index, whatever the planner believes of a table that was filled a moment ago.
 SELECT search.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks,
-       s.chunks AS all_chunks, s.length AS total_length
+       s.chunks AS all_chunks, s.length AS total_length, s.removed
 FROM collections c
 JOIN lexical_statistics s USING (collection_id)
 CROSS JOIN unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
@@ -175,27 +175,23 @@ WHERE k.collection_id = %(collection_id)s
 ORDER BY md5(k.chunk_id), k.chunk_id
 LIMIT %(sample)s
 
--- name: lexical_candidates
--- BM25 as contracts/lexical.py has it, from postings alone, each word looked up in the index as above. Ties are told
--- apart by chunk_id, so every chunk that scores as the last one does is kept until it is known.
-WITH scored AS MATERIALIZED (
-    SELECT p.chunk_no,
-           sum((word.weight * p.frequency
-                / (p.frequency + %(least)s::float8 + %(per_word)s::float8 * p.length))::integer) AS score
-    FROM unnest(%(lexeme_ids)s::bigint[], %(weights)s::float8[]) AS word (lexeme_id, weight)
-    CROSS JOIN LATERAL (SELECT * FROM postings WHERE postings.lexeme_id = word.lexeme_id OFFSET 0) AS p
-    GROUP BY p.chunk_no
-), allowed AS (
-    SELECT scored.chunk_no, scored.score
-    FROM scored
-    WHERE %(documents)s::bigint[] IS NULL
-       OR EXISTS (SELECT FROM chunks k WHERE k.chunk_no = scored.chunk_no AND k.document_id = ANY(%(documents)s))
-)
-SELECT k.chunk_id, allowed.score::float8 AS score
-FROM allowed JOIN chunks k USING (chunk_no)
-WHERE allowed.score >= coalesce((SELECT score FROM allowed ORDER BY score DESC OFFSET %(limit)s - 1 LIMIT 1), 0)
-ORDER BY allowed.score DESC, k.chunk_id
-LIMIT %(limit)s
+-- name: packed_postings
+-- The postings of words, segment by segment, each looked up in the index as above.
+SELECT word.lexeme_id, p.packed
+FROM posting_segments s
+CROSS JOIN unnest(%(lexeme_ids)s::bigint[]) AS word (lexeme_id)
+CROSS JOIN LATERAL (SELECT * FROM postings
+                    WHERE postings.segment = s.segment AND postings.lexeme_id = word.lexeme_id OFFSET 0) AS p
+WHERE s.collection_id = %(collection_id)s
+
+-- name: removed_chunks
+SELECT string_agg(int4send(chunk_no), '') AS packed FROM removed_chunks WHERE collection_id = %(collection_id)s
+
+-- name: filtered_chunks
+SELECT string_agg(int4send(chunk_no), '') AS packed FROM chunks WHERE document_id = ANY(%(documents)s::bigint[])
+
+-- name: named_chunks
+SELECT chunk_no, chunk_id FROM chunks WHERE chunk_no = ANY(%(chunk_nos)s::integer[])
 
 -- name: candidate_rows
 -- Chosen chunks whole: the distance to the nearest of the searches and to the question, which is the first of them, and
@@ -205,10 +201,7 @@ SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equ
        d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
        (SELECT min(k.embedding <=> search.vector) FROM search) AS distance,
        k.embedding <=> (%(vectors)s::text[])[1]::vector AS own_distance,
-       ARRAY(SELECT word.lexeme
-             FROM unnest(%(lexemes)s::text[], %(lexeme_ids)s::bigint[]) AS word (lexeme, lexeme_id)
-             WHERE EXISTS (SELECT FROM postings p
-                           WHERE p.lexeme_id = word.lexeme_id AND p.chunk_no = k.chunk_no)) AS held
+       ARRAY(SELECT word.lexeme FROM unnest(k.search) AS word WHERE word.lexeme = ANY(%(lexemes)s::text[])) AS held
 FROM chunks k JOIN documents d USING (document_id)
 WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
 

@@ -10,6 +10,7 @@ from sourcebound.contracts.lexical import QuestionWord, damping, word_weight, wo
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.vectors import EXACT_CHUNKS
 from sourcebound.store.database import Row
+from sourcebound.store.postings import best_chunks
 from sourcebound.store.queries import query
 from sourcebound.store.vector_index import near_candidates
 
@@ -20,6 +21,8 @@ class Words(NamedTuple):
     searches: Sequence[Sequence[QuestionWord]]
     chunks: int
     mean_length: float
+    removed: int
+    """How many chunks postings name that are gone."""
 
     def frequencies(self, search: int) -> dict[str, int]:
         """For each word of a search, the number of chunks that hold it."""
@@ -41,6 +44,7 @@ class ChunkSearch:
         self._index = index if index and index.is_fit else None
         self._dimensions = collection.dimensions
         self._filters = filters.in_force()
+        self._chunk_nos: bytes | None = None
         self._values: dict[str, object] = {"collection_id": collection.collection_id, "documents": None}
 
     async def begin(self) -> None:
@@ -63,8 +67,10 @@ class ChunkSearch:
         by_search: list[list[QuestionWord]] = [[] for _ in searches]
         for row in rows:
             by_search[row["number"] - 1].append(QuestionWord(row["lexeme"], row["lexeme_id"], row["chunks"]))
-        chunks, length = (rows[0]["all_chunks"], rows[0]["total_length"]) if rows else (0, 0)
-        return Words(by_search, chunks, length / chunks if chunks else 0.0)
+        chunks, length, removed = (
+            (rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]) if rows else (0, 0, 0)
+        )
+        return Words(by_search, chunks, length / chunks if chunks else 0.0, removed)
 
     async def dense(self, vector: str, limit: int) -> dict[str, float]:
         """The nearest chunks by id, nearest first; the score is the cosine distance below 0.
@@ -84,24 +90,40 @@ class ChunkSearch:
         read = words_to_read(words.searches[search])
         if not read:
             return {}
-        rows = await self._fetch(
-            "lexical_candidates",
-            lexeme_ids=[word.lexeme_id for word in read],
-            weights=[word_weight(word.chunks, words.chunks) for word in read],
-            **damping(words.mean_length)._asdict(),
-            limit=limit,
+        weights = {word.lexeme_id: word_weight(word.chunks, words.chunks) for word in read}
+        pieces = await self._fetch("packed_postings", lexeme_ids=list(weights))
+        best = best_chunks(
+            [(weights[piece["lexeme_id"]], piece["packed"]) for piece in pieces],
+            damping(words.mean_length),
+            limit,
+            removed=await self._packed("removed_chunks") or b"" if words.removed else b"",
+            allowed=await self._allowed(),
         )
-        return {row["chunk_id"]: row["score"] for row in rows}
+        named = await self._fetch("named_chunks", chunk_nos=list(best))
+        scores = {row["chunk_id"]: float(best[row["chunk_no"]]) for row in named}
+        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+
+    async def _allowed(self) -> bytes | None:
+        """The numbers of the chunks that pass the filters; None where there are none."""
+        if self._values["documents"] is None:
+            return None
+        if self._chunk_nos is None:
+            self._chunk_nos = await self._packed("filtered_chunks") or b""
+        return self._chunk_nos
+
+    async def _packed(self, name: str) -> bytes | None:
+        (row,) = await self._fetch(name)
+        packed: bytes | None = row["packed"]
+        return packed
 
     async def rows(self, chunk_ids: Sequence[str], vectors: Sequence[str], words: Words) -> dict[str, Row]:
         """Chunks whole, by id: with the distance to the nearest vector and the words that each holds."""
-        known = {word.lexeme: word.lexeme_id for search in words.searches for word in search if word.lexeme_id}
+        known = {word.lexeme for search in words.searches for word in search if word.chunks}
         rows = await self._fetch(
             "candidate_rows",
             chunk_ids=list(chunk_ids),
             vectors=list(vectors),
             lexemes=list(known),
-            lexeme_ids=list(known.values()),
         )
         return {row["chunk_id"]: row for row in rows}
 
@@ -121,4 +143,5 @@ class ChunkSearch:
         return int(row["chunks"])
 
     async def _fetch(self, name: str, **values: object) -> list[Row]:
-        return await (await self._connection.execute(query(name), {**self._values, **values})).fetchall()
+        cursor = self._connection.cursor(binary=True)
+        return await (await cursor.execute(query(name), {**self._values, **values})).fetchall()

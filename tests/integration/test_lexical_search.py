@@ -5,21 +5,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from databases import COLLECTION, MANUALS, ingest, rows
+from databases import COLLECTION, MANUALS, ingest, rows, single
 from retrieving import LEXEMES_OF_CHUNKS, QUESTION, bm25_reference, ids, policy_with, retrieve
 
 from sourcebound.contracts.fusion import Ranking, fuse_reciprocal_rank
 from sourcebound.contracts.lexical import words_to_read
+from sourcebound.store.postings import POSTING
 from sourcebound.wiring import Services
 
-KEPT = (
-    "SELECT k.chunk_id, l.lexeme, p.frequency, l.chunks, p.length, s.chunks, s.length FROM chunks k "
-    "JOIN postings p USING (chunk_no) JOIN lexemes l USING (lexeme_id) "
-    "JOIN lexical_statistics s ON s.collection_id = l.collection_id"
+POSTINGS = (
+    "SELECT s.collection_id, l.lexeme, l.chunks, p.packed FROM posting_segments s JOIN postings p USING (segment) "
+    "JOIN lexemes l USING (lexeme_id)"
 )
 SIZES = (
-    "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM lexemes), (SELECT count(*) FROM lexical_statistics)"
+    "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM posting_segments), (SELECT count(*) FROM lexemes), "
+    "(SELECT count(*) FROM removed_chunks), (SELECT count(*) FROM lexical_statistics)"
 )
 COLUMNS = (
     "collection_id, chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start, char_end, text, "
@@ -38,6 +40,20 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         (folder / name).write_text(text + "\n")
 
 
+def _kept(url: str, collection: str | None = None) -> list[tuple[str, str, int, int, int]]:
+    """Chunk, word, occurrences, words of the chunk, chunks with the word: what postings say of chunks there are."""
+    chunks = dict(rows(url, "SELECT chunk_no, chunk_id FROM chunks"))
+    removed = {number for (number,) in rows(url, "SELECT chunk_no FROM removed_chunks")}
+    named = {collection_id: name for collection_id, name in rows(url, "SELECT collection_id, name FROM collections")}
+    found = []
+    for collection_id, lexeme, holding, packed in rows(url, POSTINGS):
+        for number, length, frequency in np.frombuffer(packed, POSTING).tolist():
+            assert (number in chunks) is (number not in removed)
+            if number in chunks and collection in (None, named[collection_id]):
+                found.append((chunks[number], lexeme, frequency, length, holding))
+    return sorted(found)
+
+
 def _check_statistics(url: str) -> None:
     """What is kept is what counting the tsvectors gives."""
     found = rows(url, LEXEMES_OF_CHUNKS)
@@ -45,9 +61,10 @@ def _check_statistics(url: str) -> None:
     length: Counter[str] = Counter()
     for chunk, _, count in found:
         length[chunk] += count
-    expected = [(c, w, n, holding[w], length[c], len(length), length.total()) for c, w, n in found]
-    assert sorted(rows(url, KEPT)) == sorted(expected)
-    assert rows(url, SIZES) == [(len(found), len(holding), 1 if found else 0)]
+    assert _kept(url) == sorted((c, w, n, length[c], holding[w]) for c, w, n in found)
+    assert {lexeme for (lexeme,) in rows(url, "SELECT lexeme FROM lexemes WHERE chunks > 0")} == set(holding)
+    sizes = "SELECT s.chunks, s.length, s.removed - (SELECT count(*) FROM removed_chunks) FROM lexical_statistics s"
+    assert rows(url, sizes) == [(len(length), length.total(), 0)]
 
 
 QUESTIONS = [
@@ -127,24 +144,24 @@ async def test_the_statistics_follow_documents_that_come_change_and_go(
     assert rows(database, words) == [("bronz", 1), ("pump", 2)]
     rows(database, "DELETE FROM documents WHERE source_reference LIKE '%%b.md'")
     _check_statistics(database)
-    assert rows(database, "SELECT 1 FROM lexemes WHERE lexeme = 'bronz'") == []
+    assert rows(database, "SELECT chunks FROM lexemes WHERE lexeme = 'bronz'") == [(0,)]
+    assert await _by_words(services, "bronze") == []
     rows(database, "DELETE FROM collections")
-    assert rows(database, SIZES) == [(0, 0, 0)]
+    assert rows(database, SIZES) == [(0, 0, 0, 0, 0)]
 
 
 @pytest.mark.contract("R1-5")
 async def test_collections_are_counted_apart(services: Services, database: str, tmp_path: Path) -> None:
     _write(tmp_path, {"a.md": "The pump.", "b.md": "The motor and the pump."})
     await ingest(services, tmp_path)
-    before = rows(database, KEPT)
+    before = _kept(database)
     await ingest(services, MANUALS, collection="other")
     collection = await services.index.find_collection(COLLECTION)
     assert collection is not None
-    of_ours = f"{KEPT} WHERE l.collection_id = {int(collection.collection_id)}"
-    assert sorted(rows(database, of_ours)) == sorted(before)
+    assert _kept(database, COLLECTION) == before
     assert collection.chunks == 2
     rows(database, "DELETE FROM collections WHERE name = 'other'")
-    assert sorted(rows(database, KEPT)) == sorted(before)
+    assert _kept(database) == before
 
 
 async def test_one_statement_that_writes_many_chunks_is_counted_as_many_that_write_one(
@@ -153,9 +170,40 @@ async def test_one_statement_that_writes_many_chunks_is_counted_as_many_that_wri
     _check_statistics(library)
     rows(library, "CREATE TABLE copied AS SELECT * FROM chunks")
     rows(library, "DELETE FROM chunks")
-    assert rows(library, SIZES) == [(0, 0, 0)]
+    assert rows(library, SIZES) == [(0, 0, 0, 0, 0)]
     rows(library, f"INSERT INTO chunks ({COLUMNS}) SELECT {COLUMNS} FROM copied")
     _check_statistics(library)
+
+
+async def test_many_small_writes_are_merged_into_few_segments(
+    services: Services, database: str, tmp_path: Path
+) -> None:
+    for number in range(70):
+        _write(tmp_path, {f"{number}.md": f"The pump and motor number {number}, of series {number % 7}."})
+        if number % 10 == 9:
+            rows(database, "DELETE FROM documents WHERE source_reference LIKE %s", f"%{number - 1}.md")
+        await ingest(services, tmp_path / f"{number}.md")
+        if number in (6, 7, 69):
+            _check_statistics(database)
+    levels = rows(database, "SELECT level, count(*) FROM posting_segments GROUP BY level ORDER BY level")
+    assert levels == [(0, 6), (2, 1)]
+    assert await _by_words(services, "pump series") == bm25_reference(database, "pump series")
+
+
+async def test_postings_are_packed_anew_when_many_name_chunks_that_are_gone(library: str) -> None:
+    columns = COLUMNS.replace("chunk_id", "chunk_id || n", 1)
+    rows(
+        library,
+        f"INSERT INTO chunks ({COLUMNS}) SELECT {columns} FROM "
+        "(SELECT * FROM chunks ORDER BY chunk_no LIMIT 10) AS few, generate_series(1, 150) AS n",
+    )
+    copies = "DELETE FROM chunks WHERE chunk_no IN (SELECT chunk_no FROM chunks ORDER BY chunk_no DESC LIMIT %s)"
+    rows(library, copies, 1000)
+    _check_statistics(library)
+    assert single(library, "SELECT count(*) FROM removed_chunks") == 1000
+    rows(library, copies, 1)
+    _check_statistics(library)
+    assert single(library, "SELECT count(*) FROM removed_chunks") == 0
 
 
 @pytest.mark.contract("R1-5")
