@@ -17,7 +17,9 @@ from sourcebound.errors import DocumentError
 from sourcebound.ingest import failures
 from sourcebound.ingest.composing import clean_text
 from sourcebound.ingest.metadata import describe
+from sourcebound.ingest.pdf_columns import starts_cell
 from sourcebound.ingest.pdf_layout import (
+    Cell,
     Line,
     OutlineEntry,
     blocks_by_outline,
@@ -25,6 +27,7 @@ from sourcebound.ingest.pdf_layout import (
     heading_levels,
     running_heads,
 )
+from sourcebound.ingest.pdf_table import with_tables
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
@@ -37,6 +40,7 @@ _LINE_HYPHEN = "\x02"
 _HYPHENATED = re.compile(rf"(\w+){_LINE_HYPHEN}(\w+)")
 _WORD = re.compile(r"\w+")
 _LINE = re.compile(r"[^\n]+")
+_SHOWN = re.compile(r"\S+")
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _BOLD_WEIGHT = 600
 
@@ -148,23 +152,68 @@ def _char_positions(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
 
 
 def _read_lines(text_page: "PdfTextPage", extracted: str, positions: Sequence[int]) -> _RawPage:
-    pieces: list[str] = []
     lines: list[Line] = []
-    length = 0
     for match in _LINE.finditer(extracted.replace("\r", "\n")):
         shown = match.group().strip()
         text = clean_text(_join_hyphenated(shown, extracted))
         if not text.strip():
             continue
-        if pieces:
-            pieces.append("\n")
-            length += 1
         first = match.start() + len(match.group()) - len(match.group().lstrip())
         look = _look(text_page, positions[first], positions[first + len(shown) - 1])
-        lines.append(look._replace(start=length, end=length + len(text), text=text))
-        pieces.append(text)
-        length += len(text)
-    return _RawPage("".join(pieces), tuple(lines))
+        cells = _cells(text_page, extracted, range(first, first + len(shown)), positions)
+        lines.append(look._replace(text=text, cells=cells))
+    return _placed(with_tables(lines))
+
+
+def _placed(lines: Sequence[Line]) -> _RawPage:
+    """The text of a page, line by line, and where in it each line stands."""
+    placed: list[Line] = []
+    start = 0
+    for line in lines:
+        placed.append(line._replace(start=start, end=start + len(line.text)))
+        start += len(line.text) + 1
+    return _RawPage("\n".join(line.text for line in lines), tuple(placed))
+
+
+def _cells(text_page: "PdfTextPage", extracted: str, stretch: range, positions: Sequence[int]) -> tuple[Cell, ...]:
+    """A line cut at its wide gaps; what does not run from left to right is one cell, a broken word none."""
+    from pypdfium2 import raw
+
+    cells: list[Cell] = []
+    start, box, end_box = stretch.start, raw.FS_RECTF(), raw.FS_RECTF()
+    for word in _SHOWN.finditer(extracted, stretch.start, stretch.stop):
+        raw.FPDFText_GetLooseCharBox(text_page, positions[word.start()], box)
+        raw.FPDFText_GetLooseCharBox(text_page, positions[word.end() - 1], end_box)
+        left, right = min(box.left, end_box.left), max(box.right, end_box.right)
+        if _LINE_HYPHEN in word.group():
+            return ()
+        if cells and not starts_cell(left - cells[-1].right, cells[-1].size, word.group()):
+            before = cells[-1]
+            text = clean_text(extracted[start : word.end()])
+            cells[-1] = before._replace(text=text, left=min(left, before.left), right=max(right, before.right))
+        else:
+            start = word.start()
+            cells.append(_cell(text_page, positions[start], clean_text(word.group()), left, right))
+    return tuple(cell for cell in cells if cell.text)
+
+
+def _cell(text_page: "PdfTextPage", position: int, text: str, left: float, right: float) -> Cell:
+    """A cell of one word, whose first glyph is at a position."""
+    from pypdfium2 import raw
+
+    across, up = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(text_page, position, across, up)
+    return Cell(text, left, right, up.value, _size(text_page, position), _is_bold(text_page, position))
+
+
+def _size(text_page: "PdfTextPage", position: int) -> float:
+    """The size of type of a glyph as it is shown."""
+    from pypdfium2 import raw
+
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(text_page, position, matrix)
+    scale: float = (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
+    return float(raw.FPDFText_GetFontSize(text_page, position)) * scale
 
 
 def _join_hyphenated(line: str, page_text: str) -> str:
@@ -187,16 +236,14 @@ def _look(text_page: "PdfTextPage", first: int, last: int) -> Line:
     """How a line looks, judged by its first and last characters."""
     from pypdfium2 import raw
 
-    matrix, box, end_box = raw.FS_MATRIX(), raw.FS_RECTF(), raw.FS_RECTF()
-    raw.FPDFText_GetMatrix(text_page, first, matrix)
+    box, end_box = raw.FS_RECTF(), raw.FS_RECTF()
     raw.FPDFText_GetLooseCharBox(text_page, first, box)
     raw.FPDFText_GetLooseCharBox(text_page, last, end_box)
-    scale = (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
     return Line(
         start=0,
         end=0,
         text="",
-        size=raw.FPDFText_GetFontSize(text_page, first) * scale,
+        size=_size(text_page, first),
         bold=_is_bold(text_page, first) and _is_bold(text_page, last),
         left=box.left,
         right=end_box.right,

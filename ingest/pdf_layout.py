@@ -31,6 +31,17 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _NUMBERING = re.compile(r"^(?:[\dA-Z]{1,3}[.)]?(?:\d+\.?)*)\s+")
 
 
+class Cell(NamedTuple):
+    """A stretch of a line without a wide gap in it, in points; `baseline` is that of its first glyph."""
+
+    text: str
+    left: float
+    right: float
+    baseline: float
+    size: float
+    bold: bool
+
+
 class Line(NamedTuple):
     """One line of a page: `text[start:end]` of the page's text, and how it looks, in points."""
 
@@ -42,6 +53,10 @@ class Line(NamedTuple):
     left: float
     right: float
     bottom: float
+    cells: tuple[Cell, ...] = ()
+    """As they were read; none where a word is broken at the line's end."""
+    is_row: bool = False
+    """Whether the text is the row of a table, written out with its headers."""
 
 
 class Style(NamedTuple):
@@ -156,7 +171,7 @@ def _reads_like_heading(line: Line) -> bool:
     return (
         not text.endswith((",", ";"))
         and not (text.endswith(".") and len(text.split()) > _MOST_WORDS_BEFORE_STOP)
-        and not _is_row(text)
+        and not _is_row(line)
     )
 
 
@@ -191,18 +206,20 @@ def _group(lines: Sequence[Line], marks: Sequence[int]) -> tuple[Block, ...]:
 
 
 def _block(lines: Sequence[Line], marks: Sequence[int], first: int, last: int) -> Block:
-    kind = BlockKind.HEADING if marks[first] else _kind(lines[first].text)
+    kind = BlockKind.HEADING if marks[first] else _kind(lines[first])
     return Block(kind=kind, char_start=lines[first].start, char_end=lines[last].end, level=marks[first])
 
 
-def _kind(text: str) -> BlockKind:
-    if _is_row(text):
+def _kind(line: Line) -> BlockKind:
+    if _is_row(line):
         return BlockKind.TABLE_ROW
-    return BlockKind.LIST_ITEM if _BULLET.match(text) else BlockKind.PARAGRAPH
+    return BlockKind.LIST_ITEM if _BULLET.match(line.text) else BlockKind.PARAGRAPH
 
 
-def _is_row(text: str) -> bool:
-    tokens = text.split()
+def _is_row(line: Line) -> bool:
+    if line.is_row:
+        return True
+    tokens = line.text.split()
     numbers = sum(_NUMBER.fullmatch(token) is not None for token in tokens)
     return numbers >= 2 and numbers >= len(tokens) * 0.35
 
@@ -212,7 +229,7 @@ def _starts_block(lines: Sequence[Line], marks: Sequence[int], first: int, posit
     if marks[position] or marks[position - 1]:
         same_heading = marks[position] == marks[position - 1] and _style(before) == _style(line)
         return not same_heading or position - first >= _MOST_HEADING_LINES or _stands_apart(before, line)
-    if _kind(line.text) is not BlockKind.PARAGRAPH or _is_row(before.text):
+    if _kind(line) is not BlockKind.PARAGRAPH or _is_row(before):
         return True
     gap = _gap(before, line)
     if gap < 0:
@@ -223,7 +240,7 @@ def _starts_block(lines: Sequence[Line], marks: Sequence[int], first: int, posit
 
 
 def _left_a_list(item: Line, line: Line) -> bool:
-    return _kind(item.text) is BlockKind.LIST_ITEM and line.left <= item.left + 1
+    return _kind(item) is BlockKind.LIST_ITEM and line.left <= item.left + 1
 
 
 def _ends_short(lines: Sequence[Line]) -> bool:

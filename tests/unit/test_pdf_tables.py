@@ -1,0 +1,476 @@
+"""Tables of a PDF page: which lines become rows with their headers, and which stay as they are."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from fpdf import FPDF
+from hypothesis import given
+from hypothesis import strategies as st
+from loading import Load, blocks
+
+from sourcebound.contracts.document import BlockKind
+from sourcebound.ingest.pdf_layout import Cell, Line
+from sourcebound.ingest.pdf_table import with_tables
+
+SIZE = 10.0
+GLYPH = 5.0
+STEP = 14.0
+
+Placed = tuple[float, str]
+
+
+def line(number: float, *placed: Placed, bold: bool = False, size: float = SIZE) -> Line:
+    """A line whose cells begin at the given places, `number` steps from the top; every glyph is 5 points wide."""
+    bottom = 700 - number * STEP
+    cells = tuple(Cell(text, left, left + GLYPH * len(text), bottom, size, bold) for left, text in placed)
+    text = " ".join(cell.text for cell in cells)
+    return Line(0, 0, text, size, bold, cells[0].left, cells[-1].right, bottom, cells)
+
+
+def right(edge: float, text: str) -> Placed:
+    """A cell that ends at a place."""
+    return edge - GLYPH * len(text), text
+
+
+def middle(centre: float, text: str) -> Placed:
+    """A cell that is centred on a place."""
+    return centre - GLYPH * len(text) / 2, text
+
+
+def texts(*lines: Line) -> list[str]:
+    return [line.text for line in with_tables(lines)]
+
+
+def unchanged(*lines: Line) -> bool:
+    return with_tables(lines) == list(lines)
+
+
+YEARS = line(0, right(300, "2023"), right(400, "2022"))
+SALES = line(1, (50, "Sales"), right(300, "46,298"), right(400, "51,761"))
+COSTS = line(2, (50, "Cost of sales"), right(300, "(36)"), right(400, "-"))
+
+
+# What becomes a table
+
+
+def test_rows_of_figures_carry_the_years_above_them() -> None:
+    found = with_tables([YEARS, SALES, COSTS])
+    assert [each.text for each in found] == [
+        "Sales; 2023: 46,298; 2022: 51,761",
+        "Cost of sales; 2023: (36); 2022: -",
+    ]
+    assert all(each.is_row for each in found)
+
+
+def test_rows_of_words_carry_a_bold_header() -> None:
+    assert texts(
+        line(0, (50, "Fault"), (200, "Remedy"), bold=True),
+        line(1, (50, "Seal leaks"), (200, "Replace the seal")),
+        line(2, (50, "Motor hot"), (200, "Check the shims")),
+    ) == ["Fault: Seal leaks; Remedy: Replace the seal", "Fault: Motor hot; Remedy: Check the shims"]
+
+
+def test_what_stands_before_periods_keeps_its_line() -> None:
+    header = line(0, (50, "Years ended"), right(300, "2023"), right(400, "2022"))
+    assert texts(header, SALES, COSTS)[:2] == ["Years ended", "Sales; 2023: 46,298; 2022: 51,761"]
+
+
+def test_a_label_between_rows_keeps_its_line() -> None:
+    found = with_tables(
+        [
+            YEARS,
+            line(1, (50, "Operating activities")),
+            line(2, (50, "Sales"), right(300, "46"), right(400, "51")),
+            line(3, (50, "Other income:")),
+            line(4, (50, "Interest"), right(300, "1"), right(400, "2")),
+        ]
+    )
+    assert [each.text for each in found] == [
+        "Operating activities",
+        "Sales; 2023: 46; 2022: 51",
+        "Other income:",
+        "Interest; 2023: 1; 2022: 2",
+    ]
+    assert [each.is_row for each in found] == [False, True, False, True]
+
+
+def test_a_header_over_a_group_goes_before_each_of_its_columns() -> None:
+    groups = line(0, middle(235, "Three Months"), middle(435, "Six Months"))
+    years = line(1, *(right(edge, year) for edge, year in ((200, "2023"), (300, "2022"), (400, "2023"), (500, "2022"))))
+    rows = [
+        line(
+            number,
+            (50, name),
+            *(right(edge, f"{value}") for edge, value in zip(range(200, 501, 100), values, strict=True)),
+        )
+        for number, name, values in ((2, "Sales", (1111, 2222, 3333, 4444)), (3, "Costs", (5555, 6666, 7777, 8888)))
+    ]
+    assert texts(groups, years, *rows)[0] == (
+        "Sales; Three Months 2023: 1111; Three Months 2022: 2222; Six Months 2023: 3333; Six Months 2022: 4444"
+    )
+
+
+def test_a_header_of_several_lines_is_read_column_by_column() -> None:
+    assert texts(
+        line(0, middle(200, "Gross")),
+        line(1, middle(200, "Amount")),
+        line(0, middle(350, "Number of")),
+        line(1, middle(350, "Shares")),
+        line(2, (50, "Tradenames"), middle(200, "1,080"), middle(350, "5.4")),
+        line(3, (50, "Technology"), middle(200, "6,400"), middle(350, "2.6")),
+    ) == [
+        "Tradenames; Gross Amount: 1,080; Number of Shares: 5.4",
+        "Technology; Gross Amount: 6,400; Number of Shares: 2.6",
+    ]
+
+
+def test_currency_and_percent_signs_stay_with_their_figures() -> None:
+    assert texts(
+        YEARS,
+        line(1, (50, "Sales"), (260, "$"), right(300, "4,629"), (360, "$"), right(400, "5,176")),
+        line(2, (50, "Margin"), right(300, "21.4"), (310, "%"), right(400, "22.5"), (410, "%")),
+        line(3, (50, "Result"), (260, "$"), right(304, "(47)"), (319, "$"), right(400, "3")),
+    ) == [
+        "Sales; 2023: $ 4,629; 2022: $ 5,176",
+        "Margin; 2023: 21.4 %; 2022: 22.5 %",
+        "Result; 2023: $ (47); 2022: $ 3",
+    ]
+
+
+def test_a_currency_sign_close_to_a_figure_is_that_of_the_next() -> None:
+    tight = line(3, (50, "Result"), (260, "$"), right(302, "(47)"), (307, "$"), right(400, "3"))
+    assert texts(YEARS, SALES, COSTS, tight)[2:] == ["Result; 2023: $ (47); 2022: $ 3"]
+
+
+def test_a_percent_sign_far_from_a_figure_is_a_cell_of_its_own() -> None:
+    header = line(0, right(300, "2023"), right(400, "2022"), right(460, "%"))
+    rows = [
+        line(n, (50, name), right(300, "9"), right(400, "8"), right(460, "12.5")) for n, name in ((1, "A"), (2, "B"))
+    ]
+    assert texts(header, *rows)[0] == "A; 2023: 9; 2022: 8; %: 12.5"
+
+
+def test_what_stands_before_a_period_keeps_its_line_beside_other_headers_too() -> None:
+    header = line(0, (50, "Type"), right(300, "2023"), right(400, "Change"), bold=True)
+    assert texts(header, SALES, COSTS)[:2] == ["Type", "Sales; 2023: 46,298; Change: 51,761"]
+
+
+def test_stacked_signs_of_a_header_are_not_read_from_left_to_right() -> None:
+    raised = line(-0.25, right(300, "2023"), middle(390, "%"))
+    assert unchanged(raised, line(0.05, middle(380, "Change")), SALES, COSTS)
+
+
+def test_a_row_that_was_drawn_as_two_lines_is_one_row() -> None:
+    drawn_apart = [line(1, (50, "Receivables")), line(0.8, (107, "(1)"), right(300, "581"), right(400, "591"))]
+    assert texts(YEARS, *drawn_apart, COSTS)[0] == "Receivables (1); 2023: 581; 2022: 591"
+
+
+def test_a_note_in_brackets_names_no_column() -> None:
+    note = line(1, middle(285, "(In thousands)"))
+    rows = [line(n, (50, name), right(300, "1,234"), right(400, "5,678")) for n, name in ((2, "Sales"), (3, "Costs"))]
+    assert texts(YEARS, note, *rows)[:2] == ["(In thousands)", "Sales; 2023: 1,234; 2022: 5,678"]
+
+
+def test_a_line_that_may_stand_over_one_column_or_all_keeps_its_line() -> None:
+    caption = line(0, middle(292.5, "Benefits"))
+    names = line(1, middle(200, "Here"), middle(292.5, "There"), middle(385, "Total"))
+    rows = [line(n, (50, "Row"), middle(200, "14.5"), middle(292.5, "15.5"), middle(385, "30.0")) for n in (2, 3)]
+    assert texts(caption, names, *rows)[:2] == ["Benefits", "Row; Here: 14.5; There: 15.5; Total: 30.0"]
+
+
+def test_two_tables_on_a_page_keep_to_their_own_headers() -> None:
+    below = [
+        line(3, right(300, "2021"), right(400, "2020")),
+        line(4, (50, "Sales"), right(300, "47"), right(400, "43")),
+        line(5, (50, "Costs"), right(300, "12"), right(400, "13")),
+    ]
+    assert texts(YEARS, SALES, COSTS, *below)[2:] == ["Sales; 2021: 47; 2020: 43", "Costs; 2021: 12; 2020: 13"]
+
+
+def test_what_stands_around_a_table_is_untouched() -> None:
+    above = line(-3, (50, "The figures of the group were as follows, in millions of dollars, before tax and interest:"))
+    below = line(5, (50, "See the notes to these statements, which are an integral part of them, and the audit."))
+    found = with_tables([above, YEARS, SALES, COSTS, below])
+    assert (found[0], found[-1], len(found)) == (above, below, 4)
+
+
+# What stays as it is
+
+
+def test_one_row_is_not_a_table() -> None:
+    assert unchanged(YEARS, SALES)
+
+
+def test_rows_without_a_header_stay() -> None:
+    assert unchanged(SALES, COSTS)
+
+
+def test_words_under_a_plain_line_of_words_stay() -> None:
+    names = [("Location", "Aircraft"), ("Death Valley", "Beech"), ("Reno", "Cessna")]
+    assert unchanged(*(line(number, (50, left), (200, right)) for number, (left, right) in enumerate(names)))
+
+
+def test_figures_under_a_plain_line_of_words_with_a_first_cell_stay() -> None:
+    """`Rating | BBB | BB` may be the first row of a table whose header is not there."""
+    assert unchanged(line(0, (50, "Rating"), right(300, "BBB"), right(400, "BB")), SALES, COSTS)
+
+
+def test_a_form_stays() -> None:
+    fields = [("Certificate:", "Age:"), ("Private", "38"), ("Student", "41")]
+    assert unchanged(*(line(n, (50, left), (200, right), bold=not n) for n, (left, right) in enumerate(fields)))
+
+
+def test_a_table_of_contents_stays() -> None:
+    entries = [("Safety", "4"), ("Storage", "5"), ("Repair", "12")]
+    header = line(0, (50, "Chapter"), (400, "Page"), bold=True)
+    assert unchanged(
+        header, *(line(n, (50, name), right(420, page)) for n, (name, page) in enumerate(entries, start=1))
+    )
+
+
+@pytest.mark.parametrize("mark", ["•", "1.", "(a)"])
+def test_a_list_stays(mark: str) -> None:
+    assert unchanged(
+        line(0, (50, mark), (70, "Items"), bold=True),
+        line(1, (50, mark), (70, "One")),
+        line(2, (50, mark), (70, "Two")),
+    )
+
+
+def test_two_columns_of_prose_under_bold_titles_stay() -> None:
+    left = ["Before use", "The valve is closed and", "the pump is left to cool", "until it is cold."]
+    other = ["After use", "The basin is drained and", "the seal is inspected by", "the mechanic."]
+    pairs = enumerate(zip(left, other, strict=True))
+    assert unchanged(*(line(number, (50, one), (300, two), bold=not number) for number, (one, two) in pairs))
+
+
+def test_a_row_whose_cell_goes_on_below_leaves_the_table_as_it_is() -> None:
+    header = line(0, (50, "Fault"), (200, "Remedy"), bold=True)
+    rows = [line(1, (50, "Leak"), (200, "Replace the seal and")), line(2, (50, "Heat"), (200, "Drain"))]
+    assert unchanged(header, *rows, line(3, (200, "the bolts")))
+    assert unchanged(header, rows[0], line(1.8, (50, "Loss"), (200, "Check")), line(3, (50, "Heat"), (200, "Drain")))
+    assert unchanged(header, rows[0], line(2, (200, "Both"), (300, "Bolts")), line(3, (50, "Heat"), (200, "Drain")))
+
+
+def test_a_header_over_two_columns_alone_is_in_doubt() -> None:
+    assert unchanged(line(0, middle(335, "Amounts")), SALES, COSTS)
+
+
+def test_headers_of_the_same_name_are_in_doubt() -> None:
+    assert unchanged(line(0, right(300, "2023"), right(400, "2023")), SALES, COSTS)
+
+
+def test_a_header_that_heads_nothing_leaves_the_lines() -> None:
+    assert unchanged(line(0, right(300, "2023"), right(400, "2022"), right(500, "2021")), SALES, COSTS)
+
+
+def test_a_column_without_a_header_leaves_the_lines() -> None:
+    assert unchanged(line(0, right(300, "2023")), SALES, COSTS)
+
+
+def test_a_line_of_two_cells_that_name_no_column_leaves_the_lines() -> None:
+    above = line(0, (180, "Actual"), (320, "Forecast"))
+    assert unchanged(
+        above, line(1, right(300, "2023"), right(400, "2022")), *(_moved(each, 1) for each in (SALES, COSTS))
+    )
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        line(-1, (50, "Property"), right(300, "Small"), right(400, "Large")),
+        line(-1, right(300, "Small"), right(400, "Large"), bold=True),
+    ],
+    ids=["a cell for every column", "another weight"],
+)
+def test_a_row_of_words_below_the_header_is_not_a_part_of_it(header: Line) -> None:
+    assert unchanged(header, line(0, right(300, "Steel"), right(400, "Brass")), SALES, COSTS)
+
+
+def test_a_bold_header_of_which_a_column_has_no_part_leaves_the_lines() -> None:
+    assert unchanged(line(0, (50, "Item"), right(300, "2023"), bold=True), SALES, COSTS)
+
+
+def test_a_header_whose_only_value_is_not_in_the_table_leaves_the_lines() -> None:
+    header = line(0, right(300, "2023"), right(400, "2022"), right(500, "2021"))
+    assert unchanged(header, SALES, COSTS, line(3, (50, "Rating"), right(300, "BBB"), right(400, "8"), right(500, "7")))
+
+
+def test_bold_rows_below_a_bold_line_stay() -> None:
+    names = [("Location", "Aircraft"), ("Death Valley", "Beech"), ("Reno", "Cessna")]
+    assert unchanged(*(line(n, (50, left), (200, right), bold=True) for n, (left, right) in enumerate(names)))
+
+
+def test_bold_figures_below_a_bold_line_with_a_first_cell_stay() -> None:
+    rating = line(0, (50, "Rating"), right(300, "BBB"), right(400, "BB"), bold=True)
+    rows = [line(n, (50, "Sales"), right(300, "46"), right(400, "51"), bold=True) for n in (1, 2)]
+    assert unchanged(rating, *rows)
+
+
+def test_a_line_read_between_header_and_rows_leaves_the_lines() -> None:
+    aside = line(-9, (450, "See the notes."))
+    assert unchanged(YEARS, aside, SALES, COSTS)
+
+
+def test_a_note_above_the_header_keeps_its_line() -> None:
+    assert texts(line(-1, middle(335, "(Unaudited)")), YEARS, SALES, COSTS)[:2] == [
+        "(Unaudited)",
+        "Sales; 2023: 46,298; 2022: 51,761",
+    ]
+
+
+def test_a_label_or_an_empty_first_cell_among_rows_of_words_leaves_the_lines() -> None:
+    header, leak = line(0, (50, "Fault"), (200, "Remedy"), bold=True), line(1, (50, "Leak"), (200, "Seal"))
+    heat, noise = line(3, (50, "Heat"), (200, "Drain")), line(4, (50, "Noise"), (200, "Oil"))
+    assert unchanged(header, leak, line(2, (50, "2 weeks")), heat, noise)
+    wide = line(0, (50, "Fault"), (200, "Remedy"), (300, "Tool"), bold=True)
+    full = [line(n, (50, "Leak"), (200, "Seal"), (300, "Key")) for n in (1, 3, 4)]
+    assert unchanged(wide, full[0], line(2, (200, "Bolts"), (300, "Torch")), *full[1:])
+
+
+def test_a_second_bold_header_ends_a_table_of_words() -> None:
+    first, second = (line(n, (50, "Fault"), (200, name), bold=True) for n, name in ((0, "Remedy"), (3, "Cause")))
+    rows = [line(n, (50, "Leak"), (200, "Seal")) for n in (1, 2, 4, 5)]
+    assert texts(first, *rows[:2], second, *rows[2:]) == [
+        *(each.text for each in (first, *rows[:2])),
+        *["Fault: Leak; Cause: Seal"] * 2,
+    ]
+
+
+def test_a_header_far_above_is_none() -> None:
+    assert unchanged(line(-2.5, right(300, "2023"), right(400, "2022")), SALES, COSTS)
+
+
+def test_the_table_ends_before_a_cell_that_is_no_figure() -> None:
+    stranger = line(3, (50, "Rating"), right(300, "BBB"), right(400, "BB"))
+    assert texts(YEARS, SALES, COSTS, stranger)[2:] == [stranger.text]
+
+
+def test_the_table_ends_before_cells_that_run_over_two_columns() -> None:
+    wide = line(3, (50, "Note"), (270, "see the notes on page four"))
+    assert texts(YEARS, SALES, COSTS, wide)[2:] == [wide.text]
+
+
+def test_the_table_ends_before_two_cells_in_one_column() -> None:
+    split = line(3, (50, "Net"), (90, "sales"), right(300, "5"), right(400, "6"))
+    assert texts(YEARS, SALES, COSTS, split)[2:] == [split.text]
+
+
+def test_the_table_ends_before_a_lone_cell_that_is_no_label() -> None:
+    lone, more = line(3, right(300, "7")), line(4, (50, "Tax"), right(300, "1"), right(400, "2"))
+    assert texts(YEARS, SALES, COSTS, lone, more)[2:] == [lone.text, more.text]
+
+
+def test_the_table_ends_before_larger_type() -> None:
+    heading = line(3, (50, "Outlook"), size=14)
+    more = line(4, (50, "Sales"), right(300, "47"), right(400, "43"))
+    assert texts(YEARS, SALES, COSTS, heading, more)[2:] == [heading.text, more.text]
+
+
+def test_the_table_ends_at_a_wide_gap() -> None:
+    later = line(6, (50, "Sales"), right(300, "47"), right(400, "43"))
+    assert texts(YEARS, SALES, COSTS, later)[2:] == [later.text]
+
+
+def _moved(each: Line, steps: float) -> Line:
+    cells = tuple(cell._replace(baseline=cell.baseline - steps * STEP) for cell in each.cells)
+    return each._replace(bottom=each.bottom - steps * STEP, cells=cells)
+
+
+# No glyph is lost, whatever the page
+
+_TEXTS = st.sampled_from(
+    ["2023", "2022", "July 1, 2023", "$", "45", "(3)", "—", "%", "Total", "Seal", "(net)", "a:", "•"]
+)
+_PLACES = st.sampled_from([50.0, 120.0, 200.0, 203.0, 300.0, 400.0])
+_LINES = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, 0.2, 1.0, 1.2, 2.0]),
+        st.dictionaries(_PLACES, _TEXTS, min_size=1, max_size=4),
+        st.booleans(),
+    ),
+    max_size=9,
+)
+
+
+@given(_LINES)
+def test_every_word_of_the_lines_is_in_the_result(drawn: list[tuple[float, dict[float, str], bool]]) -> None:
+    position, lines = 0.0, []
+    for step, cells, bold in drawn:
+        position += step
+        lines.append(line(position, *sorted(cells.items()), bold=bold))
+    before = Counter(word for each in lines for word in each.text.split())
+    after = Counter(word.rstrip(";:") for each in with_tables(lines) for word in each.text.split())
+    assert not Counter({word.rstrip(";:"): count for word, count in before.items()}) - after
+
+
+# Real glyphs
+
+
+def make_pdf(write: Callable[[FPDF], None]) -> bytes:
+    pdf = FPDF()
+    pdf.add_page()
+    write(pdf)
+    return bytes(pdf.output())
+
+
+def _table(pdf: FPDF) -> None:
+    pdf.set_font("Helvetica", size=9)
+    rows = (("Quantity", "Alarm", "Trip"), ("Vibration", "4.5 mm/s", "7.1 mm/s"), ("Temperature", "82 °C", "95 °C"))
+    with pdf.table(rows, col_widths=(60, 30, 30), padding=0.8):
+        pass
+    pdf.ln(6)
+    pdf.set_font("Helvetica", size=11)
+    pdf.multi_cell(0, 6, "The limits apply to both bearings.", new_x="LMARGIN", new_y="NEXT")
+
+
+def test_a_table_of_a_file_becomes_rows_and_its_chunks_find_their_place(load: Load) -> None:
+    page = load("pump.pdf", make_pdf(_table)).pages[0]
+    assert blocks(page, BlockKind.TABLE_ROW) == [
+        "Quantity: Vibration; Alarm: 4.5 mm/s; Trip: 7.1 mm/s",
+        "Quantity: Temperature; Alarm: 82 °C; Trip: 95 °C",
+    ]
+    assert page.text.endswith("\nThe limits apply to both bearings.")
+    assert re.fullmatch(r"(Quantity: [^\n]*\n){2}The limits.*", page.text)
+
+
+def test_two_columns_of_justified_prose_are_not_a_table(load: Load) -> None:
+    prose = "The pump moves water from the basin to the tower. It must not run dry. " * 12
+
+    def write(pdf: FPDF) -> None:
+        pdf.set_font("Helvetica", size=10)
+        with pdf.text_columns(ncols=2, gutter=8, text_align="JUSTIFY", text=prose):
+            pass
+
+    page = load("pump.pdf", make_pdf(write)).pages[0]
+    assert blocks(page, BlockKind.TABLE_ROW) == []
+    assert " ".join(page.text.split()) == prose.strip()
+
+
+def _words_at(*rows: tuple[tuple[float, float, str], ...]) -> Callable[[FPDF], None]:
+    """Draws words where they are told to stand, in that order, the first row in bold."""
+
+    def write(pdf: FPDF) -> None:
+        for number, row in enumerate(rows):
+            pdf.set_font("Helvetica", style="" if number else "B", size=10)
+            for x, y, text in row:
+                pdf.text(x, y, text)
+
+    return write
+
+
+HEADER = ((20, 20, "Fault"), (90, 20, "Remedy"))
+ROWS = tuple(((20.0, 20.0 + 6 * n, f"Leak {n}"), (90.0, 20.0 + 6 * n, "Replace")) for n in (1, 2, 3))
+
+
+def test_words_drawn_in_their_order_are_a_table(load: Load) -> None:
+    page = load("pump.pdf", make_pdf(_words_at(HEADER, *ROWS))).pages[0]
+    assert blocks(page, BlockKind.TABLE_ROW)[0] == "Fault: Leak 1; Remedy: Replace"
+
+
+def test_a_word_broken_at_the_end_of_a_line_makes_no_cell(load: Load) -> None:
+    broken = ((20.0, 38.0, "Leak 3"), (90.0, 38.0, "Repla-")), ((90.0, 43.0, "cement of it"),)
+    page = load("pump.pdf", make_pdf(_words_at(HEADER, *ROWS[:2], *broken))).pages[0]
+    assert ("Repla-cement" in page.text, "\x02" in page.text) == (True, False)
