@@ -1,6 +1,8 @@
 """Real, awkward files: each loads, or is refused, as the manifest beside them says; real reports keep their pages."""
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,9 +13,11 @@ from sourcebound.contracts.document import ParsedDocument
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.chunking import chunk_document
 from sourcebound.ingest.loader import load_document
+from sourcebound.ingest.pdf import load_pdf
 
 DOCUMENTS = Path(__file__).parents[2].parent / "shared" / "data" / "documents"
 LIMIT = 50_000_000
+_WORD = re.compile(r"\w+")
 
 pytestmark = [
     pytest.mark.data,
@@ -112,6 +116,38 @@ def test_report_keeps_its_pages_and_its_chunks_their_places(file: str, pages: in
     assert all(document.pages[c.page_index].text[c.char_start : c.char_end] == c.text for c in chunks)
 
 
+def _words(text: str) -> set[str]:
+    """The words of a text without the marks that a table's rows are written with, `Header: value; Header: value`."""
+    return {word.rstrip(":;") for word in text.split()}
+
+
+@pytest.mark.parametrize(("file", "pages"), REPORTS, ids=lambda value: str(value))
+def test_the_tables_of_a_report_keep_every_word(file: str, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = DOCUMENTS / file
+    written = load_pdf(path, path.read_bytes())
+    monkeypatch.setattr("sourcebound.ingest.pdf.with_tables", list)
+    for page, plain in zip(written.pages, load_pdf(path, path.read_bytes()).pages, strict=True):
+        assert not Counter(_WORD.findall(plain.text)) - Counter(_WORD.findall(page.text)), page.number
+        assert set(_WORD.findall(page.text)) <= set(_WORD.findall(plain.text)), page.number
+
+
+def test_the_tables_of_real_reports_are_found_and_carry_their_headers() -> None:
+    rows = {}
+    for file, _ in REPORTS:
+        pages = load_document(DOCUMENTS / file, LIMIT).pages
+        found = [page.text[b.char_start : b.char_end] for page in pages for b in page.blocks if b.kind == "table_row"]
+        rows[Path(file).stem] = [text for text in found if "; " in text]
+    assert (
+        "Gross profit; January 28, 2023: 9,912; January 29, 2022: 11,640; January 30, 2021: 10,573"
+        in (rows["BESTBUY_2023_10K"])
+    )
+    assert (
+        "Regional Operations; Three months ended December 31, 2022: 991,452; Three months ended December 31, 2021: "
+        "899,607; Twelve months ended December 31, 2022: 3,815,885; Twelve months ended December 31, 2021: 3,392,363"
+    ) in rows["MGMRESORTS_2022Q4_EARNINGS"]
+    assert not [text for name, texts in rows.items() if name.isalnum() for text in texts], "forms are no tables"
+
+
 QUESTIONS = _records("financebench/questions.jsonl")
 
 
@@ -120,7 +156,7 @@ def test_evidence_is_on_the_page_that_the_annotators_gave(question: dict[str, An
     document = load_document(DOCUMENTS / "financebench" / "pdfs" / f"{question['doc_name']}.pdf", LIMIT)
     shares = []
     for evidence in question["evidence"]:
-        words = set(evidence["text"].split())
-        found = words & set(document.pages[evidence["page_index"]].text.split())
+        words = _words(evidence["text"])
+        found = words & _words(document.pages[evidence["page_index"]].text)
         shares.append(len(found) / len(words))
     assert min(shares) > 0.9
