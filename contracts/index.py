@@ -3,11 +3,14 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sourcebound.contracts.document import Chunk, DocumentMetadata, ParsedDocument
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.vectors import VectorIndex
+
+ENGLISH: Final = "english"
+"""The language of a collection for which none was chosen."""
 
 
 class Collection(Contract):
@@ -22,6 +25,8 @@ class Collection(Contract):
     dimensions: int
     metric: str
     chunker: str
+    language: str = ENGLISH
+    """Whose stems and stop words full text goes by: a text search configuration of PostgreSQL."""
     documents: int
     chunks: int
     documents_digest: str
@@ -31,8 +36,10 @@ class Collection(Contract):
 
     @property
     def index_version(self) -> str:
-        """Fingerprint of chunker, embedder, dimensions, metric and documents."""
+        """Fingerprint of chunker, embedder, dimensions, metric, documents, and the language where it is not English."""
         parts = [self.chunker, self.embedding_model, self.dimensions, self.metric, self.documents_digest]
+        if self.language != ENGLISH:  # collections are older than the choice, and policies name their fingerprints
+            parts.append(self.language)
         return "ix-" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

@@ -84,9 +84,21 @@ class DocumentStore(Catalog, Protocol):
     """Keeps documents and their chunks."""
 
     async def create_collection(
-        self, name: str, embedder: str, embedding_model: str, dimensions: int, chunker: str
+        self, name: str, embedder: str, embedding_model: str, dimensions: int, chunker: str, language: str
     ) -> Collection:
-        """Makes a collection; one that is already there is left as it is and returned."""
+        """Makes a collection; one that is already there is left as it is and returned.
+
+        Raises:
+            ConfigurationError: As `check_language`.
+        """
+        ...
+
+    async def check_language(self, language: str) -> None:
+        """Whether full text can go by that language.
+
+        Raises:
+            ConfigurationError: It is not known here; the message lists those that are.
+        """
         ...
 
     async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, StoredDocument
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError
@@ -98,6 +98,7 @@ class Ingest:
         max_bytes: Larger files are skipped.
         parser: Reads the files.
         report: Called with the progress.
+        language: The language of a collection that is made and for which none is named.
     """
 
     def __init__(
@@ -108,12 +109,14 @@ class Ingest:
         max_bytes: int,
         parser: DocumentParser,
         report: Callable[[Progress], None] = lambda _: None,
+        language: str = ENGLISH,
     ) -> None:
         self._store = store
         self._embedder_name = embedder_name
         self._max_bytes = max_bytes
         self._parser = parser
         self._report = report
+        self._language = language
         self._model = embedder.name if embedder else LEXICAL
         self._dimensions = embedder.dimensions if embedder else 0
         self._preparer = Preparer(parser, embedder, max_bytes)
@@ -125,6 +128,7 @@ class Ingest:
         collection_name: str,
         metadata: Sidecar,
         *,
+        language: str | None = None,
         prune: bool = False,
         dry_run: bool = False,
     ) -> IngestSummary:
@@ -134,6 +138,7 @@ class Ingest:
             paths: Files and folders.
             collection_name: The collection; made when it is not there.
             metadata: What holds for every file of this ingest; stronger than sidecars.
+            language: The language of the collection; None for the one that it has.
             prune: Whether documents under these paths whose files are gone are removed.
             dry_run: Whether nothing is written; then nothing is parsed either.
 
@@ -141,11 +146,12 @@ class Ingest:
             Counts, and every file that was skipped with the reason.
 
         Raises:
-            ConfigurationError: The collection was made with another embedder or chunk size.
+            ConfigurationError: The collection was made with another embedder, chunk size or language, or the database
+                does not know the language.
             SourceboundError: The store or the embedder failed; documents stored before stay.
         """
         found = await asyncio.to_thread(find_files, paths)
-        collection = await self._open_collection(collection_name, dry_run)
+        collection = await self._open_collection(collection_name, language, dry_run)
         known = await self._store.known_documents(collection.collection_id) if collection else {}
         tally = _Tally(known, found)
         surveyor = Surveyor(dict(known), metadata, self._preparer.chunker, self._max_bytes)
@@ -168,13 +174,14 @@ class Ingest:
             tally.skipped = [skipped for skipped in tally.skipped if skipped.code != NOTHING_FOUND]
         return tally.summary(collection_name, self._model, removed, index)
 
-    async def _open_collection(self, name: str, dry_run: bool) -> Collection | None:
-        chunker = self._preparer.chunker
+    async def _open_collection(self, name: str, language: str | None, dry_run: bool) -> Collection | None:
+        chunker, chosen = self._preparer.chunker, self._language if language is None else language
         if dry_run:
+            await self._store.check_language(chosen)
             collection = await self._store.find_collection(name)
         else:
             collection = await self._store.create_collection(
-                name, self._embedder_name, self._model, self._dimensions, chunker
+                name, self._embedder_name, self._model, self._dimensions, chunker, chosen
             )
         if collection and (collection.embedding_model, collection.chunker) != (self._model, chunker):
             raise ConfigurationError(
@@ -182,6 +189,12 @@ class Ingest:
                 f"ingest would use {self._model} ({chunker}).",
                 f"Ingest into another collection, or set SOURCEBOUND_EMBEDDER={collection.embedder}.",
                 code="INDEX_EMBEDDER_MISMATCH",
+            )
+        if collection and language not in (None, collection.language):
+            raise ConfigurationError(
+                f"the collection {name!r} is in {collection.language}, and this ingest names {language}.",
+                f"Ingest into another collection, or leave the language out to go on in {collection.language}.",
+                code="INDEX_LANGUAGE_MISMATCH",
             )
         return collection
 

@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     """The collection that `ingest` fills and `ask` searches when none is named."""
     embedder: str = "auto"
     """`auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`; auto is minilm where its weights are installed."""
+    language: str = "english"
+    """The language of collections that are made: a text search configuration of the server; `simple` for others."""
     model: str = "extractive"
     """The generator: `extractive`, `ollama:MODEL` or `openai:MODEL`."""
     models_file: Path | None = None

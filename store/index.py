@@ -13,7 +13,7 @@ from typing import Final
 from pgvector import Vector
 from psycopg import AsyncConnection, AsyncCursor, errors
 
-from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, StoredDocument
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.database import Pool, Row, store_faults
@@ -62,13 +62,20 @@ class PostgresIndex:
         """All collections by name."""
         with store_faults():
             async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("list_collections"))
+                cursor = await connection.execute(query("collections"), {"name": None})
                 return [_collection(row) for row in await cursor.fetchall()]
 
     async def create_collection(
-        self, name: str, embedder: str, embedding_model: str, dimensions: int, chunker: str
+        self,
+        name: str,
+        embedder: str,
+        embedding_model: str,
+        dimensions: int,
+        chunker: str,
+        language: str = ENGLISH,
     ) -> Collection:
         """Makes a collection; one that is already there is left as it is and returned."""
+        await self.check_language(language)
         values = {
             "name": name,
             "embedder": embedder,
@@ -76,6 +83,7 @@ class PostgresIndex:
             "dimensions": dimensions,
             "metric": "cosine" if dimensions else "lexical",
             "chunker": chunker,
+            "language": language,
             "digest": NO_DOCUMENTS,
         }
         with store_faults():
@@ -133,6 +141,19 @@ class PostgresIndex:
                 await connection.execute(
                     "DELETE FROM collections WHERE collection_id = %s", (collection.collection_id,)
                 )
+
+    async def check_language(self, language: str) -> None:
+        """Refuses a language that the server has no text search configuration for."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("list_languages"))
+                known = [row["language"] for row in await cursor.fetchall()]
+        if language not in known:
+            raise ConfigurationError(
+                f"the database does not know the language {language!r}.",
+                f"It knows {', '.join(known)}; simple is for every other one.",
+                code="UNKNOWN_LANGUAGE",
+            )
 
     async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """Every document of a collection by its knowledge id."""
@@ -264,7 +285,7 @@ async def _write_digest(connection: AsyncConnection[Row], collection_id: int, di
 
 
 async def _find(connection: AsyncConnection[Row], name: str) -> Collection | None:
-    row = await (await connection.execute(query("find_collection"), {"name": name})).fetchone()
+    row = await (await connection.execute(query("collections"), {"name": name})).fetchone()
     return _collection(row) if row else None
 
 

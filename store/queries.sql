@@ -1,28 +1,24 @@
 -- Every statement that is longer than a line, by name. Parameters are named; nothing is ever spliced into the text.
 
--- name: find_collection
+-- name: collections
+-- The collection of a name, or all of them.
 SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
-       c.documents_digest,
-       c.documents,
+       l.cfgname AS language, c.documents_digest, c.documents,
        coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
        (SELECT json_build_object('name', v.name, 'ef_search', v.ef_search, 'recall', v.recall, 'chunks', v.chunks)
         FROM vector_indexes v WHERE v.collection_id = c.collection_id) AS vector_index
-FROM collections c
-WHERE c.name = %(name)s
-
--- name: list_collections
-SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
-       c.documents_digest,
-       c.documents,
-       coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
-       (SELECT json_build_object('name', v.name, 'ef_search', v.ef_search, 'recall', v.recall, 'chunks', v.chunks)
-        FROM vector_indexes v WHERE v.collection_id = c.collection_id) AS vector_index
-FROM collections c
+FROM collections c JOIN pg_ts_config l ON l.oid = c.language
+WHERE %(name)s::text IS NULL OR c.name = %(name)s
 ORDER BY c.name
+
+-- name: list_languages
+SELECT cfgname AS language FROM pg_ts_config WHERE cfgnamespace = 'pg_catalog'::regnamespace ORDER BY cfgname
 
 -- name: create_collection
 INSERT INTO collections (name, embedder, embedding_model, dimensions, metric, chunker, language, documents_digest)
-VALUES (%(name)s, %(embedder)s, %(embedding_model)s, %(dimensions)s, %(metric)s, %(chunker)s, 'english', %(digest)s)
+SELECT %(name)s, %(embedder)s, %(embedding_model)s, %(dimensions)s, %(metric)s, %(chunker)s, l.oid, %(digest)s
+FROM pg_ts_config l
+WHERE l.cfgnamespace = 'pg_catalog'::regnamespace AND l.cfgname = %(language)s
 ON CONFLICT (name) DO NOTHING
 
 -- name: lock_collections

@@ -89,6 +89,7 @@ async def ingest(
     *paths: Path,
     embedder: str = "lexical",
     collection: str = COLLECTION,
+    language: str | None = None,
     max_bytes: int = MAX_BYTES,
     prune: bool = False,
     dry_run: bool = False,
@@ -97,7 +98,7 @@ async def ingest(
 ) -> IngestSummary:
     """Ingests as the command line does; by words alone unless an embedder is named, which is quick."""
     work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser)
-    return await work.run(paths, collection, Sidecar(**metadata), prune=prune, dry_run=dry_run)
+    return await work.run(paths, collection, Sidecar(**metadata), language=language, prune=prune, dry_run=dry_run)
 
 
 async def _migrate(url: str) -> None:

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def collections() -> None:
-    """List the collections with their size and their embedder."""
+    """List the collections with their size, embedder and language."""
     found = run_async(_list)
     if not found:
         say("There is no collection yet. Next: sourcebound ingest PATH --collection NAME")
     for collection in found:
         print(
             f"{collection.name}  {collection.documents} documents, {collection.chunks} chunks  "
-            f"{collection.embedding_model}  {collection.index_version}"
+            f"{collection.embedding_model}  {collection.language}  {collection.index_version}"
         )
 
 

@@ -106,7 +106,7 @@ async def _database(digest: str | None) -> list[Finding]:
             certificate = await PostgresCertificates(services.pool).latest(settings.model)
     except SourceboundError as error:
         return [Finding("database", False, f"{kind}: {error.message}", error.next_step)]
-    held = ", ".join(f"{found.name} ({found.documents} documents)" for found in collections)
+    held = ", ".join(f"{found.name} ({found.documents} documents, {found.language})" for found in collections)
     empty = "sourcebound ingest PATH --collection NAME"
     ready = f'sourcebound ask "…" --collection {collections[0].name}' if collections else empty
     return [

@@ -29,6 +29,7 @@ class Order:
 
     paths: list[Path]
     collection: str | None
+    language: str | None
     metadata: "Sidecar"
     prune: bool
     dry_run: bool
@@ -37,6 +38,9 @@ class Order:
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders: PDF, DOCX, HTML, Markdown, text, CSV.")],
     collection: Annotated[str | None, typer.Option(help="Where to put them; the setting's when omitted.")] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Of its texts, when it is made: german, french, simple …")
+    ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents under PATHS whose files are gone.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on whenever a file changes, until Ctrl-C.")] = False,
@@ -59,7 +63,7 @@ def ingest(
     if watch and dry_run:
         raise RequestError("--watch and --dry-run exclude each other.", "Leave one of them out.")
     metadata = Sidecar(event_date=event_date.date() if event_date else None, **stated)
-    order = Order(paths, collection, metadata, prune, dry_run)
+    order = Order(paths, collection, language, metadata, prune, dry_run)
     if watch:
         _watch_until_stopped(order)
         return
@@ -136,10 +140,12 @@ async def _run(services: "Services", embedder: "Embedder | None", order: Order) 
     settings = services.settings
     name, limit = resolve_embedder(settings.embedder), settings.max_file_megabytes << 20
     with _progress() as report:
-        summary = await Ingest(services.index, embedder, name, limit, services.parser, report).run(
+        work = Ingest(services.index, embedder, name, limit, services.parser, report, settings.language)
+        summary = await work.run(
             order.paths,
             order.collection or settings.collection,
             order.metadata,
+            language=order.language,
             prune=order.prune,
             dry_run=order.dry_run,
         )

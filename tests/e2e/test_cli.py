@@ -264,11 +264,12 @@ def test_collections_and_doctor_say_what_there_is(demo: Program) -> None:
     collections = demo("collections")
     assert collections.code == 0
     assert re.match(
-        r"demo  9 documents, \d+ chunks  minilm:all-MiniLM-L6-v2@53aa5117  ix-[0-9a-f]{16}\n", collections.stdout
+        r"demo  9 documents, \d+ chunks  minilm:all-MiniLM-L6-v2@53aa5117  english  ix-[0-9a-f]{16}\n",
+        collections.stdout,
     )
     doctor = demo("doctor")
     assert doctor.code == 0, doctor.stdout
-    assert "ok  collections demo (9 documents)" in doctor.stdout
+    assert "ok  collections demo (9 documents, english)" in doctor.stdout
     assert 'Next: sourcebound ask "…" --collection demo' in doctor.stdout
 
 
@@ -349,6 +350,25 @@ def test_the_embedded_server_is_started_named_and_stopped(fresh: Program) -> Non
 def test_without_db_start_the_server_lives_as_long_as_its_command(fresh: Program) -> None:
     assert fresh("collections").code == 0
     assert "not running" in fresh("db", "status").stdout
+
+
+def test_a_collection_is_made_in_a_language_and_keeps_it(fresh: Program, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("Die Dichtungen für das Kühlwasser werden jährlich geprüft.\n")
+    german = Program({**fresh.environment, "SOURCEBOUND_EMBEDDER": "lexical", "SOURCEBOUND_LANGUAGE": "french"})
+    german("db", "start")
+    arguments = ("ingest", note, "--collection", "werk")
+    unknown = german(*arguments, "--language", "klingon")
+    assert (unknown.code, "[UNKNOWN_LANGUAGE]" in unknown.stderr, "greek" in unknown.stderr) == (2, True, True)
+    assert german(*arguments, "--language", "german").code == 0
+    assert german(*arguments).code == 0
+    other = german(*arguments, "--language", "english")
+    assert (other.code, "[INDEX_LANGUAGE_MISMATCH]" in other.stderr) == (2, True)
+    assert german("ingest", note, "--collection", "usine").code == 0
+    listed = german("collections").stdout.splitlines()
+    assert [re.split(r"  +", line)[0::3][:2] for line in listed] == [["usine", "french"], ["werk", "german"]]
+    found = german("search", "Dichtung Kühlwasser", "--collection", "werk")
+    assert found.code == 0, found.stdout
 
 
 def test_db_start_is_refused_where_database_url_is_set() -> None:

@@ -186,8 +186,16 @@ async def test_the_index_version_depends_on_how_the_collection_was_made(services
         await services.index.create_collection("b", "lexical", "lexical", 0, "structure_v1:200"),
         await services.index.create_collection("c", "x", "x:model", 8, "structure_v1:320"),
         await services.index.create_collection("d", "x", "x:model", 16, "structure_v1:320"),
+        await services.index.create_collection("e", "x", "x:model", 16, "structure_v1:320", "german"),
     ]
-    assert len({collection.index_version for collection in made}) == 4
+    assert len({collection.index_version for collection in made}) == 5
+
+
+async def test_the_index_version_of_an_english_collection_is_what_it_was_before_there_was_a_choice(
+    services: Services,
+) -> None:
+    made = await services.index.create_collection("a", "lexical", "lexical", 0, "structure_v1:320")
+    assert made.index_version == "ix-5805043dda6ef17a"
 
 
 async def test_a_collection_keeps_the_embedder_that_it_was_made_with(services: Services) -> None:
