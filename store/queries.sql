@@ -77,8 +77,8 @@ INSERT INTO chunks (collection_id, chunk_id, document_id, ordinal, page_index, p
                     char_end, text, search, embedding)
 SELECT c.collection_id, s.chunk_id, s.document_id, s.ordinal, s.page_index, s.page_number, s.heading_path,
        s.char_start, s.char_end, s.text,
-       setweight(to_tsvector(c.language, concat_ws(' ', s.text, s.joined_words)), 'A')
-           || setweight(to_tsvector(c.language, s.context), 'B'),
+       setweight(search_words(c.language, concat_ws(' ', s.text, s.joined_words)), 'A')
+           || setweight(search_words(c.language, s.context), 'B'),
        s.embedding
 FROM collections c, staged_chunks s
 WHERE c.collection_id = %(collection_id)s
@@ -102,7 +102,7 @@ SELECT search.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks,
 FROM collections c
 JOIN lexical_statistics s USING (collection_id)
 CROSS JOIN unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
-CROSS JOIN unnest(to_tsvector(c.language, search.text)) AS word
+CROSS JOIN unnest(search_words(c.language, search.text)) AS word
 LEFT JOIN LATERAL (SELECT * FROM lexemes
                    WHERE lexemes.collection_id = c.collection_id AND lexemes.lexeme = word.lexeme OFFSET 0) AS l ON true
 WHERE c.collection_id = %(collection_id)s

@@ -367,7 +367,7 @@ def test_a_collection_is_made_in_a_language_and_keeps_it(fresh: Program, tmp_pat
     assert german("ingest", note, "--collection", "usine").code == 0
     listed = german("collections").stdout.splitlines()
     assert [re.split(r"  +", line)[0::3][:2] for line in listed] == [["usine", "french"], ["werk", "german"]]
-    found = german("search", "Dichtung Kühlwasser", "--collection", "werk")
+    found = german("search", "Dichtung Kuhlwasser", "--collection", "werk")
     assert found.code == 0, found.stdout
 
 
