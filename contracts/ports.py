@@ -129,6 +129,11 @@ class DocumentParser(Protocol):
         """How many files it reads at a time."""
         ...
 
+    @property
+    def seconds(self) -> float:
+        """The most time for one file: to read it, and as much again to cut it into chunks."""
+        ...
+
     def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
         """What stands in a file; blocks, and may be called from many threads.
 

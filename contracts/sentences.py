@@ -43,7 +43,7 @@ UNIT_END: Final = re.compile(
     r"\d\s?(?:mm|cm|m|km|in|ft|g|kg|lb|l|L|ml|s|min|h|V|A|W|kW|Hz|rpm|bar|psi|Pa|kPa|MPa|N|Nm|N·m|K|°C|°F|dB|ppm)\.(?=\s)"
 )
 COMPANY_END: Final = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?=\s+(?!Inc|Ltd|Corp|KG|LLC))")
-START: Final = re.compile(r"\s+(?:[^\w\s]*\s*)?(?=[^\W\d_])(?![a-zа-яα-ωäöüà-ÿ])")
+START: Final = re.compile(r"\s++(?:[^\w\s]++\s*+)?+(?=[^\W\d_])(?![a-zа-яα-ωäöüà-ÿ])")
 """The beginning of a sentence: a letter that is not a small one, marks before it or none."""
 PARTED: Final = (LABELLED, ELLIPSIS_END, UNIT_END, COMPANY_END)
 CLOSING_THEN_LOWER: Final = re.compile(r"[\"'”’»」』)\]]$")

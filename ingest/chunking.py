@@ -5,22 +5,37 @@ citation opens at its place; never more than `max_tokens`, because an embedder i
 heading stays with the text below it; cuts fall at headings, else between blocks, else between sentences, and
 inside a sentence or a table row only when it alone is over the window. Ids depend on the text and not on its
 place, so editing one section keeps the ids, and the vectors, of all the others.
+
+Chunking is linear in the text, and asks again and again whether it may go on, each time after a small, bounded step.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from sourcebound.contracts.document import Block, BlockKind, Chunk, Page, ParsedDocument
 from sourcebound.contracts.ports import TokenCounter
 from sourcebound.ingest.composing import collapse
-from sourcebound.ingest.splitting import Piece, blocks_of, cut_piece, largest_prefix, pieces_of, sentences_of, trim
+from sourcebound.ingest.splitting import (
+    MOST_CHARACTERS_A_TOKEN,
+    Piece,
+    blocks_of,
+    cut_piece,
+    is_too_long,
+    largest_prefix,
+    pieces_of,
+    sentences_of,
+    trim,
+)
 
 _ENOUGH = 3
 _SMALL = 5
 _ID_DIGITS = 12
-_MOST_CHARACTERS_A_TOKEN = 16
+_DEEPEST = 9
+"""Headings below this level count as of this level; no format means more than that by its levels."""
+_LONGEST_TITLE = 200
+"""What a heading path keeps of a heading: each chunk carries its path, so it must not grow with the document."""
 
 
 class _Heading(NamedTuple):
@@ -45,6 +60,7 @@ def chunk_document(
     counter: TokenCounter,
     max_tokens: int,
     target_tokens: int | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> list[Chunk]:
     """Cut a document into chunks.
 
@@ -55,6 +71,7 @@ def chunk_document(
         max_tokens: No chunk has more tokens than this, nor more than sixteen characters a token (a single character
             that has more is still a chunk).
         target_tokens: Size at which a chunk is full; four fifths of `max_tokens` when omitted.
+        check: Called between steps, none of which takes long; what it raises ends the chunking.
 
     Returns:
         The chunks in reading order, without white space around them and without overlap.
@@ -65,12 +82,13 @@ def chunk_document(
     target = max(1, max_tokens * 4 // 5) if target_tokens is None else target_tokens
     if not 1 <= target <= max_tokens:
         raise ValueError(f"target_tokens must be between 1 and max_tokens={max_tokens}, not {target}")
-    budget = _Budget(_BoundedCounter(counter), max_tokens, target)
+    budget = _Budget(_BoundedCounter(counter, check), max_tokens, target)
     occurrences: Counter[str] = Counter()
     chunks: list[Chunk] = []
     headings: list[_Heading] = []
     for page in document.pages:
         for draft in _merge_small(_draft_page(page, budget, headings), budget):
+            check()
             for start, end in _final_spans(page.text, draft, budget):
                 chunk_id = _chunk_id(knowledge_id, draft.path, page.text[start:end], occurrences)
                 chunks.append(_chunk(page, draft.path, start, end, chunk_id, len(chunks)))
@@ -78,16 +96,18 @@ def chunk_document(
 
 
 class _BoundedCounter:
-    """Counts at least one token for every sixteen characters.
+    """Counts at least one token for every sixteen characters, and asks before each count whether to go on.
 
     A tokenizer may see a line of base64 as a single unknown word; such a chunk would have no bound at all.
     """
 
-    def __init__(self, counter: TokenCounter) -> None:
+    def __init__(self, counter: TokenCounter, check: Callable[[], None]) -> None:
         self._counter = counter
+        self._check = check
 
     def count_tokens(self, text: str) -> int:
-        return max(self._counter.count_tokens(text), len(text) // _MOST_CHARACTERS_A_TOKEN)
+        self._check()
+        return max(self._counter.count_tokens(text), len(text) // MOST_CHARACTERS_A_TOKEN)
 
 
 class _Budget(NamedTuple):
@@ -122,7 +142,8 @@ class _Packer:
         self._headings = headings
         self._drafts: list[_Draft] = []
         self._pieces: list[Piece] = []
-        self._tokens = 0
+        self._tokens = self._body_tokens = 0
+        self._has_body = False
         self._path = _titles(headings)
 
     def add_block(self, text: str, block: Block) -> None:
@@ -130,7 +151,8 @@ class _Packer:
         if block.kind is BlockKind.HEADING:
             if not self._is_open_heading() and self._tokens >= self._budget.enough:
                 self._close()
-            self._enter(_Heading(block.level, collapse(text[block.char_start : block.char_end])))
+            title = collapse(text[block.char_start : block.char_end])[:_LONGEST_TITLE].rstrip()
+            self._enter(_Heading(min(block.level, _DEEPEST), title))
         elif len(pieces) == 1:
             pieces = self._divide(text, pieces[0])
         for piece in pieces:
@@ -145,21 +167,21 @@ class _Packer:
         while self._headings and self._headings[-1].level >= heading.level:
             self._headings.pop()
         self._headings.append(heading)
-        if not any(piece.kind is not BlockKind.HEADING for piece in self._pieces):
+        if not self._has_body:
             self._path = _titles(self._headings)
 
     def _divide(self, text: str, piece: Piece) -> list[Piece]:
         """Cut a block only when it neither fits the open chunk nor may start its own."""
         fits = self._tokens + piece.tokens <= self._budget.most
         whole = piece.kind in (BlockKind.TABLE_ROW, BlockKind.CODE)
-        if whole or fits or self._body_tokens() >= self._budget.enough or not self._tokens:
+        if whole or fits or self._body_tokens >= self._budget.enough or not self._tokens:
             return [piece]
         return sentences_of(text, piece, self._budget.counter)
 
     def _keep_heading_with(self, text: str, piece: Piece) -> list[Piece]:
         """Cut a piece that fills a chunk alone, so that the heading above it has some of its text beside it."""
         room = self._budget.most - self._tokens
-        only_headings = self._is_open_heading() and not self._body_tokens()
+        only_headings = self._is_open_heading() and not self._body_tokens
         whole = piece.kind in (BlockKind.TABLE_ROW, BlockKind.HEADING)
         if whole or not only_headings or piece.tokens <= room or room < self._budget.small:
             return [piece]
@@ -172,16 +194,16 @@ class _Packer:
                 self._close(keep_headings=False)
         self._pieces.append(piece)
         self._tokens += piece.tokens
+        if piece.kind is not BlockKind.HEADING:
+            self._body_tokens += piece.tokens
+            self._has_body = True
 
     def _is_full_before(self, piece: Piece) -> bool:
         """Whether the open chunk must end here; a table may fill the window, to keep its last rows."""
         total = self._tokens + piece.tokens
         in_table = piece.kind is self._pieces[-1].kind is BlockKind.TABLE_ROW
         wanted = self._budget.most if in_table else self._budget.target
-        return total > self._budget.most or (total > wanted and self._body_tokens() >= self._budget.enough)
-
-    def _body_tokens(self) -> int:
-        return sum(piece.tokens for piece in self._pieces if piece.kind is not BlockKind.HEADING)
+        return total > self._budget.most or (total > wanted and self._body_tokens >= self._budget.enough)
 
     def _is_open_heading(self) -> bool:
         return bool(self._pieces) and self._pieces[-1].kind is BlockKind.HEADING
@@ -196,6 +218,8 @@ class _Packer:
             self._path = _titles(self._headings)
         self._pieces = self._pieces[kept:]
         self._tokens = sum(piece.tokens for piece in self._pieces)
+        if kept:  # headings alone are left
+            self._body_tokens, self._has_body = 0, False
 
 
 def _merge_small(drafts: Iterable[_Draft], budget: _Budget) -> list[_Draft]:
@@ -214,12 +238,17 @@ def _final_spans(text: str, draft: _Draft, budget: _Budget) -> Iterator[tuple[in
     start, end = draft.pieces[0].start, draft.pieces[-1].end
     while start < end:
         cut = end
-        if len(draft.pieces) > 1 and budget.counter.count_tokens(text[start:end]) > budget.most:
+        if len(draft.pieces) > 1 and not _fits(text, start, end, budget):
             cut = largest_prefix(text, start, end, budget.counter, budget.most)
         first, last = trim(text, start, cut)
         if first < last:
             yield first, last
         start = cut
+
+
+def _fits(text: str, start: int, end: int, budget: _Budget) -> bool:
+    too_long = is_too_long(start, end, budget.most)
+    return not too_long and budget.counter.count_tokens(text[start:end]) <= budget.most
 
 
 def _titles(headings: Iterable[_Heading]) -> tuple[str, ...]:

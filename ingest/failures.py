@@ -102,10 +102,16 @@ def unsupported(path: Path, what: str, next_step: str) -> DocumentError:
     return DocumentError(f"{path.name} is {what}.", next_step, code=DocumentFailure.UNSUPPORTED)
 
 
-def too_slow(path: Path, seconds: float) -> DocumentError:
-    """Reading the file took longer than it may."""
+def too_slow(path: Path, seconds: float, done: str = "read") -> DocumentError:
+    """Work on the file took longer than it may.
+
+    Args:
+        path: The file.
+        seconds: How long it may take.
+        done: What was to be done with it: `read`, or `cut into chunks`.
+    """
     return DocumentError(
-        f"{path.name} was not read within {seconds:g} seconds.",
+        f"{path.name} was not {done} within {seconds:g} seconds.",
         "Split the document, or raise SOURCEBOUND_PARSE_SECONDS if you trust where it came from.",
         code=DocumentFailure.TOO_SLOW,
     )

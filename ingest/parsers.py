@@ -170,7 +170,7 @@ class ParserPool:
         command: Sequence[str] = WORKER,
     ) -> None:
         self.processes = processes or min(os.cpu_count() or 1, MOST_PROCESSES)
-        self._seconds = seconds
+        self.seconds = seconds
         self._memory_megabytes = memory_megabytes
         self._command = command
         self._idle: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
@@ -220,7 +220,7 @@ class ParserPool:
         with self._lock:
             if self._closed.is_set():
                 raise ConfigurationError("no more documents are read.", code="PARSER_UNAVAILABLE")
-        worker = _Worker(self._command, self._seconds, self._memory_megabytes)
+        worker = _Worker(self._command, self.seconds, self._memory_megabytes)
         with self._lock:
             self._workers.add(worker)
             if self._closed.is_set():

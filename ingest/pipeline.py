@@ -17,6 +17,7 @@ from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError
 from sourcebound.ingest.changes import Change, Surveyor
+from sourcebound.ingest.deadline import Clock
 from sourcebound.ingest.discovery import NOTHING_FOUND, Found, Skipped, SourceFile, find_files
 from sourcebound.ingest.preparing import Preparer
 from sourcebound.ingest.pruning import gone_documents
@@ -99,6 +100,7 @@ class Ingest:
         parser: Reads the files.
         report: Called with the progress.
         language: The language of a collection that is made and for which none is named.
+        clock: What tells how long a file has taken.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Ingest:
         parser: DocumentParser,
         report: Callable[[Progress], None] = lambda _: None,
         language: str = ENGLISH,
+        clock: Clock = monotonic,
     ) -> None:
         self._store = store
         self._embedder_name = embedder_name
@@ -119,7 +122,7 @@ class Ingest:
         self._language = language
         self._model = embedder.name if embedder else LEXICAL
         self._dimensions = embedder.dimensions if embedder else 0
-        self._preparer = Preparer(parser, embedder, max_bytes)
+        self._preparer = Preparer(parser, embedder, max_bytes, clock)
         self._batch_chunks = BATCH_CHUNKS if embedder else LEXICAL_BATCH_CHUNKS
 
     async def run(

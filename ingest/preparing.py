@@ -15,6 +15,7 @@ from sourcebound.contracts.tokens import estimate_tokens
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.changes import Change, Surveyor
 from sourcebound.ingest.chunking import chunk_document
+from sourcebound.ingest.deadline import Clock, Deadline
 from sourcebound.ingest.discovery import Skipped, unreadable
 from sourcebound.ingest.loader import read_bytes
 from sourcebound.ingest.searching import joined_words, unbroken
@@ -51,13 +52,15 @@ class Preparer:
         parser: Reads the files.
         embedder: None for lexical collections.
         max_bytes: Larger files are skipped.
+        clock: What tells how long a file has taken.
     """
 
-    def __init__(self, parser: DocumentParser, embedder: Embedder | None, max_bytes: int) -> None:
+    def __init__(self, parser: DocumentParser, embedder: Embedder | None, max_bytes: int, clock: Clock) -> None:
         self._parser = parser
         self._embedder = embedder
         self._counter = embedder or LexicalCounter()
         self._max_bytes = max_bytes
+        self._clock = clock
         window = embedder.max_tokens - CONTEXT_TOKENS if embedder else MAX_CHUNK_TOKENS
         self._chunk_tokens = min(window, MAX_CHUNK_TOKENS)
 
@@ -116,7 +119,8 @@ class Preparer:
         """The document of these very bytes, whatever becomes of the file meanwhile."""
         file, overrides = change.file, change.overrides
         parsed = self._parser.parse(file.path, data, self._max_bytes)
-        chunks = chunk_document(parsed, change.knowledge_id, self._counter, self._chunk_tokens)
+        check = Deadline(file.path, self._parser.seconds, self._clock).check
+        chunks = chunk_document(parsed, change.knowledge_id, self._counter, self._chunk_tokens, check=check)
         return StoredDocument(
             knowledge_id=change.knowledge_id,
             source_path=file.resolved,

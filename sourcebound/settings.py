@@ -48,7 +48,7 @@ class Settings(BaseSettings):
     max_file_megabytes: int = Field(default=200, gt=0)
     """Files over this size are skipped, with a message."""
     parse_seconds: float = Field(default=30, gt=0)
-    """A file that is not read in this time is skipped, with a message."""
+    """A file that is not read in this time, or not cut into chunks in as much again, is skipped, with a message."""
     parse_memory_megabytes: int = Field(default=2048, ge=256)
     """A file that needs more memory than this to be read is skipped, with a message."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from pydantic import SecretStr
 
 from sourcebound.contracts.ports import DocumentParser
 from sourcebound.graph.engine import Engine
+from sourcebound.ingest.deadline import Clock
 from sourcebound.ingest.parsers import ParserPool
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
 from sourcebound.ingest.sidecar import Sidecar
@@ -94,10 +96,11 @@ async def ingest(
     prune: bool = False,
     dry_run: bool = False,
     parser: DocumentParser = PARSER,
+    clock: Clock = monotonic,
     **metadata: Any,
 ) -> IngestSummary:
     """Ingests as the command line does; by words alone unless an embedder is named, which is quick."""
-    work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser)
+    work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser, clock=clock)
     return await work.run(paths, collection, Sidecar(**metadata), language=language, prune=prune, dry_run=dry_run)
 
 

@@ -1,7 +1,9 @@
 """Fakes of the ports: what the graph asks of the outside, in memory, with a record of what was asked."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import count
 
 from builders import JsonObject, collection, generation
@@ -119,3 +121,37 @@ class FakeOutside:
             new_id=new_id,
             defaults=RunContext(model="fake", collection="manuals"),
         )
+
+
+class FakeEmbedder:
+    """Makes vectors of the texts' digests, keeps the texts, and has a clock that moves as some of them are counted.
+
+    Args:
+        slow: A text that holds this takes a second to count.
+    """
+
+    name = "fake:digest"
+    dimensions = 8
+    max_tokens = 150
+
+    def __init__(self, slow: str = "") -> None:
+        self.texts: list[str] = []
+        self._now = threading.local()
+        self._slow = slow
+
+    def count_tokens(self, text: str) -> int:
+        if self._slow and self._slow in text:
+            self._now.seconds = self.clock() + 1
+        return len(text.split())
+
+    def clock(self) -> float:
+        """The time of the thread that asks, so that no file waits for another."""
+        return getattr(self._now, "seconds", 0.0)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.texts += texts
+        return [[byte / 256 for byte in sha256(text.encode()).digest()[: self.dimensions]] for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        (vector,) = await self.embed_documents([text])
+        return vector

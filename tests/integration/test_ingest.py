@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from commands import Program, end
 from databases import COLLECTION, MANUALS, MAX_BYTES, ingest, rows, single
+from fakes import FakeEmbedder
 from fpdf import FPDF
 from homes import reachable_folder, wait_until
 
@@ -284,6 +285,21 @@ async def test_a_collection_of_another_embedder_is_left_alone(services: Services
     assert raised.value.failure_code == "INDEX_EMBEDDER_MISMATCH"
     assert "SOURCEBOUND_EMBEDDER=lexical" in raised.value.next_step
     assert rows(database, CONTENT) == before
+
+
+async def test_a_file_that_takes_too_long_to_cut_is_named_and_the_rest_is_stored(
+    services: Services, database: str, folder: Path
+) -> None:
+    embedder = FakeEmbedder(slow="flow")
+    services._embedders["fake"] = embedder
+    (folder / "long.txt").write_text("The flow is 3 l/s.\n\n" * 31)
+    (folder / "short.txt").write_text("The flow is 4 l/s.\n\n" * 9)
+    summary = await ingest(services, folder, embedder="fake", clock=embedder.clock)
+    (skipped,) = summary.skipped
+    assert (skipped.code, skipped.path.name) == ("TOO_SLOW", "long.txt")
+    assert skipped.message == "long.txt was not cut into chunks within 30 seconds."
+    assert "SOURCEBOUND_PARSE_SECONDS" in skipped.next_step
+    assert rows(database, DOCUMENTS) == [("pump.md",), ("short.txt",), ("valve.txt",)]
 
 
 async def test_three_thousand_small_files_are_all_stored(services: Services, database: str, tmp_path: Path) -> None:

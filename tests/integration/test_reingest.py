@@ -188,6 +188,7 @@ async def test_an_unchanged_file_is_never_parsed(services: Services, folder: Pat
 
     class Refusing:
         processes = 1
+        seconds = 30.0
 
         def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
             raise AssertionError(f"{path} was parsed")
@@ -213,6 +214,7 @@ async def test_what_is_stored_is_what_the_digest_is_of(services: Services, datab
 
     class Meanwhile:
         processes = 1
+        seconds = 30.0
 
         def parse(self, _path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
             path.write_text("# Pump\n\nThe pump runs at 9 bar.\n")

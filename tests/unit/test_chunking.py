@@ -1,7 +1,8 @@
 """Chunking: offsets, budgets, cuts and ids, over hand-made documents and over generated ones."""
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -9,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.document import Block, BlockKind, Chunk, DocumentMetadata, Page, ParsedDocument
+from sourcebound.contracts.sentences import split_sentences
+from sourcebound.ingest import splitting
 from sourcebound.ingest.chunking import chunk_document
 from sourcebound.ingest.composing import PageComposer
+from sourcebound.ingest.splitting import MOST_CHARACTERS_A_TOKEN
 
 
 class WordCounter:
@@ -255,3 +259,142 @@ def test_counting_grows_with_the_text_and_not_with_its_square(unit: str) -> None
         return counter.characters
 
     assert counted(8000) < counted(2000) * 6
+
+
+class Stopped(Exception):
+    """Raised by a check, as a deadline's would be."""
+
+
+class WatchedCounter(WordCounter):
+    """Remembers the longest text that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest = 0
+
+    def count_tokens(self, text: str) -> int:
+        self.longest = max(self.longest, len(text))
+        return super().count_tokens(text)
+
+
+class BlindCounter:
+    """Counts nothing for what no reader sees, as a tokenizer does that cleans its text first."""
+
+    def count_tokens(self, text: str) -> int:
+        return len(re.findall(r"\w+", text))
+
+
+def _between(gap: str) -> Page:
+    """Two small paragraphs and, between them, what no loader took for text."""
+    end = len(gap) + 2
+    places = ((0, 1), (end - 1, end))
+    blocks = [Block(kind=BlockKind.PARAGRAPH, char_start=start, char_end=stop) for start, stop in places]
+    return Page(index=0, text=f"a{gap}b", blocks=tuple(blocks))
+
+
+HOSTILE = {
+    "one line": lambda size: _page(prose("word " * (size // 5))),
+    "no space": lambda size: _page(prose("x" * size)),
+    "one sentence after another": lambda size: _page(prose("It is so. " * (size // 10))),
+    "one heading": lambda size: _page(heading("Head " * (size // 5)), prose("The text.")),
+    "one row": lambda size: _page(row("Name: value; " * (size // 13))),
+    "one line of code": lambda size: _page((BlockKind.CODE, "a=1;" * (size // 4), 0)),
+    "blank in the middle": lambda size: _page(prose("5 mm." + " " * size + ". And")),
+    "invisible headings": lambda size: _page(*[heading("\u200b")] * (size // 3)),
+    "invisible sections": lambda size: _page(*[heading("\u200b"), prose("\u200b")] * (size // 6)),
+    "small paragraphs": lambda size: _page(*[prose("a.")] * (size // 4)),
+    "ever deeper headings": lambda size: _page(*[heading(f"h{level}", level) for level in range(1, size // 8)]),
+    "marks between blocks": lambda size: _between("-" * size),
+    "blanks between blocks": lambda size: _between("\n \n" * (size // 3)),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_no_step_sees_more_of_a_document_than_a_window(make: Callable[[int], Page]) -> None:
+    most, counter = 50, WatchedCounter()
+    chunks = chunk_document(_document(make(100_000)), "KB", counter, most)
+    assert counter.longest <= MOST_CHARACTERS_A_TOKEN * (most + 1)
+    assert max(len(chunk.text) for chunk in chunks) <= MOST_CHARACTERS_A_TOKEN * (most + 1)
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_sentences_are_sought_in_a_window(make: Callable[[int], Page], monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = [0]
+
+    def note(text: str) -> list[tuple[int, int]]:
+        lengths.append(len(text))
+        return split_sentences(text)
+
+    monkeypatch.setattr(splitting, "split_sentences", note)
+    page = make(100_000)
+    cut(_document(page), 50)
+    assert max(lengths) <= splitting.WINDOW
+    assert sum(lengths) <= 2 * len(page.text)
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_chunking_can_be_ended_after_any_step(make: Callable[[int], Page]) -> None:
+    """Wherever it is, what the check raises comes through at once, and the text of at most a window was looked at."""
+    document = _document(make(100_000))
+    taken = 0
+
+    def step() -> None:
+        nonlocal taken
+        taken += 1
+
+    chunk_document(document, "KB", WordCounter(), 50, check=step)
+    assert taken > 1
+    for last in {0, taken // 2, taken - 1}:
+        left = iter(range(last))
+
+        def check(left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            chunk_document(document, "KB", WordCounter(), 50, check=check)
+
+
+def _calls(page: Page) -> int:
+    """How many functions and generators are entered while a page is cut: its cost, without a clock."""
+    entered = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        chunk_document(_document(page), "KB", BlindCounter(), 50)
+    finally:
+        sys.setprofile(before)
+    return entered
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_work_grows_with_the_text_and_not_with_its_square(make: Callable[[int], Page]) -> None:
+    small, large = _calls(make(4_000)), _calls(make(32_000))
+    assert large < small * 12
+
+
+@pytest.mark.parametrize("blanks", [" " * 300_000, "\n" * 300_000, " \n" * 150_000])
+def test_blanks_are_no_work(blanks: str) -> None:
+    """With work that grows with the square of them this would take minutes."""
+    chunks = texts(cut(_document(_page(prose(f"It is 5 mm.{blanks}. And wide."))), 50))
+    assert " ".join(" ".join(chunks).split()) == "It is 5 mm. . And wide."
+
+
+def test_a_heading_path_does_not_grow_with_the_document() -> None:
+    blocks = [heading(f"{level} " + "long " * 1000, level) for level in range(1, 30)]
+    chunks = cut(_document(_page(*blocks, prose(words(20)))), 50)
+    assert max(len(chunk.heading_path) for chunk in chunks) == 9
+    assert max(len(title) for chunk in chunks for title in chunk.heading_path) <= 200
+    assert chunks[-1].heading_path[-1].startswith("29 long")
+
+
+@pytest.mark.parametrize("size", [splitting.WINDOW - 7, splitting.WINDOW * 3])
+def test_a_block_over_the_window_is_still_cut_between_sentences(size: int) -> None:
+    sentence = "Step one is to open the small valve. "
+    chunks = texts(cut(_document(_page(prose(sentence * (size // len(sentence))))), 50))
+    assert all(chunk.startswith("Step one") and chunk.endswith("valve.") for chunk in chunks)
