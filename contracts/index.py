@@ -51,6 +51,17 @@ class KnownDocument(NamedTuple):
     source_digest: bytes
 
 
+class KnownVector(NamedTuple):
+    """A stored chunk's vector, and all that it was made of."""
+
+    chunk_id: str
+    title: str
+    """Its document's."""
+    heading_path: tuple[str, ...]
+    text: str
+    vector: Sequence[float]
+
+
 class StoredDocument(NamedTuple):
     """A document ready to be stored."""
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from sourcebound.contracts.audit import AuditRecord
 from sourcebound.contracts.document import ParsedDocument
 from sourcebound.contracts.execution import AnswerModel as AnswerModel
-from sourcebound.contracts.index import Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.index import Collection, KnownDocument, KnownVector, StoredDocument
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
@@ -103,6 +103,10 @@ class DocumentStore(Catalog, Protocol):
 
     async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """Every document of a collection by its knowledge id."""
+        ...
+
+    async def known_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, KnownVector]:
+        """The vectors of those of these chunks that are stored with one."""
         ...
 
     async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError
@@ -57,6 +57,8 @@ class IngestSummary(NamedTuple):
     skipped: tuple[Skipped, ...]
     removed: tuple[str, ...] = ()
     """Knowledge ids of the documents whose files are gone."""
+    kept: int = 0
+    """Those of the chunks that had their vectors already."""
     vector_index: VectorIndex | None = None
     """The approximate index, where it was made or measured again."""
 
@@ -68,7 +70,7 @@ class _Tally:
         self.known = known
         self.files = len(found.files)
         self.skipped = list(found.skipped)
-        self.looked_at = self.added = self.replaced = self.unchanged = self.chunks = 0
+        self.looked_at = self.added = self.replaced = self.unchanged = self.chunks = self.kept = 0
         self.named: dict[str, str] = {}
         """By its path, the id of each stored file whose operator gave it one."""
 
@@ -86,7 +88,7 @@ class _Tally:
         self, collection: str, model: str, removed: tuple[str, ...], index: VectorIndex | None
     ) -> IngestSummary:
         counts = (self.added, self.replaced, self.unchanged, self.chunks)
-        return IngestSummary(collection, model, *counts, tuple(self.skipped), removed, index)
+        return IngestSummary(collection, model, *counts, tuple(self.skipped), removed, self.kept, index)
 
 
 class Ingest:
@@ -247,11 +249,23 @@ class Ingest:
         def report(chunks: int) -> None:
             self._report(Progress(tally.looked_at, tally.files, documents[0].knowledge_id, tally.chunks + chunks))
 
-        embedded = await self._preparer.embed(documents, report)
-        await self._store.replace_documents(collection_id, embedded)
-        for document in embedded:
+        known = await self._known_vectors(collection_id, documents, tally)
+        embedded = await self._preparer.embed(documents, known, report)
+        await self._store.replace_documents(collection_id, embedded.documents)
+        tally.kept += embedded.kept
+        for document in embedded.documents:
             tally.count(document.knowledge_id not in tally.known)
             tally.chunks += len(document.chunks)
             tally.known[document.knowledge_id] = KnownDocument(
                 document.knowledge_id, document.source_path, document.source_digest
             )
+
+    async def _known_vectors(
+        self, collection_id: int, documents: Sequence[StoredDocument], tally: _Tally
+    ) -> dict[str, KnownVector]:
+        """What is stored of the chunks of those documents that replace another one."""
+        replacing = [document for document in documents if document.knowledge_id in tally.known]
+        chunk_ids = [chunk.chunk_id for document in replacing for chunk in document.chunks]
+        if not chunk_ids or not self._dimensions:
+            return {}
+        return await self._store.known_vectors(collection_id, chunk_ids)

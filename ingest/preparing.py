@@ -1,15 +1,18 @@
 """Makes a stored document of a changed file: parsed in a child process, cut into chunks, embedded.
 
+Of a document that is stored already, only what the embedder has not read yet is embedded: a chunk keeps its vector as
+long as everything that the vector was made of is as it was.
+
 As many files are read ahead as the parser can read at a time; they come out in the order in which they went in.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.document import Chunk, DocumentMetadata
-from sourcebound.contracts.index import StoredDocument
+from sourcebound.contracts.index import KnownVector, StoredDocument
 from sourcebound.contracts.ports import DocumentParser, Embedder
 from sourcebound.contracts.tokens import estimate_tokens
 from sourcebound.errors import DocumentError
@@ -33,6 +36,13 @@ class Prepared(NamedTuple):
 
     document: StoredDocument
     change: Change
+
+
+class Embedded(NamedTuple):
+    """Documents that lack nothing, and how many of their vectors were there before."""
+
+    documents: Sequence[StoredDocument]
+    kept: int
 
 
 class LexicalCounter:
@@ -86,24 +96,42 @@ class Preparer:
                 task.cancel()
             await asyncio.gather(*ahead, return_exceptions=True)
 
-    async def embed(self, documents: Sequence[StoredDocument], report: Callable[[int], None]) -> list[StoredDocument]:
+    async def embed(
+        self, documents: Sequence[StoredDocument], known: Mapping[str, KnownVector], report: Callable[[int], None]
+    ) -> Embedded:
         """Documents with their vectors; as they are where there is no embedder.
 
         Args:
             documents: Documents without vectors.
+            known: Vectors that are stored, by the ids of their chunks.
             report: Called with the number of chunks that are done.
         """
         if self._embedder is None:
-            return list(documents)
+            return Embedded(documents, 0)
+        kept = {
+            chunk.chunk_id: known[chunk.chunk_id].vector
+            for document in documents
+            for chunk in document.chunks
+            if _is_known(document.metadata.title, chunk, known)
+        }
         texts = [
-            self._in_context(document.metadata.title, chunk) for document in documents for chunk in document.chunks
+            self._in_context(document.metadata.title, chunk)
+            for document in documents
+            for chunk in document.chunks
+            if chunk.chunk_id not in kept
         ]
-        vectors: list[list[float]] = []
+        vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), EMBEDDING_BATCH):
-            report(start)
+            report(len(kept) + start)
             vectors.extend(await self._embedder.embed_documents(texts[start : start + EMBEDDING_BATCH]))
-        rest = iter(vectors)
-        return [document._replace(vectors=[next(rest) for _ in document.chunks]) for document in documents]
+        new = iter(vectors)
+        embedded = [
+            document._replace(
+                vectors=[kept[i] if (i := chunk.chunk_id) in kept else next(new) for chunk in document.chunks]
+            )
+            for document in documents
+        ]
+        return Embedded(embedded, len(kept))
 
     def _read(self, change: Change, surveyor: Surveyor) -> Prepared | Skipped:
         file = change.file
@@ -136,13 +164,20 @@ class Preparer:
     def _in_context(self, title: str, chunk: Chunk) -> str:
         """A chunk under its title and headings, so that near-identical documents stay apart.
 
-        The deepest headings stay.
+        The deepest headings stay. Whoever changes what is made of a chunk here must rename the chunker, because stored
+        vectors are kept for what they were made of, and `_is_known` must compare all of it.
         """
         headings = list(dict.fromkeys([title, *chunk.heading_path]))
         while headings and self._counter.count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
             headings.pop(0)
         text = unbroken(chunk.text)
         return f"{' - '.join(headings)}\n{text}" if headings else text
+
+
+def _is_known(title: str, chunk: Chunk, known: Mapping[str, KnownVector]) -> bool:
+    """Whether a stored vector was made of just what this chunk's would be made of; an id alone is no proof of that."""
+    old = known.get(chunk.chunk_id)
+    return old is not None and (old.title, old.heading_path, old.text) == (title, chunk.heading_path, chunk.text)
 
 
 def _described(found: DocumentMetadata, overrides: Sidecar) -> DocumentMetadata:

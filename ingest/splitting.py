@@ -1,8 +1,8 @@
 """Cuts a page into pieces that fit a token budget: whole blocks, else sentences, else words, else characters. Pure.
 
 Counting tokens is the cost of chunking, so a piece is counted once and its count kept; only a stretch that has no place
-to cut in it is measured again while the cut is sought. No step looks at more text than a chunk or a window holds, however large
-a block: a document may be one line of fifty megabytes.
+to cut in it is measured again while the cut is sought. No step looks at more text than a chunk or a window
+holds, however large a block is: a document may be one line of fifty megabytes.
 """
 
 import re

@@ -13,7 +13,7 @@ from typing import Final
 from pgvector import Vector
 from psycopg import AsyncConnection, AsyncCursor, errors
 
-from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, StoredDocument
+from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.database import Pool, Row, store_faults
@@ -163,6 +163,14 @@ class PostgresIndex:
                 rows = await cursor.fetchall()
         return {row["knowledge_id"]: KnownDocument(**row) for row in rows}
 
+    async def known_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, KnownVector]:
+        """The vectors of those of these chunks that are stored with one."""
+        values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("known_vectors"), values, binary=True)
+                return {row["chunk_id"]: _known_vector(row) async for row in cursor}
+
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
         """Whether the document is still in the collection (R6-7); a machine without accounts does not ask who."""
         values = {"collection": collection, "knowledge_id": knowledge_id}
@@ -295,6 +303,11 @@ def _not_found(name: str) -> ConfigurationError:
         f"Run `sourcebound ingest PATH --collection {name}`, or `sourcebound collections` for those there are.",
         code="COLLECTION_NOT_FOUND",
     )
+
+
+def _known_vector(row: Row) -> KnownVector:
+    vector = Vector.from_binary(row["vector"]).to_list()
+    return KnownVector(**{**row, "heading_path": tuple(row["heading_path"]), "vector": vector})
 
 
 def _collection(row: Row) -> Collection:

@@ -42,6 +42,11 @@ SELECT knowledge_id, source_path, source_digest
 FROM documents
 WHERE collection_id = %(collection_id)s
 
+-- name: known_vectors
+SELECT k.chunk_id, d.title, k.heading_path, k.text, vector_send(k.embedding) AS vector
+FROM chunks k JOIN documents d USING (document_id)
+WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s) AND k.embedding IS NOT NULL
+
 -- name: lock_collection
 SELECT documents_digest FROM collections WHERE collection_id = %(collection_id)s FOR UPDATE
 

@@ -190,10 +190,11 @@ def _render(summary: "IngestSummary", dry_run: bool) -> None:
         f"{summary.collection}: {summary.added} added, {summary.replaced} replaced, {summary.unchanged} unchanged"
         f"{removed}, {len(summary.skipped)} skipped"
     )
+    kept = f", {summary.kept} of them with the vectors they had" if summary.kept else ""
     print(
         f"{what}; nothing was written (--dry-run)"
         if dry_run
-        else f"{what}; {summary.chunks} new chunks ({summary.embedding_model})",
+        else f"{what}; {summary.chunks} new chunks{kept} ({summary.embedding_model})",
         flush=True,
     )
     if summary.vector_index:
