@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.document import Chunk, DocumentMetadata, ParsedDocument
@@ -49,6 +50,18 @@ class KnownDocument(NamedTuple):
     knowledge_id: str
     source_path: str
     source_digest: bytes
+
+
+class DocumentSummary(NamedTuple):
+    """One line of the list of documents."""
+
+    knowledge_id: str
+    title: str
+    source_path: str
+    chunks: int
+    revision: str | None
+    event_date: date | None
+    ingested_at: datetime
 
 
 class KnownVector(NamedTuple):

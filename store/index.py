@@ -13,7 +13,14 @@ from typing import Final
 from pgvector import Vector
 from psycopg import AsyncConnection, AsyncCursor, errors
 
-from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
+from sourcebound.contracts.index import (
+    ENGLISH,
+    Collection,
+    DocumentSummary,
+    KnownDocument,
+    KnownVector,
+    StoredDocument,
+)
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.database import Pool, Row, store_faults
@@ -162,6 +169,13 @@ class PostgresIndex:
                 cursor = await connection.execute(query("known_documents"), {"collection_id": collection_id})
                 rows = await cursor.fetchall()
         return {row["knowledge_id"]: KnownDocument(**row) for row in rows}
+
+    async def list_documents(self, collection_id: int) -> list[DocumentSummary]:
+        """The documents of a collection, by their knowledge ids."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("list_documents"), {"collection_id": collection_id})
+                return [DocumentSummary(**row) for row in await cursor.fetchall()]
 
     async def known_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, KnownVector]:
         """The vectors of those of these chunks that are stored with one."""

@@ -42,6 +42,14 @@ SELECT knowledge_id, source_path, source_digest
 FROM documents
 WHERE collection_id = %(collection_id)s
 
+-- name: list_documents
+SELECT d.knowledge_id, d.title, d.source_path,
+       (SELECT count(*) FROM chunks k WHERE k.document_id = d.document_id) AS chunks,
+       d.revision, d.event_date, d.ingested_at
+FROM documents d
+WHERE d.collection_id = %(collection_id)s
+ORDER BY d.knowledge_id
+
 -- name: known_vectors
 SELECT k.chunk_id, d.title, k.heading_path, k.text, vector_send(k.embedding) AS vector
 FROM chunks k JOIN documents d USING (document_id)

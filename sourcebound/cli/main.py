@@ -13,6 +13,7 @@ from sourcebound.cli import (
     collections,
     database,
     doctor,
+    documents,
     index,
     ingest,
     models,
@@ -38,6 +39,7 @@ app.command("check")(check.check)
 app.command("calibrate")(calibrate.calibrate)
 app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
+app.add_typer(documents.app, name="documents")
 app.add_typer(runs.app, name="runs")
 app.add_typer(audit.app, name="audit")
 app.add_typer(index.app, name="index")

@@ -16,7 +16,7 @@ from sourcebound.contracts.released import SHIPPED
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
-COMMANDS = ("ingest", "ask", "search", "collections", "doctor", "runs", "policy", "db")
+COMMANDS = ("ingest", "ask", "search", "collections", "documents", "doctor", "runs", "policy", "db")
 HEAVY = (
     "langgraph",
     "langchain_core",
