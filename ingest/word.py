@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
-ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
-"""What zipfile raises on a damaged archive."""
+ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, UnicodeDecodeError)
+"""What zipfile raises on a damaged archive, broken names included."""
 
 _LEAKED_ERRORS = (KeyError, ValueError, AttributeError, TypeError)
 """What python-docx leaks when a part is missing or holds something else than it should; found by fuzzing."""

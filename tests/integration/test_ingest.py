@@ -66,6 +66,13 @@ def _archive() -> bytes:
     return data.getvalue()
 
 
+def _archive_with_a_broken_name() -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("word/é.xml", "<a/>")
+    return data.getvalue().replace("é".encode(), b"\xd7\xd7")
+
+
 def _counts(database: str) -> tuple[int, int, int]:
     names = ("documents", "pages", "chunks")
     documents, pages, chunks = (single(database, f"SELECT count(*) FROM {name}") for name in names)
@@ -181,6 +188,7 @@ BAD_FILES = [
     pytest.param("scan.pdf", _pdf(_draw), "NO_TEXT", "no text: needs OCR", id="picture"),
     pytest.param("cut.docx", _truncated_word_document(), "UNREADABLE", "damaged", id="cut-word"),
     pytest.param("odd.docx", _archive(), "UNREADABLE", "odd.docx", id="broken-word"),
+    pytest.param("name.docx", _archive_with_a_broken_name(), "UNREADABLE", "is a damaged archive", id="broken-name"),
     pytest.param("cut.pdf", _pdf(_write_text)[:300], "UNREADABLE", "not a readable PDF", id="cut-pdf"),
     pytest.param("large.txt", b"word " * (MAX_BYTES // 5 + 1), "TOO_LARGE", "the limit is", id="large"),
     pytest.param("garbage.txt", bytes(range(256)) * 20, "UNREADABLE", "is not text", id="garbage"),

@@ -2,6 +2,8 @@
 
 import os
 import random
+import re
+import resource
 import socket
 import subprocess
 import sys
@@ -27,6 +29,11 @@ HOSTILE = (sys.executable, "-P", str(Path(__file__).parents[1] / "hostile_worker
 LIMIT = 10_000_000
 AWKWARD = Path(__file__).parents[2].parent / "shared" / "data" / "documents" / "ingestion" / "files"
 MUTANTS = 200
+MISPLACED = """
+    SELECT d.knowledge_id FROM documents d LEFT JOIN chunks k USING (document_id) LEFT JOIN pages p
+        ON p.document_id = k.document_id AND p.page_index = k.page_index
+    WHERE k.text IS NULL OR substr(p.text, k.char_start + 1, k.char_end - k.char_start) IS DISTINCT FROM k.text
+"""
 DEADLINE_SECONDS = 30
 MEMORY_MEGABYTES = 1024
 
@@ -255,14 +262,45 @@ def _check(document: ParsedDocument) -> None:
     assert all(document.pages[c.page_index].text[c.char_start : c.char_end] == c.text for c in chunks)
 
 
-def _read_mutants(originals: list[Path], count: int) -> list[str]:
+def _read_mutants(originals: list[Path], count: int, lure: bytes = b"") -> list[str]:
     draw = random.Random(20251121)
     with ParserPool(DEADLINE_SECONDS - 1, MEMORY_MEGABYTES) as pool:
         outcomes = [_read(pool, path, path.read_bytes()) for path in originals]
         for number in range(count):
             path, other = originals[number % len(originals)], draw.choice(originals)
-            outcomes.append(_read(pool, path, _mutate(path.read_bytes(), other.read_bytes(), draw)))
+            mutant = _mutate(path.read_bytes(), other.read_bytes(), draw)
+            place = draw.randrange(len(mutant) + 1)
+            outcomes.append(_read(pool, path, mutant[:place] + lure + mutant[place:] if number % 2 else mutant))
     return outcomes
+
+
+def _lure(listener: socket.socket) -> bytes:
+    """What would make a careless parser of any of the formats fetch something."""
+    url = b"http://127.0.0.1:%d/" % listener.getsockname()[1]
+    return (
+        b'<!DOCTYPE html [<!ENTITY % x SYSTEM "URL">%x;]><base href="URL"><link rel="stylesheet" href="URL">'
+        b'<script src="URL"></script><img src="URL"><iframe src="URL"></iframe><xi:include href="URL"/>'
+        b"![picture](URL) /F (URL) /URI (URL)"
+    ).replace(b"URL", url)
+
+
+def _check_confined(pids: set[int]) -> None:
+    """The kernel's own account of processes that have read a lot: how much memory they ever had, what they may do."""
+    assert pids
+    for pid in pids:
+        process = Path("/proc") / str(pid)
+        peak = re.search(r"VmPeak:\s+(\d+) kB", (process / "status").read_text())
+        assert peak is not None
+        assert int(peak[1]) <= MEMORY_MEGABYTES * 1024
+        assert resource.prlimit(pid, resource.RLIMIT_AS) == (MEMORY_MEGABYTES << 20,) * 2
+        assert not [link for link in _open_files(process) if link.startswith("socket:")]
+        if _may_leave_network():
+            interfaces = (process / "net" / "dev").read_text().splitlines()[2:]
+            assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+
+
+def _open_files(process: Path) -> list[str]:
+    return [os.readlink(link) for link in (process / "fd").iterdir()]
 
 
 def test_damaged_copies_of_the_examples_each_have_a_clear_outcome() -> None:
@@ -275,8 +313,39 @@ def test_damaged_copies_of_the_examples_each_have_a_clear_outcome() -> None:
 
 @pytest.mark.data
 @pytest.mark.skipif(not AWKWARD.is_dir(), reason="the external evaluation data is not beside the repository")
-def test_damaged_copies_of_awkward_files_each_have_a_clear_outcome() -> None:
-    outcomes = _read_mutants(sorted(AWKWARD.iterdir()), MUTANTS)
+def test_damaged_copies_of_awkward_files_each_have_a_clear_outcome(listener: socket.socket) -> None:
+    outcomes = _read_mutants(sorted(AWKWARD.iterdir()), MUTANTS, _lure(listener))
     assert len(outcomes) == 31 + MUTANTS
     assert {"READ", "UNREADABLE", "NO_TEXT"} <= set(outcomes)
     assert "PARSER_ENDED" not in outcomes
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not AWKWARD.is_dir(), reason="the external evaluation data is not beside the repository")
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel keeps no account of processes as files")
+async def test_an_ingest_of_damaged_files_ends_well_within_its_means(
+    services: Services, database: str, tmp_path: Path, listener: socket.socket
+) -> None:
+    """Each file is stored whole or named with a reason; what is stored stands in its place; bounds held."""
+    draw = random.Random(20251122)
+    originals = sorted(AWKWARD.iterdir())
+    for number in range(MUTANTS):
+        path, other = originals[number % len(originals)], draw.choice(originals)
+        mutant = _mutate(path.read_bytes(), other.read_bytes(), draw)
+        (tmp_path / f"{number:03}{path.suffix}").write_bytes(mutant + _lure(listener) if number % 2 else mutant)
+    before = _children()
+    with ParserPool(DEADLINE_SECONDS, MEMORY_MEGABYTES, processes=2) as pool:
+        summary = await ingest(services, tmp_path, parser=pool, max_bytes=LIMIT)
+        _check_confined(_children() - before)
+    stored = {knowledge_id for (knowledge_id,) in rows(database, "SELECT knowledge_id FROM documents")}
+    skipped = {skipped.path.name: skipped for skipped in summary.skipped}
+    assert stored | set(skipped) == {path.name for path in tmp_path.iterdir()}
+    assert not stored & set(skipped)
+    assert min(len(stored), len(skipped)) > 20
+    assert {skipped.code for skipped in summary.skipped} <= set(DocumentFailure) - {DocumentFailure.PARSER_ENDED}
+    assert all(skipped.next_step and skipped.path.name in skipped.message for skipped in summary.skipped)
+    assert rows(database, MISPLACED) == []
+    with pytest.raises(BlockingIOError):
+        listener.accept()
