@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from typing import Any, Final
 
+import numpy as np
 from databases import COLLECTION, rows
 
 from sourcebound.contracts.lexical import bm25_term, damping, word_weight
@@ -10,11 +11,18 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.graph.engine import new_id
+from sourcebound.store.postings import POSTING
 from sourcebound.wiring import Services, find_policy
 
 QUESTION: Final = "To what torque are the gland bolts of the mechanical seal tightened?"
 
 LEXEMES_OF_CHUNKS: Final = "SELECT k.chunk_id, w.lexeme, cardinality(w.positions) FROM chunks k, unnest(k.search) AS w"
+
+
+POSTINGS: Final = (
+    "SELECT s.collection_id, l.lexeme, l.chunks, p.packed FROM posting_segments s JOIN postings p USING (segment) "
+    "JOIN lexemes l USING (lexeme_id)"
+)
 
 
 def run_for(question: str, policy: Policy, **filters: Any) -> Run:
@@ -64,3 +72,17 @@ def bm25_reference(url: str, question: str, most: int = 1000) -> list[str]:
             if word in counter:
                 scores[chunk] += bm25_term(weight, counter[word], counter.total(), damped)
     return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[:most]
+
+
+def kept_postings(url: str, collection: str | None = None) -> list[tuple[str, str, int, int, int]]:
+    """Chunk, word, occurrences, words of the chunk, chunks with the word: what postings say of chunks there are."""
+    chunks = dict(rows(url, "SELECT chunk_no, chunk_id FROM chunks"))
+    removed = {number for (number,) in rows(url, "SELECT chunk_no FROM removed_chunks")}
+    named = {collection_id: name for collection_id, name in rows(url, "SELECT collection_id, name FROM collections")}
+    found = []
+    for collection_id, lexeme, holding, packed in rows(url, POSTINGS):
+        for number, length, frequency in np.frombuffer(packed, POSTING).tolist():
+            assert (number in chunks) is (number not in removed)
+            if number in chunks and collection in (None, named[collection_id]):
+                found.append((chunks[number], lexeme, frequency, length, holding))
+    return sorted(found)

@@ -5,20 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from databases import COLLECTION, MANUALS, ingest, rows, single
-from retrieving import LEXEMES_OF_CHUNKS, QUESTION, bm25_reference, ids, policy_with, retrieve
+from retrieving import LEXEMES_OF_CHUNKS, QUESTION, bm25_reference, ids, kept_postings, policy_with, retrieve
 
 from sourcebound.contracts.fusion import Ranking, fuse_reciprocal_rank
 from sourcebound.contracts.lexical import words_to_read
-from sourcebound.store.postings import POSTING
 from sourcebound.wiring import Services
 
-POSTINGS = (
-    "SELECT s.collection_id, l.lexeme, l.chunks, p.packed FROM posting_segments s JOIN postings p USING (segment) "
-    "JOIN lexemes l USING (lexeme_id)"
-)
 SIZES = (
     "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM posting_segments), (SELECT count(*) FROM lexemes), "
     "(SELECT count(*) FROM removed_chunks), (SELECT count(*) FROM lexical_statistics)"
@@ -40,20 +34,6 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         (folder / name).write_text(text + "\n")
 
 
-def _kept(url: str, collection: str | None = None) -> list[tuple[str, str, int, int, int]]:
-    """Chunk, word, occurrences, words of the chunk, chunks with the word: what postings say of chunks there are."""
-    chunks = dict(rows(url, "SELECT chunk_no, chunk_id FROM chunks"))
-    removed = {number for (number,) in rows(url, "SELECT chunk_no FROM removed_chunks")}
-    named = {collection_id: name for collection_id, name in rows(url, "SELECT collection_id, name FROM collections")}
-    found = []
-    for collection_id, lexeme, holding, packed in rows(url, POSTINGS):
-        for number, length, frequency in np.frombuffer(packed, POSTING).tolist():
-            assert (number in chunks) is (number not in removed)
-            if number in chunks and collection in (None, named[collection_id]):
-                found.append((chunks[number], lexeme, frequency, length, holding))
-    return sorted(found)
-
-
 def _check_statistics(url: str) -> None:
     """What is kept is what counting the tsvectors gives."""
     found = rows(url, LEXEMES_OF_CHUNKS)
@@ -61,7 +41,7 @@ def _check_statistics(url: str) -> None:
     length: Counter[str] = Counter()
     for chunk, _, count in found:
         length[chunk] += count
-    assert _kept(url) == sorted((c, w, n, length[c], holding[w]) for c, w, n in found)
+    assert kept_postings(url) == sorted((c, w, n, length[c], holding[w]) for c, w, n in found)
     assert {lexeme for (lexeme,) in rows(url, "SELECT lexeme FROM lexemes WHERE chunks > 0")} == set(holding)
     sizes = "SELECT s.chunks, s.length, s.removed - (SELECT count(*) FROM removed_chunks) FROM lexical_statistics s"
     assert rows(url, sizes) == [(len(length), length.total(), 0)]
@@ -154,14 +134,14 @@ async def test_the_statistics_follow_documents_that_come_change_and_go(
 async def test_collections_are_counted_apart(services: Services, database: str, tmp_path: Path) -> None:
     _write(tmp_path, {"a.md": "The pump.", "b.md": "The motor and the pump."})
     await ingest(services, tmp_path)
-    before = _kept(database)
+    before = kept_postings(database)
     await ingest(services, MANUALS, collection="other")
     collection = await services.index.find_collection(COLLECTION)
     assert collection is not None
-    assert _kept(database, COLLECTION) == before
+    assert kept_postings(database, COLLECTION) == before
     assert collection.chunks == 2
     rows(database, "DELETE FROM collections WHERE name = 'other'")
-    assert _kept(database) == before
+    assert kept_postings(database) == before
 
 
 async def test_one_statement_that_writes_many_chunks_is_counted_as_many_that_write_one(
