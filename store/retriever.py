@@ -139,7 +139,8 @@ class PostgresRetriever:
     @asynccontextmanager
     async def _search(self, run: Run, collection: Collection) -> AsyncIterator[ChunkSearch]:
         with store_faults():
-            async with self._pool.connection() as connection, connection.transaction():
+            # In a pipeline what returns nothing costs no way there and back.
+            async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
                 search = ChunkSearch(connection, collection, run.filters)
                 await search.begin()
                 yield search
