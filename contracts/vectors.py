@@ -25,7 +25,7 @@ DISTURBANCE: Final = 2.0
 """Noise, over the vector itself, in `perturb`: at 2 an index finds a little less than it does for real questions."""
 GROWTH: Final = 1.5
 """An index is measured again when its collection has grown so much: the same width finds less in a larger one."""
-SAME: Final = 1e-6
+SAME: Final = 1e-5
 """Distances that differ by less are equal: chunks with the same text are neighbours of one rank."""
 
 

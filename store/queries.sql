@@ -176,6 +176,9 @@ ON CONFLICT (collection_id) DO UPDATE
 SET name = excluded.name, ef_search = excluded.ef_search, recall = excluded.recall, chunks = excluded.chunks,
     measured_at = now()
 
+-- name: all_vectors
+SELECT vector_send(embedding) AS packed FROM chunks WHERE collection_id = %(collection_id)s
+
 -- name: sample_vectors
 -- Always the same chunks of the same collection, and not the first that happen to be stored.
 SELECT k.chunk_id, k.embedding::text AS vector

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, LiteralString, NamedTuple
 
+import numpy as np
 from pgvector import Vector
 from psycopg import AsyncConnection, errors, sql
 
@@ -28,8 +29,10 @@ from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.queries import query
 from sourcebound.store.vectors import vector_text
 
-SAMPLE: Final = 100
+SAMPLE: Final = 300
 """Places whose neighbours are looked for, exactly and through the index, when it is measured."""
+BLOCK: Final = 5000
+"""Vectors that are read at a time."""
 LINKS: Final = 16
 BUILD_WIDTH: Final = 200
 """`m` and `ef_construction`."""
@@ -194,14 +197,28 @@ async def _choose(connection: AsyncConnection[Row], collection: Collection, name
 
 async def _make_questions(connection: AsyncConnection[Row], collection: Collection, sample: int) -> list[Question]:
     """The same chunks each time, each moved as far from its place as a question lies from the chunk that answers it."""
-    values: dict[str, object] = {"collection_id": collection.collection_id, "sample": sample, "documents": None}
+    values = {"collection_id": collection.collection_id, "sample": sample}
     found = await (await connection.execute(query("sample_vectors"), values)).fetchall()
-    questions = []
-    for row in found:
-        vector = vector_text(perturb(Vector.from_text(row["vector"]).to_list(), row["chunk_id"]))
-        asked = {**values, "vector": vector, "limit": NEIGHBOURS}
-        questions.append(Question(vector, await _distances(connection, query("dense_candidates"), asked)))
-    return questions
+    places = [perturb(Vector.from_text(row["vector"]).to_list(), row["chunk_id"]) for row in found]
+    nearest = await _nearest(connection, collection, places) if places else []
+    return [Question(vector_text(place), own) for place, own in zip(places, nearest, strict=True)]
+
+
+async def _nearest(
+    connection: AsyncConnection[Row], collection: Collection, places: Sequence[Sequence[float]]
+) -> list[list[float]]:
+    """The distances of the nearest chunks to each place: every vector is read once, and not once a place."""
+    packed = np.dtype([("dimensions", ">u2"), ("unused", ">u2"), ("values", ">f4", collection.dimensions)])
+    wanted = np.asarray(places, dtype=np.float32)
+    best = np.full((len(places), NEIGHBOURS), np.inf, dtype=np.float32)
+    async with connection.transaction(), connection.cursor("vectors", binary=True) as cursor:
+        await cursor.execute(query("all_vectors"), {"collection_id": collection.collection_id})
+        while rows := await cursor.fetchmany(BLOCK):
+            vectors = np.frombuffer(b"".join(row["packed"] for row in rows), packed)["values"].astype(np.float32)
+            lengths = np.linalg.norm(vectors, axis=1)
+            distances = 1 - wanted @ vectors.T / np.where(lengths, lengths, 1)
+            best = np.partition(np.hstack([best, distances]), NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
+    return [[float(distance) for distance in own if distance < np.inf] for own in best]
 
 
 async def _measure(
