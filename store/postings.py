@@ -5,7 +5,7 @@ hands them over as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sourcebound.contracts.lexical import Damping
 
 POSTING: Final = np.dtype([("chunk_no", ">i4"), ("length", ">u2"), ("frequency", ">u2")])
 CHUNK_NO: Final = np.dtype(">i4")
-SPARSE: Final = 32
+SPARSE: Final = 4
 """Numbers of chunks that are spread wider than this, to a posting, are sorted and not counted."""
 
 
@@ -54,14 +54,16 @@ def best_chunks(
     return dict(zip(numbers[order].tolist(), scores[order].astype(np.int64).tolist(), strict=True))
 
 
-def _add_up(numbers: NDArray[np.int64], terms: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _add_up(numbers: NDArray[np.int64], terms: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The chunks and the sum of each; whole numbers below 2**53, so that no order of adding changes them."""
     if not len(numbers):
         return numbers, terms
     first = numbers.min()
     if numbers.max() - first > SPARSE * len(numbers):
         distinct, places = np.unique(numbers, return_inverse=True)
-        return distinct, np.bincount(places, weights=terms).astype(np.float64)
-    sums = np.bincount(numbers - first, weights=terms).astype(np.float64)
-    (places,) = np.nonzero(np.bincount(numbers - first))
+        return distinct, np.bincount(places, weights=terms)
+    sums = np.bincount(numbers - first, weights=terms)
+    there = np.zeros(len(sums), dtype=bool)
+    there[numbers - first] = True
+    places = np.flatnonzero(there)
     return places + first, sums[places]

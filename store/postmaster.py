@@ -54,7 +54,7 @@ SETTINGS = {
     "port": str(PORT),
     "unix_socket_permissions": "0700",
     "fsync": "on",
-    "shared_buffers": "128MB",
+    "shared_buffers": "512MB",
     "max_connections": "100",
     "jit": "off",
     "logging_collector": "off",

@@ -108,18 +108,20 @@ WHERE collection_id = %(collection_id)s
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
 -- name: question_words
--- The content words of each search, and what the collection knows of them; no row where there is no word. OFFSET 0 has
--- each word looked up in the index, whatever the planner believes of a table that was filled a moment ago.
-SELECT search.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks,
-       s.chunks AS all_chunks, s.length AS total_length, s.removed
+-- The content words of each search, what the collection knows of them, and the state that the collection is in; one row
+-- without a word where there is none. OFFSET 0 has each word looked up in the index, whatever the planner believes of a
+-- table that was filled a moment ago.
+SELECT word.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks, c.documents_digest,
+       coalesce(s.chunks, 0) AS all_chunks, coalesce(s.length, 0) AS total_length, coalesce(s.removed, 0) AS removed
 FROM collections c
-JOIN lexical_statistics s USING (collection_id)
-CROSS JOIN unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
-CROSS JOIN unnest(search_words(c.language, search.text)) AS word
+LEFT JOIN lexical_statistics s USING (collection_id)
+LEFT JOIN LATERAL (SELECT search.number, found.lexeme
+                   FROM unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
+                   CROSS JOIN unnest(search_words(c.language, search.text)) AS found) AS word ON true
 LEFT JOIN LATERAL (SELECT * FROM lexemes
                    WHERE lexemes.collection_id = c.collection_id AND lexemes.lexeme = word.lexeme OFFSET 0) AS l ON true
 WHERE c.collection_id = %(collection_id)s
-ORDER BY search.number, word.lexeme
+ORDER BY word.number, word.lexeme
 
 -- name: filtered_documents
 SELECT d.document_id

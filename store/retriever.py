@@ -56,6 +56,8 @@ class Place(NamedTuple):
 class Found(NamedTuple):
     """What a retrieval brings."""
 
+    index_version: str
+    """The state of the collection in which it was found, whatever is ingested meanwhile."""
     rows: tuple[RetrievalRow, ...] = ()
     coverage: float | None = None
     shortfall: int = 0
@@ -93,13 +95,13 @@ class PostgresRetriever:
             texts = query_variants(run.question, policy.retrieval.expansions or ())
             searches = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
             async with self._search(run, collection) as search:
-                found = await _find(search, run.question, searches, policy)
+                found = await _find(search, collection, run.question, searches, policy)
         return RetrievalBundle(
             request_id=run.request_id,
             run_id=run.run_id,
             user_question=run.question,
             retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
-            index_version=collection.index_version,
+            index_version=found.index_version,
             embedding_model=collection.embedding_model,
             top_k=policy.retrieval.top_k,
             results=found.rows,
@@ -134,7 +136,7 @@ class PostgresRetriever:
             rows = await search.rows(nearest, searches.vectors, words)
         if any(_similarity(row, words) >= minimum for row in rows.values()):
             return None
-        return Found(notices=(PROBE_NOTICE,))
+        return Found(_version(collection, words), notices=(PROBE_NOTICE,))
 
     @asynccontextmanager
     async def _search(self, run: Run, collection: Collection) -> AsyncIterator[ChunkSearch]:
@@ -159,7 +161,9 @@ async def _one_list(
     return await search.lexical(words, number, limit)
 
 
-async def _find(search: ChunkSearch, question: str, searches: Searches, policy: Policy) -> Found:
+async def _find(
+    search: ChunkSearch, collection: Collection, question: str, searches: Searches, policy: Policy
+) -> Found:
     limits = policy.retrieval
     words = await search.words(searches.texts)
     order = await _order(search, searches, words, limits)
@@ -172,7 +176,9 @@ async def _find(search: ChunkSearch, question: str, searches: Searches, policy: 
         _row(found[chunk], rank, words, Place(), EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))
     ]
     missing = await search.count(limits.top_k) - len(rows) if searches.vectors and len(rows) < limits.top_k else 0
-    return Found((*rows, *expanded), coverage, missing, needs_fallback(question, rows, policy))
+    return Found(
+        _version(collection, words), (*rows, *expanded), coverage, missing, needs_fallback(question, rows, policy)
+    )
 
 
 async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> dict[str, Place]:
@@ -207,6 +213,10 @@ async def _diverse(search: ChunkSearch, relevance: Mapping[str, float], mmr_lamb
         mmr_lambda,
         count,
     )
+
+
+def _version(collection: Collection, words: Words) -> str:
+    return collection.model_copy(update={"documents_digest": words.documents_digest}).index_version
 
 
 def _support(row: Row, words: Words) -> Support:

@@ -23,6 +23,8 @@ class Words(NamedTuple):
     mean_length: float
     removed: int
     """How many chunks postings name that are gone."""
+    documents_digest: str
+    """The state of the collection that is searched; empty where it is gone."""
 
     def frequencies(self, search: int) -> dict[str, int]:
         """For each word of a search, the number of chunks that hold it."""
@@ -62,15 +64,17 @@ class ChunkSearch:
             await self._connection.execute(query("search_width"), {"ef_search": str(self._index.ef_search)})
 
     async def words(self, searches: Sequence[str]) -> Words:
-        """The content words of each search."""
+        """The content words of each search, and the state of the collection."""
         rows = await self._fetch("question_words", searches=list(searches))
         by_search: list[list[QuestionWord]] = [[] for _ in searches]
         for row in rows:
-            by_search[row["number"] - 1].append(QuestionWord(row["lexeme"], row["lexeme_id"], row["chunks"]))
-        chunks, length, removed = (
-            (rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]) if rows else (0, 0, 0)
-        )
-        return Words(by_search, chunks, length / chunks if chunks else 0.0, removed)
+            if row["lexeme"] is not None:
+                by_search[row["number"] - 1].append(QuestionWord(row["lexeme"], row["lexeme_id"], row["chunks"]))
+        if not rows:
+            return Words(by_search, 0, 0.0, 0, "")
+        chunks, length, removed = rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]
+        digest = bytes(rows[0]["documents_digest"]).hex()
+        return Words(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
 
     async def dense(self, vector: str, limit: int) -> dict[str, float]:
         """The nearest chunks by id, nearest first; the score is the cosine distance below 0.
