@@ -1,9 +1,12 @@
 """R1 over PostgreSQL: filters, fusion, true similarities, and questions that try to be SQL."""
 
+from pathlib import Path
+
 import pytest
 from databases import COLLECTION, MANUALS, ingest, rows, settings_for, single
 from retrieving import QUESTION, ids, policy_with, retrieve, run_for
 
+from sourcebound.contracts.index import Collection
 from sourcebound.contracts.retrieval import RetrievalStatus
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import ConfigurationError
@@ -263,3 +266,28 @@ async def test_an_index_keeps_its_embedder_whatever_the_settings_say(library: st
     async with open_services(settings_for(library, embedder="lexical")) as services:
         bundle = await retrieve(services)
     assert bundle.embedding_model == MINILM
+
+
+@pytest.mark.contract("R1-9")
+async def test_the_index_version_is_that_of_the_state_that_was_searched(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("The pump is red.\n")
+    await ingest(services, tmp_path)
+    find = services.retriever._index.find_collection
+
+    async def find_and_ingest(name: str) -> Collection | None:
+        found = await find(name)
+        (tmp_path / "b.md").write_text("The pump is blue.\n")
+        await ingest(services, tmp_path)
+        return found
+
+    before = await find(COLLECTION)
+    monkeypatch.setattr(services.retriever._index, "find_collection", find_and_ingest)
+    bundle = await retrieve(services, "pump", policy_with("SOURCEBOUND_LEXICAL_V1"))
+    monkeypatch.undo()
+    after = await find(COLLECTION)
+    assert before is not None
+    assert after is not None
+    assert len(bundle.results) == 2
+    assert bundle.index_version == after.index_version != before.index_version
