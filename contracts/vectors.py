@@ -25,6 +25,8 @@ DISTURBANCE: Final = 2.0
 """Noise, over the vector itself, in `perturb`: at 2 an index finds a little less than it does for real questions."""
 GROWTH: Final = 1.5
 """An index is measured again when its collection has grown so much: the same width finds less in a larger one."""
+MOST_DIMENSIONS: Final = 4000
+"""Longer vectors cannot be indexed in half precision."""
 SAME: Final = 1e-5
 """Distances that differ by less are equal: chunks with the same text are neighbours of one rank."""
 
@@ -33,6 +35,7 @@ class VectorIndex(Contract):
     """The approximate index over the vectors of one collection."""
 
     name: str
+    """By which a search asks this index and no other that may stand beside it."""
     ef_search: int
     """How many candidates a search keeps while it walks the graph."""
     recall: float
@@ -61,7 +64,7 @@ class Recall(NamedTuple):
 
 def wants_index(chunks: int, index: VectorIndex | None) -> bool:
     """Whether a collection of so many chunks is to be indexed, or its index measured again."""
-    return chunks > EXACT_CHUNKS and (index is None or chunks > GROWTH * index.chunks)
+    return chunks > (EXACT_CHUNKS if index is None else GROWTH * index.chunks)
 
 
 def count_found(found: Sequence[float], exact: Sequence[float]) -> int:

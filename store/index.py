@@ -25,7 +25,7 @@ from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.queries import query
-from sourcebound.store.vector_index import INDEX_BUSY, VectorIndexes
+from sourcebound.store.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED, VectorIndexes
 
 NO_DOCUMENTS = bytes(32)
 PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
@@ -35,6 +35,8 @@ CHUNK_TYPES: Final = (
     "bytea",  # the bytes of a vector, as pgvector receives them
 )
 """Types of `copy_chunks`, in its order."""
+SEARCHED_EXACTLY: Final = (INDEX_BUSY, INDEX_UNSUPPORTED, "STORE_FORBIDDEN")
+"""Why a collection may stay without an index, which costs time and no neighbour."""
 
 
 class PostgresIndex:
@@ -214,13 +216,13 @@ class PostgresIndex:
     async def index_vectors(self, collection: str) -> VectorIndex | None:
         """Indexes the vectors of a collection that has outgrown the exact search; what was done, or None.
 
-        Where another process is at it, that one does it.
+        Where that is impossible, or another process is at it, all vectors are compared; `build` would say why.
         """
         found = await self.find_collection(collection)
         try:
             return await self.vectors.tend(found) if found else None
         except StoreError as error:
-            if error.failure_code != INDEX_BUSY:
+            if error.failure_code not in SEARCHED_EXACTLY:
                 raise
             return None
 

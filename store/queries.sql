@@ -145,12 +145,13 @@ ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
 -- name: near_candidates
--- The nearest chunks that the collection's own index finds, by their exact distances. Both casts begin with vector:
--- the parameter would else be a halfvec everywhere.
+-- The nearest chunks that one index finds, by their exact distances: only the index of that name has the condition on
+-- chunk_id, which every chunk fulfils. Both casts begin with vector: the parameter would else be a halfvec everywhere.
 SELECT near.chunk_id, near.embedding <=> %(vector)s::vector AS distance
 FROM (SELECT k.chunk_id, k.embedding
       FROM chunks k
       WHERE k.collection_id = %(collection_id)s
+        AND k.chunk_id <> %(index)s
         AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
       ORDER BY k.embedding::halfvec({dimensions}) <=> %(vector)s::vector::halfvec({dimensions})
       LIMIT %(limit)s) AS near
@@ -161,15 +162,19 @@ ORDER BY distance, near.chunk_id
 SELECT set_config('hnsw.ef_search', %(ef_search)s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)
 
 -- name: create_vector_index
+-- An index may stand beside another of the same collection; its name as a condition tells them apart.
 CREATE INDEX CONCURRENTLY {name} ON chunks
 USING hnsw ((embedding::halfvec({dimensions})) halfvec_cosine_ops) WITH (m = {links}, ef_construction = {width})
-WHERE collection_id = {collection_id}
+WHERE collection_id = {collection_id} AND chunk_id <> {own_name}
 
 -- name: vector_index_names
-SELECT c.relname AS name
+SELECT c.relname AS name, i.indisvalid AS whole
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = 'chunks'::regclass AND starts_with(c.relname, %(prefix)s)
 ORDER BY c.relname
+
+-- name: pgvector_version
+SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'
 
 -- name: put_vector_index
 INSERT INTO vector_indexes (collection_id, name, ef_search, recall, chunks)
@@ -183,11 +188,12 @@ SELECT vector_send(embedding) AS packed FROM chunks WHERE collection_id = %(coll
 
 -- name: sample_vectors
 -- Always the same chunks of the same collection, and not the first that happen to be stored.
-SELECT k.chunk_id, k.embedding::text AS vector
-FROM chunks k
-WHERE k.collection_id = %(collection_id)s
-ORDER BY md5(k.chunk_id), k.chunk_id
-LIMIT %(sample)s
+SELECT chosen.chunk_id, chosen.embedding::text AS vector
+FROM (SELECT k.chunk_id, k.embedding
+      FROM chunks k
+      WHERE k.collection_id = %(collection_id)s
+      ORDER BY md5(k.chunk_id), k.chunk_id
+      LIMIT %(sample)s) AS chosen
 
 -- name: packed_postings
 -- The postings of words, segment by segment, each looked up in the index as above.

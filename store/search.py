@@ -83,7 +83,7 @@ class ChunkSearch:
         """
         rows: list[Row] = []
         if self._index:
-            values = {**self._values, "vector": vector, "limit": limit}
+            values = {**self._values, "index": self._index.name, "vector": vector, "limit": limit}
             rows = await (await self._connection.execute(near_candidates(self._dimensions), values)).fetchall()
         if len(rows) < limit:
             rows = await self._fetch("dense_candidates", vector=vector, limit=limit)

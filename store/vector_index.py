@@ -5,8 +5,10 @@ which lose no neighbour and take half the room. No reader or writer waits while 
 chosen against the exact answer, not believed (contract R1-5).
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Final, LiteralString, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from psycopg import AsyncConnection, errors, sql
 
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.vectors import (
+    MOST_DIMENSIONS,
     NEIGHBOURS,
     WANTED_RECALL,
     WIDTHS,
@@ -36,11 +39,19 @@ BLOCK: Final = 5000
 LINKS: Final = 16
 BUILD_WIDTH: Final = 200
 """`m` and `ef_construction`."""
-BUILD_MEMORY: Final = "2GB"
-"""A graph that outgrows the memory it may take is built many times slower; the server takes no more than it needs."""
+LEAST_MEMORY: Final = 128 << 20
+MOST_MEMORY: Final = 2 << 30
+"""Bytes of memory to build in. A graph that outgrows it is built many times slower, and a build with workers takes all of
+it at once, so it is what the graph needs."""
+LINK_BYTES: Final = 1024
+"""What a chunk takes in the graph besides its vector, and some more."""
+LEAST_VERSION: Final = (0, 8)
+"""Of pgvector: the first with iterative scans."""
 INDEX_BUSY: Final = "INDEX_BUSY"
+INDEX_UNSUPPORTED: Final = "INDEX_UNSUPPORTED"
 LOCK: Final = 0x564543
-"""First key of the advisory lock that a build holds; the second is the collection."""
+"""First key of the advisory locks that a build holds; the second is the collection, or 0 for all of them."""
+POLL_SECONDS: Final = 0.2
 
 
 class Question(NamedTuple):
@@ -73,6 +84,8 @@ class VectorIndexes:
             StoreError: Another process is at it, or the server could not make it.
         """
         async with self._alone(collection) as connection:
+            await _must_be_possible(connection, collection)
+            await _drop_unfinished(connection, collection.collection_id)
             old = await _names(connection, collection.collection_id)
             name = _next_name(collection.collection_id, old)
             await _create(connection, collection, name)
@@ -110,10 +123,11 @@ class VectorIndexes:
             width: The search width.
             sample: Places around chunks whose neighbours are looked for; the same ones each time.
         """
+        assert collection.vector_index is not None
         with store_faults():
             async with self._pool.connection() as connection:
                 questions = await _make_questions(connection, collection, sample)
-                return await _measure(connection, collection, questions, width)
+                return await _measure(connection, collection, collection.vector_index.name, questions, width)
 
     async def drop(self, collection: Collection) -> None:
         """Removes every index of a collection; its vectors are compared all from then on."""
@@ -124,27 +138,67 @@ class VectorIndexes:
 
     @asynccontextmanager
     async def _alone(self, collection: Collection) -> AsyncIterator[AsyncConnection[Row]]:
-        keys = (LOCK, collection.collection_id)
+        """A connection whose process alone is at the index of the collection, and makes or removes one at all.
+
+        Two that did so for two collections would wait for each other: the server ends one of them, often the first.
+        """
         with store_faults():
             async with self._pool.connection() as connection:
-                cursor = await connection.execute("SELECT pg_try_advisory_lock(%s, %s::int) AS got", keys)
-                row = await cursor.fetchone()
-                if not row or not row["got"]:
+                if not await _try_lock(connection, collection.collection_id):
                     raise StoreError(
                         f"another process is at the vector index of {collection.name!r}.",
                         "Wait for it to end; searches go on meanwhile.",
                         code=INDEX_BUSY,
                     )
                 try:
-                    yield connection
+                    while not await _try_lock(connection, 0):
+                        await asyncio.sleep(POLL_SECONDS)
+                    try:
+                        yield connection
+                    finally:
+                        await _unlock(connection, 0)
                 finally:
-                    await connection.execute("SELECT pg_advisory_unlock(%s, %s::int)", keys)
+                    await _unlock(connection, collection.collection_id)
 
 
-async def _names(connection: AsyncConnection[Row], collection_id: int) -> list[str]:
-    """The indexes of a collection that there are, one that was left unfinished included."""
+async def _try_lock(connection: AsyncConnection[Row], key: int) -> bool:
+    cursor = await connection.execute("SELECT pg_try_advisory_lock(%s, %s::int) AS got", (LOCK, key))
+    row = await cursor.fetchone()
+    return bool(row and row["got"])
+
+
+async def _unlock(connection: AsyncConnection[Row], key: int) -> None:
+    await connection.execute("SELECT pg_advisory_unlock(%s, %s::int)", (LOCK, key))
+
+
+async def _must_be_possible(connection: AsyncConnection[Row], collection: Collection) -> None:
+    row = await (await connection.execute(query("pgvector_version"))).fetchone()
+    version = row["version"] if row else "0.0"
+    if tuple(map(int, version.split(".")[:2])) < LEAST_VERSION:
+        raise StoreError(
+            f"the database has pgvector {version}, and a vector index needs 0.8 or newer.",
+            "Install a newer one and run `ALTER EXTENSION vector UPDATE`; until then all vectors are compared.",
+            code=INDEX_UNSUPPORTED,
+        )
+    if collection.dimensions > MOST_DIMENSIONS:
+        raise StoreError(
+            f"the vectors of {collection.name!r} have {collection.dimensions} dimensions, and {MOST_DIMENSIONS} is the "
+            "most that can be indexed.",
+            "There is nothing to do: all of them are compared.",
+            code=INDEX_UNSUPPORTED,
+        )
+
+
+async def _drop_unfinished(connection: AsyncConnection[Row], collection_id: int) -> None:
+    """Removes what an interrupted build left: nothing asks it, and every new chunk would be put into it."""
+    for name in await _names(connection, collection_id, whole=False):
+        await _drop(connection, name)
+
+
+async def _names(connection: AsyncConnection[Row], collection_id: int, *, whole: bool | None = None) -> list[str]:
+    """The indexes of a collection: all of them, or those alone that are whole or are not."""
     cursor = await connection.execute(query("vector_index_names"), {"prefix": _prefix(collection_id)})
-    return [row["name"] for row in await cursor.fetchall()]
+    return [row["name"] for row in await cursor.fetchall() if whole in (None, row["whole"])]
 
 
 def _prefix(collection_id: int) -> str:
@@ -152,9 +206,8 @@ def _prefix(collection_id: int) -> str:
 
 
 def _next_name(collection_id: int, taken: Sequence[str]) -> str:
-    prefix = _prefix(collection_id)
-    numbers = [int(name.removeprefix(prefix)) for name in taken]
-    return f"{prefix}{max(numbers, default=0) + 1}"
+    names = (f"{_prefix(collection_id)}{number}" for number in count(1))
+    return next(name for name in names if name not in taken)
 
 
 async def _create(connection: AsyncConnection[Row], collection: Collection, name: str) -> None:
@@ -164,8 +217,10 @@ async def _create(connection: AsyncConnection[Row], collection: Collection, name
         links=sql.Literal(LINKS),
         width=sql.Literal(BUILD_WIDTH),
         collection_id=sql.Literal(collection.collection_id),
+        own_name=sql.Literal(name),
     )
-    await connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (BUILD_MEMORY,))
+    memory = f"{build_memory(collection.chunks, collection.dimensions) >> 10}kB"
+    await connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (memory,))
     try:
         await connection.execute(statement)
     except errors.DiskFull:
@@ -178,6 +233,11 @@ async def _create(connection: AsyncConnection[Row], collection: Collection, name
         await connection.execute("RESET max_parallel_maintenance_workers")
 
 
+def build_memory(chunks: int, dimensions: int) -> int:
+    """Bytes that the graph of so many vectors takes while it is built, within bounds."""
+    return min(MOST_MEMORY, max(LEAST_MEMORY, chunks * (2 * dimensions + LINK_BYTES)))
+
+
 async def _drop(connection: AsyncConnection[Row], name: str) -> None:
     await connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
 
@@ -186,7 +246,7 @@ async def _choose(connection: AsyncConnection[Row], collection: Collection, name
     """Measures and has searches use the narrowest width that finds enough, or the widest."""
     questions = await _make_questions(connection, collection, SAMPLE)
     for width in WIDTHS:
-        recall = await _measure(connection, collection, questions, width)
+        recall = await _measure(connection, collection, name, questions, width)
         if recall.value >= WANTED_RECALL:
             break
     index = VectorIndex(name=name, ef_search=recall.ef_search, recall=recall.value, chunks=collection.chunks)
@@ -222,9 +282,9 @@ async def _nearest(
 
 
 async def _measure(
-    connection: AsyncConnection[Row], collection: Collection, questions: Sequence[Question], width: int
+    connection: AsyncConnection[Row], collection: Collection, name: str, questions: Sequence[Question], width: int
 ) -> Recall:
-    values = {"collection_id": collection.collection_id, "documents": None, "limit": NEIGHBOURS}
+    values = {"collection_id": collection.collection_id, "index": name, "documents": None, "limit": NEIGHBOURS}
     found = 0
     async with connection.transaction():
         await connection.execute(query("search_width"), {"ef_search": str(width)})
@@ -242,5 +302,5 @@ async def _distances(
 
 
 def near_candidates(dimensions: int) -> sql.Composed:
-    """The statement that asks the index; the number of dimensions is a part of its type, and so no value."""
+    """The statement that asks an index; the number of dimensions is a part of its type, and so no value."""
     return sql.SQL(query("near_candidates")).format(dimensions=sql.Literal(dimensions))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["clauses", "loading", "databases", "commands", "model_servers", "llama_server"]
+pytest_plugins = ["clauses", "loading", "databases", "placing", "commands", "model_servers", "llama_server"]
 
 FOREIGN = ("SOURCEBOUND_", "DATABASE_URL", "PG", "OPENAI_", "OLLAMA_", "LANGCHAIN_", "LANGSMITH_", "XDG_DATA_HOME")
 

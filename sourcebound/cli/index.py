@@ -84,7 +84,7 @@ def check(
     else:
         print(
             f"{checked.name}: {recall.found} of the {recall.sought} nearest chunks found ({value:.2%}), "
-            f"{NEIGHBOURS} of each of {sample} places, search width {recall.ef_search}."
+            f"{NEIGHBOURS} of each of {min(sample, checked.chunks)} places, search width {recall.ef_search}."
         )
     if value < LEAST_RECALL:
         say(f"  {LEAST_RECALL:.0%} is the least. Next: sourcebound index build --collection {checked.name}")
