@@ -41,8 +41,8 @@ BUILD_WIDTH: Final = 200
 """`m` and `ef_construction`."""
 LEAST_MEMORY: Final = 128 << 20
 MOST_MEMORY: Final = 2 << 30
-"""Bytes of memory to build in. A graph that outgrows it is built many times slower, and a build with workers takes all of
-it at once, so it is what the graph needs."""
+"""Bytes of memory to build in. A graph that outgrows it is built many times slower, and a build with workers takes all
+of it at once, so it is what the graph needs."""
 LINK_BYTES: Final = 1024
 """What a chunk takes in the graph besides its vector, and some more."""
 LEAST_VERSION: Final = (0, 8)
@@ -151,8 +151,7 @@ class VectorIndexes:
                         code=INDEX_BUSY,
                     )
                 try:
-                    while not await _try_lock(connection, 0):
-                        await asyncio.sleep(POLL_SECONDS)
+                    await _take_turn(connection)
                     try:
                         yield connection
                     finally:
@@ -165,6 +164,14 @@ async def _try_lock(connection: AsyncConnection[Row], key: int) -> bool:
     cursor = await connection.execute("SELECT pg_try_advisory_lock(%s, %s::int) AS got", (LOCK, key))
     row = await cursor.fetchone()
     return bool(row and row["got"])
+
+
+async def _take_turn(connection: AsyncConnection[Row]) -> None:
+    """Waits by asking again: a session that waited in a statement would itself be waited for."""
+    while True:
+        if await _try_lock(connection, 0):
+            return
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def _unlock(connection: AsyncConnection[Row], key: int) -> None:

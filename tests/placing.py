@@ -15,6 +15,7 @@ from sourcebound.contracts.document import Chunk, DocumentMetadata, Page, Parsed
 from sourcebound.contracts.index import Collection, StoredDocument
 from sourcebound.store import search
 from sourcebound.store.queries import query
+from sourcebound.store.vector_index import near_candidates
 from sourcebound.wiring import Services
 
 NAME: Final = "placed"
@@ -103,7 +104,7 @@ def prefer_indexes(url: str, **settings: object) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for name, value in chosen.items():
             statement = sql.SQL("ALTER DATABASE {} SET {} = {}").format(
-                sql.Identifier(connection.info.dbname), sql.SQL(name), sql.Literal(str(value))  # type: ignore[arg-type]
+                sql.Identifier(connection.info.dbname), sql.SQL(name), sql.Literal(str(value))
             )  # fmt: skip
             connection.execute(statement)
 
@@ -135,7 +136,6 @@ class Asked:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.names: list[str] = []
-        near = search.near_candidates
 
         def note_query(name: str) -> Any:
             self.names.append(name)
@@ -143,7 +143,7 @@ class Asked:
 
         def note_near(dimensions: int) -> sql.Composed:
             self.names.append("near_candidates")
-            return near(dimensions)
+            return near_candidates(dimensions)
 
         patch.setattr(search, "query", note_query)
         patch.setattr(search, "near_candidates", note_near)

@@ -1,6 +1,7 @@
 """How a vector index is made: when, measured, by one process at a time, and nothing left behind."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from databases import COLLECTION, ingest, rows, settings_for, single
 from homes import wait_until
 from placing import NAME, PlacedEmbedder, indexes, place_chunks, standing_in_the_way
 from psycopg import AsyncConnection, errors, sql
+from typer.testing import CliRunner
 
+from sourcebound.cli.main import app
 from sourcebound.contracts import vectors
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.vectors import WANTED_RECALL, WIDTHS, Recall, VectorIndex
@@ -390,3 +393,25 @@ async def test_an_account_that_may_make_no_index_may_ingest(
     finally:
         rows(database, "DROP OWNED BY writer")
         rows(database, "DROP ROLE writer")
+
+
+def test_an_index_that_finds_too_little_is_said_and_ends_with_4(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fill() -> None:
+        async with open_services(settings_for(database)) as services:
+            await place_chunks(services, 100)
+
+    asyncio.run(fill())
+    monkeypatch.setattr("sourcebound.settings.get_settings", lambda: settings_for(database))
+    _find(monkeypatch, lambda _, __: 97)
+    built = CliRunner().invoke(app, ["index", "build"])
+    assert (built.exit_code, built.stdout) == (
+        4,
+        "default: vector index, search width 1000, found 97.00% when measured\n",
+    )
+    assert "98% is the least, so it is not asked: all vectors are compared." in built.stderr
+    checked = CliRunner().invoke(app, ["index", "check"])
+    assert checked.exit_code == 4
+    assert "default: 97 of the 100 nearest chunks found (97.00%), 8 of each of 100 places" in checked.stdout
+    assert "98% is the least. Next: sourcebound index build --collection default" in checked.stderr
+    as_json = CliRunner().invoke(app, ["index", "check", "--json"])
+    assert (as_json.exit_code, json.loads(as_json.stdout)["recall"]) == (4, 0.97)

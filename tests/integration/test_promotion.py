@@ -62,7 +62,7 @@ async def test_whoever_asks_meanwhile_finds_one_or_the_other(services: Services,
     async def read() -> None:
         while not done.is_set():
             collection = await services.index.find_collection(LIVE)
-            found.append(collection and collection.index_version)
+            found.append(collection.index_version if collection else None)
 
     readers = [asyncio.create_task(read()) for _ in range(3)]
     candidate = NEXT
