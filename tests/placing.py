@@ -120,10 +120,9 @@ def indexes(url: str) -> list[tuple[str, bool]]:
 
 @contextmanager
 def standing_in_the_way(url: str) -> Iterator[None]:
-    """A reader that goes on reading an old state: an index build waits for it to end."""
-    with psycopg.connect(url) as reader:
-        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        reader.execute("SELECT count(*) FROM chunks")
+    """A writer that has not come to its end: an index build waits for it before it reads anything."""
+    with psycopg.connect(url) as writer:
+        writer.execute("LOCK TABLE chunks IN ROW EXCLUSIVE MODE")
         yield
 
 
