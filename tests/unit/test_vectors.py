@@ -42,7 +42,7 @@ def _index(recall: float = 1.0, chunks: int = EXACT_CHUNKS) -> VectorIndex:
         ([0.1, 0.3, 0.3, 0.3], [0.1, 0.3], 2),
         # The same distance, added up in another order.
         ([0.1 + 0.2], [0.3], 1),
-        ([0.30001], [0.3], 0),
+        ([0.3001], [0.3], 0),
     ],
 )
 def test_neighbours_are_told_by_distance(found: list[float], exact: list[float], count: int) -> None:
