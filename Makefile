@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format eval-grounding eval-gates eval-retrieval bench clean
+.PHONY: setup demo test check format eval-grounding eval-gates eval-retrieval bench bench-index clean
 
 DATA ?= ../shared/data
 
@@ -53,6 +53,9 @@ bench: setup ## speed of the layers, of many runs at once and of ingest, beside 
 	@$(BIN)/python benchmarks/contracts.py
 	@$(BIN)/python benchmarks/models.py
 	@$(BIN)/python benchmarks/ingest.py
+
+bench-index: setup ## a collection of 100,000 real passages: what is found, how fast; embedding them takes long, once
+	@$(BIN)/python benchmarks/index.py --data $(DATA) --cache build/passages.npz
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """A large index: how much it finds, how fast it is asked and how fast it is filled, beside what PostgreSQL does alone.
 
-    python benchmarks/passages.py --count 100000 --cache passages.npz   # once; embedding takes long
-    python benchmarks/index.py --cache passages.npz [--count 100000]
+    python benchmarks/index.py [--count 100000] [--cache passages.npz]
+
+The first run embeds the passages, which takes long, and keeps their vectors in the cache.
 
 Everything is measured side by side in one run, over an embedded database that is removed at the end. Ratios travel
 between machines, milliseconds do not.

@@ -85,6 +85,7 @@ def load_passages(data: Path, count: int, cache: Path) -> Passages:
         vectors += asyncio.run(embedder.embed_documents(texts[start : start + BATCH]))
         print(f"  embedded {len(vectors)} of {len(texts)}, {perf_counter() - began:.0f} s", flush=True)
     made = np.asarray(vectors, dtype=np.float32)
+    cache.parent.mkdir(parents=True, exist_ok=True)
     np.savez(cache, texts=np.array(texts), vectors=made)
     return Passages(texts, made)
 
