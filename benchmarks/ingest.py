@@ -107,15 +107,14 @@ def _chunk(chunk_id: str, ordinal: int, start: int, text: str) -> Chunk:
     )
 
 
-async def _store(services: Services, url: str, documents: list[StoredDocument]) -> float:
+async def _store(services: Services, documents: list[StoredDocument]) -> float:
     """Ours: through the store, into empty tables with their indexes."""
     collection = await services.index.create_collection("stored", "x", "x", DIMENSIONS, "x")
     began = perf_counter()
     for start in range(0, len(documents), DOCUMENTS_A_BATCH):
         await services.index.replace_documents(collection.collection_id, documents[start : start + DOCUMENTS_A_BATCH])
     seconds = perf_counter() - began
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("TRUNCATE collections, documents, pages, chunks")
+    await services.index.drop_collection(collection)
     return seconds
 
 
@@ -152,7 +151,7 @@ async def _compare_storing(services: Services, url: str, chunks: int) -> None:
     floors, ours = [], []
     for _ in range(ROUNDS):
         floors.append(await asyncio.to_thread(_copy_barely, url, documents))
-        ours.append(await _store(services, url, documents))
+        ours.append(await _store(services, documents))
     same_rows, graph = min(floor.same_rows for floor in floors), min(floor.with_graph for floor in floors)
     stored = min(ours)
     print(f"storing {chunks} embedded chunks of {WORDS} words, {DIMENSIONS} numbers each, best of {ROUNDS}")
