@@ -150,7 +150,7 @@ def _bundle(
         selected_evidence=evidence,
         anchor_map={chunk.anchor: chunk.chunk_id for chunk in evidence},
         evidence_block_text=render_block(evidence),
-        trace=_trace(bundle, policy, run),
+        trace=_trace(bundle, checked.sha256, policy, run),
         assembly_metrics=AssemblyMetrics(
             retrieved_k=len(bundle.results),
             selected_k=len(evidence),
@@ -171,10 +171,11 @@ def drop_counts(ledger: Iterable[LedgerEntry]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _trace(bundle: RetrievalBundle, policy: Policy, run: Run) -> Trace:
+def _trace(bundle: RetrievalBundle, digest: str | None, policy: Policy, run: Run) -> Trace:
     return Trace(
         run_id=run.run_id,
         retrieval_run_id=bundle.run_id,
+        retrieval_sha256=digest,
         index_version=bundle.index_version,
         embedding_model=bundle.embedding_model,
         policy_version=policy.policy_version,
@@ -185,13 +186,12 @@ def _trace(bundle: RetrievalBundle, policy: Policy, run: Run) -> Trace:
 
 def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
     """A candidate under its anchor."""
-    row: RetrievalRow = candidate.row
     return EvidenceChunk(
         anchor=anchor,
         sanitized_text=candidate.text,
         token_count=candidate.tokens,
         kept_end=candidate.kept_end,
-        **row.model_dump(
+        **candidate.row.model_dump(
             include={
                 "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section",
                 "page_number", "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",

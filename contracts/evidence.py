@@ -68,6 +68,8 @@ class Trace(Contract):
 
     run_id: str
     retrieval_run_id: str
+    retrieval_sha256: str | None = None
+    """Of the whole bundle, so that no candidate can change unseen (CP-3)."""
     index_version: str
     embedding_model: str
     policy_version: str

@@ -4,6 +4,8 @@ A violation names its clause, field, row and value, and no prompt is built. A li
 sorted, and that is recorded; nothing else is mended.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -27,6 +29,8 @@ class CheckedBundle(NamedTuple):
     violations: tuple[Violation, ...]
     reordered: bool = False
     rank_gaps: int = 0
+    sha256: str | None = None
+    """Of the bundle as it was read, rows that selection will drop included."""
 
 
 def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
@@ -52,7 +56,16 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
         return CheckedBundle(None, violations)
     ordered = tuple(sorted(bundle.results, key=lambda row: (row.rank, row.chunk_id)))
     gaps = sum(after.rank - before.rank - 1 for before, after in pairwise(ordered))
-    return CheckedBundle(bundle.model_copy(update={"results": ordered}), (), ordered != bundle.results, gaps)
+    sorted_bundle = bundle.model_copy(update={"results": ordered})
+    return CheckedBundle(sorted_bundle, (), ordered != bundle.results, gaps, _digest(bundle))
+
+
+def _digest(bundle: RetrievalBundle) -> str | None:
+    """SHA-256 of a bundle's JSON; None for an integer of thousands of digits, which no run can store either."""
+    try:
+        return hashlib.sha256(json.dumps(bundle.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+    except ValueError:
+        return None
 
 
 def _schema(message: str, field: str | None, value: object, row: int | None = None) -> Violation:

@@ -11,8 +11,11 @@ from math import fsum, log
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import AliasChoices, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from sourcebound.contracts.model import Contract
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import Run
 
 EXPANDED: Final = "expanded"
 """The origin of a row that stands beside a candidate in its document and answers to no search itself (R1-10)."""
@@ -80,6 +83,31 @@ class RetrievalBundle(Contract):
     question_coverage: Annotated[float | None, Field(ge=0, le=1)] = None
     retrieval_shortfall: int = 0
     notices: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+
+class SearchedFor(TypedDict):
+    """The part of a bundle that says what was searched for; the rest is what was found."""
+
+    request_id: str
+    run_id: str
+    user_question: str
+    top_k: int
+    policy_version: str
+    policy_sha256: str
+    filters_applied: dict[str, str | None]
+
+
+def searched_for(run: Run, policy: Policy) -> SearchedFor:
+    """What a retriever of our own searches for."""
+    return {
+        "request_id": run.request_id,
+        "run_id": run.run_id,
+        "user_question": run.question,
+        "top_k": policy.retrieval.top_k,
+        "policy_version": policy.policy_version,
+        "policy_sha256": policy.sha256,
+        "filters_applied": {**run.filters.given()},
+    }
 
 
 def similarity_from_distance(cosine_distance: float) -> float:

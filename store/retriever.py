@@ -21,6 +21,7 @@ from sourcebound.contracts.retrieval import (
     RetrievalStatus,
     Support,
     question_coverage,
+    searched_for,
     similarity_from_distance,
 )
 from sourcebound.contracts.variants import needs_fallback, query_variants
@@ -97,17 +98,11 @@ class PostgresRetriever:
             async with self._search(run, collection) as search:
                 found = await _find(search, collection, run.question, searches, policy)
         return RetrievalBundle(
-            request_id=run.request_id,
-            run_id=run.run_id,
-            user_question=run.question,
+            **searched_for(run, policy),
             retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
             index_version=found.index_version,
             embedding_model=collection.embedding_model,
-            top_k=policy.retrieval.top_k,
             results=found.rows,
-            policy_version=policy.policy_version,
-            policy_sha256=policy.sha256,
-            filters_applied=dict(run.filters.given()),
             retrieval_latency_ms=round((perf_counter() - started) * 1000, 3),
             fallback_used=found.fallback_used,
             query_variants=searches.texts,

@@ -130,7 +130,9 @@ def test_the_bundle_carries_its_trace() -> None:
     assembled = _assemble([row()], run_id="retrieval-9", index_version="ix-9", embedding_model="e-9", top_k=5)
     assert assembled.request_id == "request-1"
     assert assembled.trace is not None
-    assert assembled.trace.model_dump() == {
+    trace = assembled.trace.model_dump()
+    assert len(trace.pop("retrieval_sha256")) == 64
+    assert trace == {
         "run_id": "run-1",
         "retrieval_run_id": "retrieval-9",
         "index_version": "ix-9",
@@ -139,6 +141,15 @@ def test_the_bundle_carries_its_trace() -> None:
         "policy_sha256": policy().sha256,
         "top_k": 5,
     }
+
+
+@pytest.mark.contract("CP-3")
+def test_the_trace_has_a_digest_of_every_candidate_whether_it_is_admitted_or_not() -> None:
+    near = {"chunk_text": "The pump runs at 3 bar.", "similarity_score": 0.9}
+    same = [_assemble([row(), row(1, **near)]).trace for _ in range(2)]
+    other = _assemble([row(), row(1, **near | {"title": "Another"})]).trace
+    assert same[0] == same[1]
+    assert same[0] != other
 
 
 @pytest.mark.contract("R2-A3")
