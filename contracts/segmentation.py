@@ -15,6 +15,8 @@ from sourcebound.contracts.blocks import TextBlock, TextBlockKind, split_blocks
 from sourcebound.contracts.citations import CITATION
 from sourcebound.contracts.sentences import split_sentences
 
+SEGMENTER: Final = "segment_v1"
+"""The version of these rules; a policy names the one that it is judged by."""
 CITATION_RUN: Final = re.compile(rf"\s*{CITATION.pattern}")
 
 

@@ -29,6 +29,7 @@ class AskInput(TypedDict, total=False):
 class State(AskInput, total=False):
     """Everything a run knows; each channel holds the JSON form of the contract model named beside it."""
 
+    origin: str  # the run whose candidates a fork answers from (CP-5); no other run has it
     run: JsonObject  # request.Run
     policy: JsonObject  # policy.Policy
     retrieval: JsonObject  # retrieval.RetrievalBundle

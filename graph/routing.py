@@ -7,7 +7,7 @@ the same way. Nothing is released without passing `record`. The one loop leads f
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from langgraph.graph import END, START
+from langgraph.constants import END, START  # `langgraph.graph` holds the same and takes a second to load
 
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.state import State

@@ -1,17 +1,21 @@
 """R6: packages what may be released."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from sourcebound.contracts.channels import Channels
 from sourcebound.contracts.response import package_response
 from sourcebound.contracts.state import State
 
+UTC_NOW: Final = partial(datetime.now, UTC)
 
-async def package(state: State) -> dict[str, Any]:
+
+async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
     """Writes `response`."""
     known = Channels(state)
-    elapsed = datetime.now(UTC) - datetime.fromisoformat(known.run.started_at)
+    elapsed = now() - datetime.fromisoformat(known.run.started_at)
     response = package_response(
         known.run,
         known.outcome,

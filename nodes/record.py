@@ -3,8 +3,10 @@
 One record an attempt: the rejected ones in their order, then the one that the run ends with (R5-12).
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from sourcebound.contracts.audit import AuditRecord, audit_record
 from sourcebound.contracts.channels import Channels
@@ -16,17 +18,18 @@ from sourcebound.contracts.verdict import Validation
 from sourcebound.errors import StoreError
 
 STAGE = "record"
+UTC_NOW: Final = partial(datetime.now, UTC)
 
 
-async def record(state: State, *, audit_log: AuditLog) -> dict[str, Any]:
+async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
     """Writes `audit`; a record that cannot be written fails the run."""
     known = Channels(state)
     try:
         for number, attempt in enumerate(known.attempts, start=1):
             rejected = attempt.validation
-            await _append(audit_log, known, number, rejected.outcome, attempt.generation, rejected)
+            await _append(audit_log, known, now(), number, rejected.outcome, attempt.generation, rejected)
         last = len(known.attempts) + 1
-        entry = await _append(audit_log, known, last, known.outcome, known.generation, known.validation)
+        entry = await _append(audit_log, known, now(), last, known.outcome, known.generation, known.validation)
     except StoreError as error:
         return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).model_dump(mode="json")}
     return {"audit": entry.model_dump(mode="json")}
@@ -35,13 +38,14 @@ async def record(state: State, *, audit_log: AuditLog) -> dict[str, Any]:
 async def _append(
     audit_log: AuditLog,
     known: Channels,
+    made_at: datetime,
     attempt: int,
     outcome: Outcome,
     generation: Generation | None,
     validation: Validation | None,
 ) -> AuditRecord:
-    now = datetime.now(UTC).isoformat()
-    entry = audit_record(known.run, outcome, now, known.retrieval, known.bundle, generation, validation, attempt)
+    when = made_at.isoformat()
+    entry = audit_record(known.run, outcome, when, known.retrieval, known.bundle, generation, validation, attempt)
     raw = generation.raw_model_text if generation else ""
     await audit_log.append(entry, known.run, raw, validation.validated_answer_text if validation else "")
     return entry

@@ -342,6 +342,50 @@ FROM audit_head
 -- name: erase_run_text
 DELETE FROM run_texts WHERE run_id = %(run_id)s
 
+-- name: count_runs
+SELECT count(*) AS runs FROM runs WHERE %(since)s::timestamptz IS NULL OR started_at >= %(since)s
+
+-- name: page_runs
+-- Oldest first, after the run that ended the page before.
+SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
+       r.finished_at, t.question
+FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
+WHERE (%(since)s::timestamptz IS NULL OR r.started_at >= %(since)s)
+  AND (%(started_at)s::timestamptz IS NULL OR (r.started_at, r.run_id) > (%(started_at)s, %(run_id)s))
+ORDER BY r.started_at, r.run_id
+LIMIT %(limit)s
+
+-- name: read_checkpoints
+SELECT thread_id, checkpoint_id, parent_checkpoint_id, checkpoint, metadata
+FROM checkpoints
+WHERE checkpoint_ns = '' AND thread_id = ANY(%(threads)s)
+ORDER BY thread_id, checkpoint_id
+
+-- name: read_checkpoint_values
+SELECT thread_id, channel, version, type, blob
+FROM checkpoint_blobs
+WHERE checkpoint_ns = '' AND thread_id = ANY(%(threads)s)
+
+-- name: read_validations_of
+-- The records of some runs, as `read_validations` gives them.
+SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt,
+    to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
+    generation_status, validation_status, failure_reason, refusal_code,
+    refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
+    refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
+    unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
+    llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
+    policy_sha256, support_level
+FROM validations
+WHERE run_id = ANY(%(runs)s)
+ORDER BY run_id, attempt
+
+-- name: read_run_texts
+SELECT run_id, attempt, question, raw_model_text, validated_answer_text
+FROM run_texts
+WHERE run_id = ANY(%(runs)s)
+ORDER BY run_id, attempt
+
 -- name: document_is_there
 SELECT 1 AS there
 FROM documents d JOIN collections c USING (collection_id)

@@ -1,12 +1,12 @@
 """`sourcebound audit`: is the record what was written, what does it say, and a copy of it for elsewhere (R5P)."""
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.options import read_moment
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def _export(form: str, output: str, since: str | None) -> "Exported":
     from sourcebound.store.export_targets import open_target
     from sourcebound.wiring import open_services
 
-    moment = _moment(since)
+    moment = read_moment(since)
     target = open_target(form, output)
     async with open_services(get_settings()) as services:
         return await export_records(services.pool, target, moment)
@@ -105,17 +105,6 @@ def _choose(rows: "list[ChainedRow]", run: str, attempt: int | None) -> "Chained
         known = ", ".join(str(row.columns["attempt"]) for row in rows)
         raise RequestError(f"the run has no attempt {attempt}.", f"Attempts: {known}.", code="RUN_NOT_FOUND")
     return chosen
-
-
-def _moment(text: str | None) -> datetime | None:
-    """A date or a time as a moment; UTC where it names no zone."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise RequestError(f"{text!r} is no time: {error}.", "Write it as 2024-03-01 or 2024-03-01T08:00Z.") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _shown(value: object) -> str:

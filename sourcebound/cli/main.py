@@ -18,6 +18,7 @@ from sourcebound.cli import (
     ingest,
     models,
     policy,
+    replay,
     runs,
     search,
 )
@@ -41,6 +42,7 @@ app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
 app.add_typer(documents.app, name="documents")
 app.add_typer(runs.app, name="runs")
+app.add_typer(replay.app, name="replay")
 app.add_typer(audit.app, name="audit")
 app.add_typer(index.app, name="index")
 app.add_typer(policy.app, name="policy")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sourcebound.cli.console import run_async, say
+from sourcebound.cli.export import export
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sourcebound.wiring import Services
 
 app = typer.Typer(help="List and inspect recorded runs.", no_args_is_help=True)
+app.command("export")(export)
 
 
 @app.command("list")
@@ -96,7 +98,7 @@ async def _show(run: str) -> "tuple[RunSummary, list[NodeTrace], dict[str, Any]]
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        found = await _find(services, run)
+        found = await find_run(services, run)
         engine = Engine(services)
         return found, await engine.trace(found.thread_id), dict(await engine.state(found.thread_id))
 
@@ -107,7 +109,7 @@ async def _resume(run: str) -> "PublicResponse":
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await Engine(services).resume((await _find(services, run)).thread_id)
+        return await Engine(services).resume((await find_run(services, run)).thread_id)
 
 
 async def _erase(run: str, yes: bool) -> "RunSummary":
@@ -116,7 +118,7 @@ async def _erase(run: str, yes: bool) -> "RunSummary":
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        found = await _find(services, run)
+        found = await find_run(services, run)
         if not yes:
             raise RequestError(
                 f"the texts and the checkpoints of run {found.run_id} would be erased for good; nothing was.",
@@ -127,7 +129,7 @@ async def _erase(run: str, yes: bool) -> "RunSummary":
         return found
 
 
-async def _find(services: "Services", run: str) -> "RunSummary":
+async def find_run(services: "Services", run: str) -> "RunSummary":
     """The one run that is meant."""
     found = await services.run_log.find_runs(run)
     if len(found) != 1:
@@ -142,7 +144,7 @@ async def _evidence(run: str, anchor: str) -> str:
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await Engine(services).evidence((await _find(services, run)).thread_id, anchor)
+        return await Engine(services).evidence((await find_run(services, run)).thread_id, anchor)
 
 
 def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, Any]) -> None:

@@ -1,0 +1,114 @@
+"""From what is stored of a run to the run as it is computed again: its input, and what each node wrote in turn."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from sourcebound.contracts.chain import ChainedRow
+from sourcebound.contracts.replay import NotReplayable, RecordedRow, RecordedRun, RecordedStep
+from sourcebound.contracts.state import JsonObject
+from sourcebound.store.history import StoredCheckpoint, StoredRun, StoredValue
+
+TRIGGER: Final = "branch:to:"
+"""How LangGraph names the channel that makes a node run next."""
+OWN: Final = "__"
+"""How LangGraph begins the names of its own channels."""
+EMPTY: Final = "empty"
+"""The type of a value that is no longer there."""
+SERDE: Final = JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
+Values = Mapping[tuple[str, str], StoredValue]
+
+
+def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
+    """Reads a run out of its checkpoints.
+
+    Args:
+        stored: What is stored of it.
+
+    Returns:
+        The run; or why it cannot be computed again: it was erased, it has no checkpoints, it has not ended.
+    """
+    run_id = stored.summary.run_id
+    if not stored.checkpoints:
+        return _without_checkpoints(stored)
+    checkpoints = _lineage(stored.checkpoints)
+    values: Values = {(value.channel, value.version): value for value in stored.values}
+    begin = 1 if checkpoints[0].metadata.get("source") == "input" else 0
+    if len(checkpoints) <= begin or "response" not in checkpoints[-1].checkpoint["channel_versions"]:
+        return NotReplayable(
+            run_id, "RUN_UNFINISHED", "the run has not ended", f"Run `sourcebound runs resume {run_id}` first."
+        )
+    start = _read_changes("(input)", checkpoints[begin], {}, values)
+    steps = [start] if start.damaged else []
+    steps += [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
+    return RecordedRun(
+        run_id=run_id,
+        start=start.changes,
+        steps=tuple(step for step in steps if step.changes or step.damaged or not step.node.startswith("(")),
+        records=tuple(map(_row, stored.records)),
+        texts=stored.texts,
+    )
+
+
+def _without_checkpoints(stored: StoredRun) -> NotReplayable:
+    run_id, status = stored.summary.run_id, stored.summary.status
+    if stored.texts:
+        return NotReplayable(
+            run_id, "CHECKPOINTS_MISSING", "its checkpoints are gone", "Restore them from a backup of the database."
+        )
+    if status == "RUNNING":
+        return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", "Ask the question again.")
+    return NotReplayable(
+        run_id,
+        "RUN_ERASED",
+        "its texts and checkpoints were erased, and only its audit record is left",
+        f"See `sourcebound audit show {run_id}`.",
+    )
+
+
+def _lineage(checkpoints: tuple[StoredCheckpoint, ...]) -> list[StoredCheckpoint]:
+    """The last checkpoint and those that led to it, first to last; a branch that was left is no part of it."""
+    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
+    lineage, parent = [], checkpoints[-1].checkpoint_id
+    while parent in by_id:
+        lineage.append(by_id.pop(parent))
+        parent = lineage[-1].parent_checkpoint_id or ""
+    return lineage[::-1]
+
+
+def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values) -> RecordedStep:
+    """What lies between two checkpoints: a node's work, or a change by hand."""
+    source = after.metadata.get("source")
+    due = [name.removeprefix(TRIGGER) for name in before.checkpoint["channel_values"] if name.startswith(TRIGGER)]
+    node = ",".join(due) if source == "loop" else f"({source})"
+    return _read_changes(node, after, before.checkpoint["channel_versions"], values)
+
+
+def _read_changes(node: str, after: StoredCheckpoint, known: Mapping[str, str], values: Values) -> RecordedStep:
+    """The channels whose version is new in a checkpoint, with their values."""
+    changes: JsonObject = {}
+    damaged = []
+    versions: dict[str, str] = after.checkpoint["channel_versions"]
+    inline: JsonObject = after.checkpoint["channel_values"]
+    for name in sorted(versions):
+        if versions[name] == known.get(name) or name.startswith((TRIGGER, OWN)):
+            continue
+        try:
+            value = values[name, versions[name]] if name not in inline else None
+            if value is None or value.type != EMPTY:
+                changes[name] = inline[name] if value is None else _load(value)
+        except (KeyError, ValueError):
+            damaged.append(name)
+    return RecordedStep(node=node, changes=changes, damaged=tuple(damaged))
+
+
+def _load(value: StoredValue) -> Any:
+    return SERDE.loads_typed((value.type, value.blob or b""))
+
+
+def _row(row: ChainedRow) -> RecordedRow:
+    return RecordedRow(
+        position=row.position, previous_hash=row.previous_hash, row_hash=row.row_hash, columns=dict(row.columns)
+    )

@@ -1,0 +1,175 @@
+"""`sourcebound replay verify`: computes recorded runs again and says where they differ (CP-3)."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.options import read_moment
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.replay import LayerReport, NotReplayable, RunReport
+
+app = typer.Typer(help="Compute recorded runs again, and compare.", no_args_is_help=True)
+
+
+@app.command("verify")
+def verify(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A run id, the start of one, a request id, or a file that `runs export` wrote."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every recorded run.")] = False,
+    since: Annotated[str | None, typer.Option(help="With --all: leave out what began before 2024-03-01 …")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="With --all: processes; chosen by the number of runs.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone, one line a run.")] = False,
+) -> None:
+    """Compute every deterministic layer of a run again from its recorded input, and compare byte for byte.
+
+    No model is asked and nothing is retrieved; a file needs no database and no network. Exit codes: 0 every layer
+    matches, 4 one differs, 2 the run cannot be computed again, 1 fault.
+    """
+    if every == (run is not None):
+        raise RequestError("give one of: a run, a file, --all.", "See `sourcebound runs list`.")
+    if run is None:
+        counts = run_async(lambda: _verify_all(read_moment(since), jobs, as_json))
+    elif _is_file(path := Path(run)):
+        counts = run_async(lambda: _show_all(_verify_file(path), as_json, every=False))
+    else:
+        counts = run_async(lambda: _show_all(_verify_run(run), as_json, every=False))
+    if every or counts.total() > 1:
+        say(_summary(counts))
+    raise typer.Exit(FAILED if counts["DRIFT"] else 0)
+
+
+async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":
+    from sourcebound.cli.runs import find_run
+    from sourcebound.contracts.shipped import read_shipped
+    from sourcebound.graph.history import read_run
+    from sourcebound.graph.replay import verify
+    from sourcebound.settings import get_settings
+    from sourcebound.store.history import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
+    yield await verify(recorded, read_shipped())
+
+
+async def _verify_file(path: Path) -> "AsyncIterator[RunReport | NotReplayable]":
+    from sourcebound.contracts.run_file import RunFileFault, read_run_file
+    from sourcebound.contracts.shipped import read_shipped
+    from sourcebound.graph.replay import verify
+
+    shipped = read_shipped()
+    for number, text in enumerate(_texts(path), start=1):
+        found = read_run_file(text)
+        if isinstance(found, RunFileFault):
+            where = f"{path}, line {number}" if number > 1 else str(path)
+            raise RequestError(f"{where}: {found.message}.", found.next_step, code=found.code)
+        yield await verify(found, shipped)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The runs of a file: one on a line, or a single one however it is laid out."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first, second = file.readline(), file.readline()
+            if not second.startswith("{"):
+                yield first + second + file.read()
+                return
+            yield from (first, second)
+            yield from file
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"{path} cannot be read: {error}.", "Copy or export it again.", code="RUN_FILE_DAMAGED"
+        ) from error
+
+
+async def _verify_all(since: datetime | None, jobs: int | None, as_json: bool) -> "Counter[str]":
+    from sourcebound.graph.history import choose_jobs, verify_history
+    from sourcebound.settings import get_settings
+    from sourcebound.store.history import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        history = PostgresHistory(services.pool)
+        total = await history.count(since)
+        results = verify_history(history, since, jobs or choose_jobs(total))
+        return await _show_all(_with_bar(results, total), as_json, every=True)
+
+
+async def _with_bar(
+    results: "AsyncIterator[RunReport | NotReplayable]", total: int
+) -> "AsyncIterator[RunReport | NotReplayable]":
+    """The same results, with a progress bar where somebody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("runs", total=total)
+        async for result in results:
+            yield result
+            progress.advance(task)
+
+
+async def _show_all(
+    results: "AsyncIterator[RunReport | NotReplayable]", as_json: bool, *, every: bool
+) -> "Counter[str]":
+    """Prints results as they come, and counts verdicts and codes; of a history only what does not match."""
+    from sourcebound.contracts.replay import RunReport
+    from sourcebound.graph.history import not_replayable
+
+    counts: Counter[str] = Counter()
+    async for result in results:
+        if not isinstance(result, RunReport) and not every:
+            raise not_replayable(result)
+        counts[result.verdict if isinstance(result, RunReport) else result.code] += 1
+        if as_json:
+            form = result.model_dump(mode="json") if isinstance(result, RunReport) else result._asdict()
+            print(json.dumps(form, ensure_ascii=False))
+        elif not isinstance(result, RunReport):
+            print(f"run {result.run_id}: {result.message} [{result.code}]")
+        elif not every or result.verdict == "DRIFT":
+            _show(result)
+    return counts
+
+
+def _show(report: "RunReport") -> None:
+    print(f"run {report.run_id}: {report.verdict}")
+    for layer in report.layers:
+        print(f"  {layer.verdict:<9} {layer.layer:<13} {layer.note}".rstrip())
+        _show_differences(layer)
+
+
+def _show_differences(layer: "LayerReport") -> None:
+    for difference in layer.differences:
+        place = f", character {difference.character}" if difference.character is not None else ""
+        print(f"    {difference.path}{place}")
+        print(f"      recorded  {difference.recorded}")
+        print(f"      computed  {difference.computed}")
+
+
+def _summary(counts: "Counter[str]") -> str:
+    """How many runs matched, drifted, and could not be computed again for which reason."""
+    others = {code: count for code, count in sorted(counts.items()) if code not in ("MATCH", "DRIFT")}
+    reasons = ", ".join(f"{count} {code}" for code, count in others.items())
+    left_out = f", {sum(others.values())} not replayable ({reasons})" if others else ""
+    return f"{counts.total()} runs: {counts['MATCH']} match, {counts['DRIFT']} drifted{left_out}"

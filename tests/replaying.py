@@ -1,0 +1,159 @@
+"""A recorded history for tests of replays: one run of each way in which a run can end, over a real database."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from builders import SEAL, bundle, row
+from databases import settings_for
+from model_servers import Fault, ModelServer
+from pydantic import SecretStr
+
+from sourcebound.contracts.prompt import REFUSAL
+from sourcebound.contracts.released import SHIPPED
+from sourcebound.contracts.replay import NotReplayable, RecordedRun, RunReport
+from sourcebound.contracts.shipped import read_shipped
+from sourcebound.contracts.state import AskInput, RunContext
+from sourcebound.graph.engine import Engine
+from sourcebound.graph.recorded import read_recorded
+from sourcebound.graph.replay import verify
+from sourcebound.models.minilm import MiniLmEmbedder
+from sourcebound.store.history import PostgresHistory, StoredRun
+
+ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
+OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
+MODEL = "openai:gpt-4.1"
+GOOD = f"{SEAL} [C0]"
+UNCITED = "The shaft seal lasts for ever."
+POLICIES = Path(__file__).parents[1] / "contracts" / "policies"
+BUNDLE = bundle(
+    [row(0, chunk_text=SEAL), row(1, chunk_text="Rinse the filter \u201cHP-200\u201d \u2013 daily.")],
+    policy_version=None,
+)
+
+
+class Case(NamedTuple):
+    """A request, what the model will say to it in turn, and how the run ends."""
+
+    request: AskInput
+    ends: str
+    says: tuple[str | Fault, ...] = ()
+    policy: str | None = None
+
+
+def cases(policies: "Policies") -> dict[str, Case]:
+    """Every way in which a run ends, but for those that need a broken database."""
+    brought: AskInput = {"retrieval_bundle": BUNDLE}
+    twice = [row(0), row(0)]
+    return {
+        "answered": Case({"question": ANSWERED}, "OK"),
+        "off topic": Case({"question": OFF_TOPIC}, "below_similarity_gate"),
+        "nowhere": Case({"question": ANSWERED, "collection": "nowhere"}, "collection_not_found"),
+        "bad filter": Case({"question": ANSWERED, "filters": {"colour": "red"}}, "INVALID_REQUEST"),
+        "tightened": Case({"question": ANSWERED, "limits": {"max_chunks": 2, "min_similarity": 0.2}}, "OK"),
+        "few sources": Case({"question": ANSWERED, "limits": {"min_sources": 9}}, "insufficient_sources"),
+        "bundle": Case(brought, "OK"),
+        "bad bundle": Case({"retrieval_bundle": bundle(twice)}, "INVALID_RANK"),
+        "other embedder": Case(brought, "POLICY_INDEX_MISMATCH", policy="SOURCEBOUND_V1"),
+        "said": Case(brought, "OK", (GOOD,)),
+        "refused": Case(brought, "model_refused", (REFUSAL,)),
+        "uncited": Case(brought, "UNCITED_FACTUAL_STATEMENT", (UNCITED,)),
+        "failed": Case(brought, "MODEL_REJECTED", (Fault.BAD_REQUEST,)),
+        "mended": Case(brought, "OK", (UNCITED, GOOD), policies.twice),
+        "not mended": Case(brought, "INVALID_CITATION_REFERENCE", (UNCITED, f"{SEAL} [C7]"), policies.twice),
+        "no room": Case(brought, "PROMPT_BUDGET", (), policies.narrow),
+        "one pushed out": Case(brought, "OK", (GOOD,), policies.snug),
+    }
+
+
+class Policies(NamedTuple):
+    """Policy files of the test's own, by their paths."""
+
+    twice: str
+    narrow: str
+    snug: str
+
+
+def write_policies(folder: Path) -> Policies:
+    """Copies of R2_POLICY_V1: with two attempts, without room for evidence, and with room for one chunk."""
+    shipped = (POLICIES / "R2_POLICY_V1.toml").read_text("utf-8")
+    budget = "max_total_prompt_tokens = 3500"
+    assert budget in shipped
+    return Policies(
+        _write(folder, shipped, "TWICE_V1", "max_attempts = 1", "max_attempts = 2"),
+        _write(folder, shipped, "NARROW_V1", budget, "max_total_prompt_tokens = 900"),
+        _write(folder, shipped, "SNUG_V1", budget, "max_total_prompt_tokens = 1260"),
+    )
+
+
+def _write(folder: Path, shipped: str, name: str, old: str, new: str) -> str:
+    assert name not in SHIPPED
+    path = folder / f"{name}.toml"
+    path.write_text(shipped.replace("R2_POLICY_V1", name).replace(old, new), "utf-8")
+    return str(path)
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str, server: ModelServer, minilm: MiniLmEmbedder) -> AsyncIterator[Engine]:
+    """An engine over a library, whose models are the server's."""
+    settings = settings_for(url, openai_base_url=server.openai_url, openai_api_key=SecretStr("sk-0123456789"))
+    async with Engine.open(settings) as engine:
+        engine._services._embedders["minilm"] = minilm
+        yield engine
+
+
+async def record(engine: Engine, server: ModelServer, case: Case) -> str:
+    """Records the run of a case and returns its id."""
+    said = [text for text in case.says if isinstance(text, str)]
+    server.answer = lambda _: said.pop(0)
+    server.faults.extend(fault for fault in case.says if isinstance(fault, Fault))
+    response = await engine.ask(case.request, RunContext(policy=case.policy, model=MODEL if case.says else None))
+    assert (response.refusal_code or response.failure_code or "OK") == case.ends, response.message
+    return response.run_id
+
+
+async def stored(engine: Engine, run_id: str) -> StoredRun:
+    """All that is stored of a run."""
+    (summary,) = await engine._services.run_log.find_runs(run_id)
+    return await PostgresHistory(engine._services.pool).read(summary)
+
+
+async def recorded(engine: Engine, run_id: str) -> RecordedRun:
+    """The record of a run."""
+    run = read_recorded(await stored(engine, run_id))
+    assert isinstance(run, RecordedRun), run
+    return run
+
+
+async def verified(run: RecordedRun) -> RunReport:
+    """The report on a run that can be computed again."""
+    report = await verify(run, read_shipped())
+    assert not isinstance(report, NotReplayable), report
+    return report
+
+
+def drifts(report: RunReport) -> dict[str, list[str]]:
+    """The layers that differ, each with the paths of its differences."""
+    return {
+        layer.layer: [difference.path for difference in layer.differences]
+        for layer in report.layers
+        if layer.verdict == "DRIFT"
+    }
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Policies:
+    return write_policies(tmp_path)
+
+
+def changed(run: RecordedRun, node: str, channel: str, change: Any) -> RecordedRun:
+    """The run with another value in a channel that a node wrote; `change` makes it of the recorded one."""
+    steps = tuple(
+        step.model_copy(update={"changes": {**step.changes, channel: change(step.changes[channel])}})
+        if step.node == node
+        else step
+        for step in run.steps
+    )
+    return run.model_copy(update={"steps": steps})
