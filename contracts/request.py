@@ -55,6 +55,11 @@ class Run(Contract):
     """UTC, ISO 8601."""
 
 
+def fork_request(run_id: str) -> str:
+    """The request id of every fork of a run (CP-5): its audit record says so whose candidates it answers from."""
+    return f"whatif:{run_id}"
+
+
 def unrecorded_run(question: str, collection: str, policy_version: str, policy_sha256: str, purpose: str) -> Run:
     """The run of a retrieval that is measured and not answered: it has no record, and its ids say what it was for."""
     return Run(

@@ -12,6 +12,7 @@ from uuid_utils import uuid7
 
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
+from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.search import SearchReport
@@ -138,6 +139,25 @@ class Engine:
             if snapshot.next:
                 state = cast("State", await graph.ainvoke(None, _thread(thread_id), durability="async"))
         return PublicResponse.model_validate(state["response"])
+
+    async def fork(self, state: State) -> State:
+        """Runs the graph from where retrieval ended, as a run of its own (CP-5).
+
+        Args:
+            state: The new run, its policy and its candidates.
+
+        Returns:
+            The last state.
+
+        Raises:
+            SourceboundError: The run could not be recorded.
+        """
+        run = Run.model_validate(state["run"])
+        graph, thread = self._compiled(), _thread(run.thread_id)
+        await self._services.run_log.begin(run)
+        with store_faults():
+            await graph.aupdate_state(thread, state, as_node="retrieve")
+            return cast("State", await graph.ainvoke(None, thread, durability="async"))
 
     async def trace(self, thread_id: str) -> list[NodeTrace]:
         """Each node of a run with its status and the time from the checkpoint before it to its own.

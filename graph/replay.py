@@ -80,7 +80,8 @@ def _rules(run: RecordedRun, shipped: Shipped) -> LayerReport:
     found = compare_release(policy, state.get("limits") or {}, next(filter(None, repairs), None), shipped)
     first = "assemble" if "origin" in run.start else STRAIGHT[START]
     entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
-    return _report(RULES, [*found.differences, entry], found.note)
+    digest = find_difference("run.policy_sha256", (state.get("run") or {}).get("policy_sha256"), policy.sha256)
+    return _report(RULES, [*found.differences, digest, entry], found.note)
 
 
 def _prompts(state: JsonObject) -> Iterator[JsonObject]:

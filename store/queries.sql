@@ -282,6 +282,12 @@ WHERE starts_with(r.run_id, %(prefix)s) OR r.request_id = %(prefix)s
 ORDER BY r.started_at DESC, r.run_id DESC
 LIMIT 2
 
+-- name: list_forks
+SELECT r.run_id
+FROM runs r
+WHERE r.request_id = %(request_id)s AND EXISTS (SELECT FROM run_texts t WHERE t.run_id = r.run_id)
+ORDER BY r.started_at, r.run_id
+
 -- name: insert_validation
 INSERT INTO validations (
     request_id, run_id, thread_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from sourcebound.contracts.request import Run
+from sourcebound.contracts.request import Run, fork_request
 from sourcebound.store.database import Pool, store_faults
 from sourcebound.store.queries import query
 
@@ -53,6 +53,13 @@ class PostgresRunLog:
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("find_runs"), {"prefix": prefix})
                 return [RunSummary(**row) for row in await cursor.fetchall()]
+
+    async def list_forks(self, run_id: str) -> list[str]:
+        """The ids of the runs that answered from the candidates of a run and still hold its texts (CP-5)."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("list_forks"), {"request_id": fork_request(run_id)})
+                return [row["run_id"] for row in await cursor.fetchall()]
 
     async def erase(self, run_id: str) -> bool:
         """Erases the texts of a run; the list of runs and the audit record keep their rows (R5P-3).

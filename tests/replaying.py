@@ -84,7 +84,7 @@ def write_policies(folder: Path) -> Policies:
     return Policies(
         _write(folder, shipped, "TWICE_V1", "max_attempts = 1", "max_attempts = 2"),
         _write(folder, shipped, "NARROW_V1", budget, "max_total_prompt_tokens = 900"),
-        _write(folder, shipped, "SNUG_V1", budget, "max_total_prompt_tokens = 1260"),
+        _write(folder, shipped, "SNUG_V1", budget, "max_total_prompt_tokens = 1170"),
     )
 
 

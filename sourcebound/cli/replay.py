@@ -1,4 +1,4 @@
-"""`sourcebound replay verify`: computes recorded runs again and says where they differ (CP-3)."""
+"""`sourcebound replay`: computes recorded runs again, or asks again, and says what differs (CP-3 … CP-5)."""
 
 import json
 from collections import Counter
@@ -14,9 +14,14 @@ from sourcebound.cli.options import read_moment
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
+    from sourcebound.contracts.contrast import Contrast
     from sourcebound.contracts.replay import LayerReport, NotReplayable, RunReport
+    from sourcebound.graph.rerun import Rerun, WhatIf
 
-app = typer.Typer(help="Compute recorded runs again, and compare.", no_args_is_help=True)
+app = typer.Typer(help="Compute recorded runs again, or ask again, and compare.", no_args_is_help=True)
+
+Run = Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone.")]
 
 
 @app.command("verify")
@@ -48,6 +53,72 @@ def verify(
     if every or counts.total() > 1:
         say(_summary(counts))
     raise typer.Exit(FAILED if counts["DRIFT"] else 0)
+
+
+@app.command("rerun")
+def rerun(run: Run, as_json: AsJson = False) -> None:
+    """Ask the recorded model again with the recorded prompt, and show what it says otherwise.
+
+    Nothing is recorded and nothing released. Exit codes: 0 the same text, 4 another one, 2 bad usage, 1 fault.
+    """
+    found = run_async(lambda: _rerun(run))
+    if as_json:
+        print(json.dumps({"model": found.model, "same": found.same, **found.contrast.model_dump()}, ensure_ascii=False))
+    else:
+        print(f"{found.model} says {'the same' if found.same else 'something else'}")
+        _show_contrast(found.contrast)
+    raise typer.Exit(0 if found.same else FAILED)
+
+
+@app.command("whatif")
+def whatif(
+    run: Run,
+    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
+    model: Annotated[str | None, typer.Option(help="The generator.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run another policy or model over the recorded candidates, as a run of its own, and show what differs."""
+    if policy is None and model is None:
+        raise RequestError("give --policy, --model or both.", "See `sourcebound policy list` and `models list`.")
+    found = run_async(lambda: _what_if(run, policy, model))
+    if as_json:
+        print(json.dumps({"run_id": found.run_id, **found.contrast.model_dump()}, ensure_ascii=False))
+        return
+    _show_contrast(found.contrast)
+    print(f"run {found.run_id}")
+
+
+async def _rerun(run: str) -> "Rerun":
+    from sourcebound.cli.runs import find_run
+    from sourcebound.graph.history import read_run
+    from sourcebound.graph.rerun import rerun
+    from sourcebound.settings import get_settings
+    from sourcebound.store.history import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
+        return await rerun(services, recorded)
+
+
+async def _what_if(run: str, policy: str | None, model: str | None) -> "WhatIf":
+    from sourcebound.cli.runs import find_run
+    from sourcebound.graph.history import read_run
+    from sourcebound.graph.rerun import what_if
+    from sourcebound.settings import get_settings
+    from sourcebound.store.history import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
+        return await what_if(services, recorded, policy, model)
+
+
+def _show_contrast(found: "Contrast") -> None:
+    for change in found.changes:
+        print(f"  {change.layer:<11} {change.what}: {change.before} -> {change.after}")
+    for line in found.diff:
+        print(f"    {line}")
 
 
 async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":

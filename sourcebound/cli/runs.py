@@ -126,6 +126,8 @@ async def _erase(run: str, yes: bool) -> "RunSummary":
                 code="NOT_CONFIRMED",
             )
         await Engine(services).erase(found.run_id, found.thread_id)
+        for fork in await services.run_log.list_forks(found.run_id):
+            say(f"Run {fork} is a fork of it and holds the same texts. Next: sourcebound runs erase {fork} --yes")
         return found
 
 
