@@ -23,7 +23,7 @@ from sourcebound.graph.replay import verify
 from sourcebound.store.history import PostgresHistory, StoredRun
 from sourcebound.store.runs import RunSummary
 
-WORTH_A_WORKER: Final = 200
+WORTH_A_WORKER: Final = 1000
 """Runs for which one more process pays: it takes a second to start."""
 Result = RunReport | NotReplayable
 

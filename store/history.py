@@ -100,13 +100,14 @@ class PostgresHistory:
 async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary]) -> list[StoredRun]:
     threads = {"threads": [summary.thread_id for summary in summaries]}
     runs = {"runs": [summary.run_id for summary in summaries]}
+    requests = {"requests": [summary.request_id for summary in summaries]}
     checkpoints, values = defaultdict(list), defaultdict(list)
     records, texts = defaultdict(list), defaultdict(list)
     for row in await _rows(connection, "read_checkpoints", threads):
         checkpoints[row.pop("thread_id")].append(StoredCheckpoint(**row))
     for row in await _rows(connection, "read_checkpoint_values", threads):
         values[row.pop("thread_id")].append(StoredValue(**row))
-    for row in await _rows(connection, "read_validations_of", runs):
+    for row in await _rows(connection, "read_validations_of", runs | requests):
         records[row["run_id"]].append(read_chained(row))
     for row in await _rows(connection, "read_run_texts", runs):
         texts[row.pop("run_id")].append(RecordedText(**row))

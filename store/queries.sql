@@ -373,7 +373,7 @@ FROM checkpoint_blobs
 WHERE checkpoint_ns = '' AND thread_id = ANY(%(threads)s)
 
 -- name: read_validations_of
--- The records of some runs, as `read_validations` gives them.
+-- The records of some runs, as `read_validations` gives them; their request ids lead to the index.
 SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt,
     to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
     generation_status, validation_status, failure_reason, refusal_code,
@@ -383,7 +383,7 @@ SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
     policy_sha256, support_level
 FROM validations
-WHERE run_id = ANY(%(runs)s)
+WHERE request_id = ANY(%(requests)s) AND run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
 
 -- name: read_run_texts

@@ -23,6 +23,7 @@ from sourcebound.contracts.ranking import best_sentences
 from sourcebound.contracts.reading import CONNECTIVES, read_statements
 from sourcebound.contracts.refusal import is_exact_refusal, refusal_pattern
 from sourcebound.contracts.released import SHIPPED, load_shipped_policy
+from sourcebound.contracts.replay import find_difference
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.response import package_response
 from sourcebound.contracts.retrieval import RetrievalBundle
@@ -340,6 +341,14 @@ def test_the_example_of_an_audit_row() -> None:
     when = "2024-03-05T08:00:00.018000+00:00"
     row = audit_record(the_run(), verdict.outcome, when, retrieval, assembled(), generation(), verdict)
     assert row.model_dump(mode="json") == json.loads(example("audit-row"))
+
+
+@pytest.mark.contract("CP-3")
+@pytest.mark.parametrize("row", table("recorded", "computed", "path", "character"))
+def test_the_table_of_differences(row: Row) -> None:
+    found = find_difference("outcome", *(json.loads(span(row[side])) for side in ("recorded", "computed")))
+    assert ([found.path] if found else []) == spans(row["path"])
+    assert str(found.character if found and found.character is not None else "–") == row["character"]
 
 
 @pytest.mark.contract("R6-1")
