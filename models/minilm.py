@@ -229,7 +229,12 @@ def _open_tokenizer(folder: Path) -> "Tokenizer":
 
 
 def _open_session(weights: Future[Path]) -> "InferenceSession":
-    """Imports ONNX Runtime while the weights are being checked, then opens the graph over them."""
+    """Imports ONNX Runtime while the weights are being checked, then opens the graph over them.
+
+    ONNX Runtime 1.29 and later reports to its maker over the network, with an id of this machine that it keeps in the
+    home folder, unless this variable is set before it is imported; its own function to switch that off comes too late.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -2,7 +2,10 @@
 
 import asyncio
 import math
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -232,3 +235,17 @@ def test_shipped_graph_is_valid_and_holds_no_weights(tmp_path: Path) -> None:
     shutil.copy(installed_weights() / WEIGHTS.name, tmp_path)
     onnx.checker.check_model(tmp_path / GRAPH_FILE.name, full_check=True)
     assert GRAPH_FILE.stat().st_size < 40_000
+
+
+REPORTS_NOTHING_IN = {"CI", "GITHUB_ACTIONS", "TF_BUILD", "CIRCLECI", "ORT_DISABLE_TELEMETRY"}
+
+
+def test_no_report_is_prepared_for_the_maker_of_the_runtime(tmp_path: Path) -> None:
+    variables = {name: value for name, value in os.environ.items() if name not in REPORTS_NOTHING_IN}
+    program = (
+        "import asyncio; from sourcebound.models.minilm import MiniLmEmbedder as E; "
+        "asyncio.run(E().embed_query('pump'))"
+    )
+    command = [sys.executable, "-B", "-c", program]
+    subprocess.run(command, env={**variables, "HOME": str(tmp_path), "XDG_CACHE_HOME": ""}, check=True)
+    assert list(tmp_path.rglob("*")) == []
