@@ -9,7 +9,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.index import Collection
+from sourcebound.contracts.messages import question_of
 from sourcebound.contracts.outcome import (
+    OPENING,
     FailureCode,
     Outcome,
     RefusalCode,
@@ -25,7 +27,7 @@ from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Filters, Run
 from sourcebound.contracts.sanitize import sanitize
 from sourcebound.contracts.state import AskInput
 
-STAGE = "accept"
+STAGE = OPENING
 
 
 class Admission(NamedTuple):
@@ -130,7 +132,7 @@ def _mismatch(policy: Policy, collection: Collection) -> str:
 
 
 def _question(request: AskInput, bundle: object) -> str:
-    stated = bundle.get("user_question") if isinstance(bundle, Mapping) else request.get("question")
+    stated = bundle.get("user_question") if isinstance(bundle, Mapping) else question_of(request)
     return stated.replace("\0", "") if isinstance(stated, str) else ""
 
 

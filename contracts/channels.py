@@ -20,10 +20,11 @@ class Channels:
     def __init__(self, state: State) -> None:
         self.run = Run.model_validate(state["run"])
         self.outcome = Outcome.model_validate(state["outcome"])
-        self.bundle = AnswerBundle.model_validate(state["assembly"]) if "assembly" in state else None
-        self.attempts = tuple(Attempt.model_validate(attempt) for attempt in state.get("attempts", ()))
+        assembly = state.get("assembly")
+        self.bundle = AnswerBundle.model_validate(assembly) if assembly else None
+        self.attempts = tuple(Attempt.model_validate(attempt) for attempt in state.get("attempts") or ())
         generation, validation = state.get("generation"), state.get("validation")
         self.generation = Generation.model_validate(generation) if generation else None
         self.validation = Validation.model_validate(validation) if validation else None
-        kept_contract = self.bundle is not None and self.bundle.trace is not None
-        self.retrieval = RetrievalBundle.model_validate(state["retrieval"]) if kept_contract else None
+        retrieval, kept_contract = state.get("retrieval"), self.bundle is not None and self.bundle.trace is not None
+        self.retrieval = RetrievalBundle.model_validate(retrieval) if retrieval and kept_contract else None

@@ -79,6 +79,8 @@ class FailureCode(StrEnum):
     INVALID_OUTPUT_SCHEMA = "INVALID_OUTPUT_SCHEMA"
     # R5P
     AUDIT_UNAVAILABLE = "AUDIT_UNAVAILABLE"
+    # checkpoints
+    STATE_ALTERED = "STATE_ALTERED"
 
 
 class Violation(Contract):
@@ -142,6 +144,10 @@ def fail_with(stage: str, violations: tuple[Violation, ...]) -> Outcome:
     return fail(stage, violations[0].code, violations[0].message, violations)
 
 
+OPENING: Final = "accept"
+"""The stage that opens a run, with which nothing that came before on its thread counts any more."""
+
+
 def keep_worst(current: dict[str, object] | None, update: dict[str, object]) -> dict[str, object]:
     """Reducer of the `outcome` channel: an update counts only if it is at least as severe (S-1).
 
@@ -151,9 +157,9 @@ def keep_worst(current: dict[str, object] | None, update: dict[str, object]) -> 
 
     Returns:
         The more severe of the two; of two that ended the run equally the earlier, but for a record that could not be
-        written (R5P-6), which is always the last word.
+        written (R5P-6), which is always the last word, and for the opening of the next run.
     """
-    if not current:
+    if not current or update.get("stage") == OPENING:
         return update
     before, after = SEVERITY[Status(str(current["status"]))], SEVERITY[Status(str(update["status"]))]
     if update.get("failure_code") == FailureCode.AUDIT_UNAVAILABLE:

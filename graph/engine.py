@@ -8,6 +8,7 @@ from typing import NamedTuple, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
 from uuid_utils import uuid7
 
 from sourcebound.contracts.evidence import AnswerBundle
@@ -16,7 +17,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.search import SearchReport
-from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.search import search
@@ -49,7 +50,7 @@ class Engine:
     def __init__(self, services: Services) -> None:
         settings = services.settings
         self._services = services
-        self._ports = Ports(
+        self.ports = Ports(
             catalog=services.index,
             retriever=services.retriever,
             run_log=services.run_log,
@@ -59,7 +60,8 @@ class Engine:
             new_id=new_id,
             defaults=RunContext(policy=settings.policy, model=settings.model, collection=settings.collection),
         )
-        self.graph = build_graph(self._ports).compile(name="sourcebound")
+        """What the nodes reach."""
+        self.graph = build_graph(self.ports).compile(name="sourcebound")
         """The compiled graph, without a checkpointer."""
 
     @classmethod
@@ -113,13 +115,14 @@ class Engine:
         Raises:
             SourceboundError: There is no such policy, a limit would loosen it, or the database did not answer.
         """
-        return await search(storable(dict(request)), context or RunContext(), self._ports)
+        return await search(storable(dict(request)), context or RunContext(), self.ports)
 
-    async def resume(self, thread_id: str) -> PublicResponse:
+    async def resume(self, thread_id: str, run_id: str | None = None) -> PublicResponse:
         """Goes on with a run that was cancelled or cut off, from its last checkpoint; an ended one is left as it is.
 
         Args:
             thread_id: The run's thread.
+            run_id: The run, where others may have followed it on that thread.
 
         Returns:
             The public response.
@@ -131,7 +134,7 @@ class Engine:
         graph = self._compiled()
         with store_faults():
             snapshot = await graph.aget_state(_thread(thread_id))
-            if not snapshot.values:
+            if not snapshot.values or _is_of_another(snapshot, run_id):
                 raise RequestError(
                     "the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE"
                 )
@@ -159,11 +162,12 @@ class Engine:
             await graph.aupdate_state(thread, state, as_node="retrieve")
             return cast("State", await graph.ainvoke(None, thread, durability="async"))
 
-    async def trace(self, thread_id: str) -> list[NodeTrace]:
+    async def trace(self, thread_id: str, run_id: str | None = None) -> list[NodeTrace]:
         """Each node of a run with its status and the time from the checkpoint before it to its own.
 
         Args:
             thread_id: The run's thread.
+            run_id: The run, where the thread may have more than one.
 
         Returns:
             The nodes in order.
@@ -172,15 +176,27 @@ class Engine:
             history = [snapshot async for snapshot in self._compiled().aget_state_history(_thread(thread_id))]
         traces = []
         for before, after in pairwise(history[::-1]):
-            if before.next and before.next != ("__start__",):
+            if before.next and before.next != ("__start__",) and not _is_of_another(after, run_id):
                 elapsed = _seconds(after.created_at) - _seconds(before.created_at)
                 traces.append(NodeTrace(before.next[0], after.values["outcome"]["status"], elapsed * 1000))
         return traces
 
-    async def state(self, thread_id: str) -> State:
-        """The last checkpointed state of a run; empty where there is none."""
+    async def state(self, thread_id: str, run_id: str | None = None) -> State:
+        """The last checkpointed state of a run; empty where there is none.
+
+        Args:
+            thread_id: The run's thread.
+            run_id: The run, where the thread may have more than one.
+        """
+        graph = self._compiled()
         with store_faults():
-            return cast("State", (await self._compiled().aget_state(_thread(thread_id))).values)
+            snapshot = await graph.aget_state(_thread(thread_id))
+            if not _is_of_another(snapshot, run_id):
+                return cast("State", snapshot.values)
+            async for snapshot in graph.aget_state_history(_thread(thread_id)):
+                if not _is_of_another(snapshot, run_id):
+                    return cast("State", snapshot.values)
+        return {}
 
     async def erase(self, run_id: str, thread_id: str) -> None:
         """Erases every text of a run: its row of `run_texts` and its thread's checkpoints (R5P-3).
@@ -192,7 +208,12 @@ class Engine:
         await self._services.run_log.erase(run_id)
 
     async def evidence(
-        self, thread_id: str, anchor: str, access: Access | None = None, caller: str | None = None
+        self,
+        thread_id: str,
+        anchor: str,
+        access: Access | None = None,
+        caller: str | None = None,
+        run_id: str | None = None,
     ) -> str:
         """The text of one source of a recorded run, if the caller may read its document now (R6-7).
 
@@ -201,6 +222,7 @@ class Engine:
             anchor: `C0`, `C1`, …
             access: Who may read what; when omitted, whoever is at this machine, what is still in the collection.
             caller: Who asks.
+            run_id: The run, where the thread may have more than one.
 
         Returns:
             The text as the prompt showed it.
@@ -208,8 +230,8 @@ class Engine:
         Raises:
             RequestError: There is no such source in the run, or the caller may not read its document (any more).
         """
-        state = await self.state(thread_id)
-        bundle = AnswerBundle.model_validate(state["assembly"]) if "assembly" in state else None
+        state = await self.state(thread_id, run_id)
+        bundle = AnswerBundle.model_validate(assembly) if (assembly := state.get("assembly")) else None
         chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence} if bundle else {}
         if anchor not in chunks:
             raise RequestError(
@@ -225,12 +247,18 @@ class Engine:
             )
         return chunk.sanitized_text
 
-    def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, State]":
+    def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
         return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})
 
 
 def _thread(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
+
+
+def _is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
+    """Whether a state is that of another run than the one that is meant, if one is."""
+    run = snapshot.values.get("run")
+    return run_id is not None and run is not None and run["run_id"] != run_id
 
 
 def _seconds(timestamp: str | None) -> float:

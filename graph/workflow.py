@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
 from sourcebound.contracts.ports import AnswerModels, AuditLog, Catalog, Retriever, RunLog
-from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 from sourcebound.nodes.accept import PolicySource, accept
 from sourcebound.nodes.assemble import assemble
@@ -33,20 +33,35 @@ class Ports(NamedTuple):
     defaults: RunContext
 
 
-def build_graph(ports: Ports) -> "StateGraph[State, RunContext, AskInput, State]":
+Node = Callable[..., Any]
+
+
+def build_graph(
+    ports: Ports, around: Callable[[str, Node], Node] = lambda name, node: node
+) -> "StateGraph[State, RunContext, AskInput, AskOutput]":
     """Builds the uncompiled graph.
 
     Args:
         ports: What its nodes reach.
+        around: Wraps each node, given its name; as it is when omitted.
 
     Returns:
         The graph; compile it with a checkpointer, or leave that to LangGraph Studio.
     """
-    graph = StateGraph(State, input_schema=AskInput, context_schema=RunContext)
+    graph = StateGraph(State, input_schema=AskInput, output_schema=AskOutput, context_schema=RunContext)
     graph.set_node_defaults(retry_policy=RetryPolicy(max_attempts=1))
-    graph.add_node(
-        "accept",
-        partial(
+    for name, node in _nodes(ports).items():
+        graph.add_node(name, around(name, node))
+    for name, following in STRAIGHT.items():
+        graph.add_edge(name, following)
+    for name in ROUTES:
+        graph.add_conditional_edges(name, route_from(name), targets(name))
+    return graph
+
+
+def _nodes(ports: Ports) -> dict[str, Node]:
+    return {
+        "accept": partial(
             accept,
             catalog=ports.catalog,
             run_log=ports.run_log,
@@ -55,16 +70,11 @@ def build_graph(ports: Ports) -> "StateGraph[State, RunContext, AskInput, State]
             new_id=ports.new_id,
             defaults=ports.defaults,
         ),
-    )
-    graph.add_node("retrieve", partial(retrieve, retriever=ports.retriever))
-    graph.add_node("assemble", assemble)
-    graph.add_node("build_prompt", build_prompt)
-    graph.add_node("generate", partial(generate, models=ports.models))
-    graph.add_node("validate", validate)
-    graph.add_node("record", partial(record, audit_log=ports.audit_log))
-    graph.add_node("package", package)
-    for node, following in STRAIGHT.items():
-        graph.add_edge(node, following)
-    for node in ROUTES:
-        graph.add_conditional_edges(node, route_from(node), targets(node))
-    return graph
+        "retrieve": partial(retrieve, retriever=ports.retriever),
+        "assemble": assemble,
+        "build_prompt": build_prompt,
+        "generate": partial(generate, models=ports.models),
+        "validate": validate,
+        "record": partial(record, audit_log=ports.audit_log),
+        "package": package,
+    }

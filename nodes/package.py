@@ -6,14 +6,16 @@ from functools import partial
 from typing import Any, Final
 
 from sourcebound.contracts.channels import Channels
+from sourcebound.contracts.messages import answer_message, is_chat
 from sourcebound.contracts.response import package_response
 from sourcebound.contracts.state import State
 
 UTC_NOW: Final = partial(datetime.now, UTC)
 
 
+
 async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
-    """Writes `response`."""
+    """Writes `response`, and the answer to a message as a message."""
     known = Channels(state)
     elapsed = now() - datetime.fromisoformat(known.run.started_at)
     response = package_response(
@@ -25,4 +27,5 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
         latency_ms=elapsed.total_seconds() * 1000,
         earlier=[attempt.generation for attempt in known.attempts],
     )
-    return {"response": response.model_dump(mode="json")}
+    reply = {"messages": [answer_message(response)]} if is_chat(state) else {}
+    return {"response": response.model_dump(mode="json"), **reply}

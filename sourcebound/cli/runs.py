@@ -100,7 +100,8 @@ async def _show(run: str) -> "tuple[RunSummary, list[NodeTrace], dict[str, Any]]
     async with open_services(get_settings()) as services:
         found = await find_run(services, run)
         engine = Engine(services)
-        return found, await engine.trace(found.thread_id), dict(await engine.state(found.thread_id))
+        place = (found.thread_id, found.run_id)
+        return found, await engine.trace(*place), dict(await engine.state(*place))
 
 
 async def _resume(run: str) -> "PublicResponse":
@@ -109,7 +110,8 @@ async def _resume(run: str) -> "PublicResponse":
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await Engine(services).resume((await find_run(services, run)).thread_id)
+        found = await find_run(services, run)
+        return await Engine(services).resume(found.thread_id, found.run_id)
 
 
 async def _erase(run: str, yes: bool) -> "RunSummary":
@@ -146,7 +148,8 @@ async def _evidence(run: str, anchor: str) -> str:
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await Engine(services).evidence((await find_run(services, run)).thread_id, anchor)
+        found = await find_run(services, run)
+        return await Engine(services).evidence(found.thread_id, anchor, run_id=found.run_id)
 
 
 def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, Any]) -> None:
@@ -169,9 +172,10 @@ def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, A
     outcome = state.get("outcome", {})
     if outcome.get("message"):
         console.print(Text(f"\n{outcome['stage']}: {outcome['message']}", style="yellow"))
-    rows = {row["rank"]: row for row in state.get("retrieval", {}).get("results", []) if isinstance(row, dict)}
+    found = state.get("retrieval") or {}
+    rows = {row["rank"]: row for row in found.get("results", []) if isinstance(row, dict)}
     ledger = Table("rank", "similarity", "outcome", "chunk", box=None, padding=(0, 2, 0, 0))
-    for entry in state.get("assembly", {}).get("drop_ledger", []):
+    for entry in (state.get("assembly") or {}).get("drop_ledger", []):
         score = rows.get(entry["rank"], {}).get("similarity_score")
         ledger.add_row(
             str(entry["rank"]), f"{score:.3f}" if score is not None else "", entry["outcome"], entry["chunk_id"]

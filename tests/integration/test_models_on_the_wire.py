@@ -30,7 +30,7 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import REFUSAL, Message, Prompt, build_prompt, canonical_prompt
 from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.contracts.validation import validate
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.engine import Engine
@@ -693,7 +693,7 @@ async def test_the_schema_is_sent_where_policy_and_profile_say_so(
 class _Outside(FakeOutside):
     """The fakes of every port but the models."""
 
-    def graph(self, models: Models) -> "CompiledStateGraph[State, RunContext, AskInput, State]":
+    def graph(self, models: Models) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
         return build_graph(self.ports()._replace(models=models)).compile()
 
 

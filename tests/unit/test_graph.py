@@ -13,7 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import ModelError, StoreError
 from sourcebound.graph.workflow import build_graph
 
@@ -33,7 +33,7 @@ def _outside(
     return FakeOutside(chosen, FakeRetriever(found), FakeModel(generation(text)))
 
 
-def _compiled(outside: FakeOutside) -> "CompiledStateGraph[State, RunContext, AskInput, State]":
+def _compiled(outside: FakeOutside) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
     return build_graph(outside.ports()).compile(checkpointer=InMemorySaver())
 
 

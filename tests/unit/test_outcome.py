@@ -77,6 +77,14 @@ def test_the_last_stage_is_named_while_a_run_is_ok() -> None:
     assert keep_worst(_outcome("OK", "accept"), _outcome("OK", "retrieve"))["stage"] == "retrieve"
 
 
+@pytest.mark.contract("S-1")
+@pytest.mark.parametrize("before", ["OK", "NO_EVIDENCE", "FAILED"])
+@pytest.mark.parametrize("opening", ["OK", "NO_EVIDENCE", "FAILED"])
+def test_the_opening_of_a_run_is_taken_as_it_is(before: str, opening: str) -> None:
+    opened = _outcome(opening, "accept")
+    assert keep_worst(_outcome(before, "package"), opened) == opened
+
+
 @pytest.mark.parametrize("nothing", [None, {}])
 def test_the_first_outcome_is_taken_as_it_is(nothing: dict[str, Any] | None) -> None:
     assert keep_worst(nothing, _outcome("FAILED")) == _outcome("FAILED")
