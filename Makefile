@@ -4,9 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format eval-grounding eval-gates eval-retrieval bench bench-index clean
+.PHONY: setup demo test check format studio picture eval-grounding eval-gates eval-retrieval bench bench-index clean
 
 DATA ?= ../shared/data
+PORT ?= 2024
 
 setup: $(VENV)/.runtime ## install what users need into .venv
 
@@ -56,6 +57,14 @@ bench: setup ## speed of the layers, of many runs at once and of ingest, beside 
 
 bench-index: setup ## a collection of 100,000 real passages: what is found, how fast; embedding them takes long, once
 	@$(BIN)/python benchmarks/index.py --data $(DATA) --cache build/passages.npz
+
+studio: $(VENV)/.dev ## the graph in LangGraph's development server, on this machine alone
+	@echo "Open https://smith.langchain.com/studio/?baseUrl=http://127.0.0.1:$(PORT) in a browser."
+	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 LANGSMITH_TRACING=false \
+		$(BIN)/langgraph dev --host 127.0.0.1 --port $(PORT) --no-browser --no-reload --n-jobs-per-worker 4
+
+picture: setup ## the graph as docs/graph.svg, from the routing table
+	@$(BIN)/python -m sourcebound.graph.picture > docs/graph.svg.new && mv docs/graph.svg.new docs/graph.svg
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

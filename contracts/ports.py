@@ -180,6 +180,10 @@ class RunLog(Protocol):
         """Notes that a run has begun; noting it again changes nothing."""
         ...
 
+    async def has_ended(self, run_id: str) -> bool:
+        """Whether a run of that id has been recorded, or closed without a record."""
+        ...
+
 
 class AuditLog(Protocol):
     """Keeps the append-only record (R5P)."""

@@ -257,6 +257,9 @@ ON CONFLICT (run_id) DO NOTHING
 UPDATE runs SET status = %(status)s, reason = %(reason)s, finished_at = now()
 WHERE run_id = %(run_id)s AND (status, reason) IS DISTINCT FROM (%(status)s::text, %(reason)s::text)
 
+-- name: find_ended_run
+SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
+
 -- name: close_unrecorded_run
 -- A run without an audit record released nothing; one that has its record keeps its end.
 UPDATE runs SET status = 'FAILED', reason = %(reason)s, finished_at = now()

@@ -40,6 +40,13 @@ class PostgresRunLog:
             async with self._pool.connection() as connection:
                 await connection.execute(query("begin_run"), run.model_dump(mode="json"))
 
+    async def has_ended(self, run_id: str) -> bool:
+        """Whether a run of that id has been recorded, or closed without a record."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("find_ended_run"), {"run_id": run_id})
+                return await cursor.fetchone() is not None
+
     async def list_runs(self, limit: int) -> list[RunSummary]:
         """The latest runs, newest first."""
         with store_faults():

@@ -6,9 +6,19 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["clauses", "loading", "databases", "placing", "commands", "model_servers", "llama_server"]
+pytest_plugins = ["clauses", "loading", "databases", "placing", "commands", "model_servers", "llama_server", "studio"]
 
-FOREIGN = ("SOURCEBOUND_", "DATABASE_URL", "PG", "OPENAI_", "OLLAMA_", "LANGCHAIN_", "LANGSMITH_", "XDG_DATA_HOME")
+FOREIGN = (
+    "SOURCEBOUND_",
+    "DATABASE_URL",
+    "PG",
+    "OPENAI_",
+    "OLLAMA_",
+    "LANGCHAIN_",
+    "LANGGRAPH_",
+    "LANGSMITH_",
+    "XDG_DATA_HOME",
+)
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")

@@ -51,9 +51,13 @@ class FakeRunLog:
     """Keeps the runs that began."""
 
     begun: list[Run] = field(default_factory=list)
+    ended: set[str] = field(default_factory=set)
 
     async def begin(self, run: Run) -> None:
         self.begun.append(run)
+
+    async def has_ended(self, run_id: str) -> bool:
+        return run_id in self.ended
 
 
 @dataclass
