@@ -13,7 +13,6 @@ from sourcebound.contracts.state import State
 UTC_NOW: Final = partial(datetime.now, UTC)
 
 
-
 async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
     """Writes `response`, and the answer to a message as a message."""
     known = Channels(state)
