@@ -1,0 +1,141 @@
+"""Reads what the stores hold of a run into its page, whatever is missing (contract R6-7, CP-1, R5P-4)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from sourcebound.contracts.attempt_page import show_attempts
+from sourcebound.contracts.chain import ChainedRow, Link, verify_chain
+from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
+from sourcebound.contracts.outcome import Outcome
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.response import PublicResponse
+from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.run_page import NodeTime, RecordPlace, RunHead, RunPage, Source
+from sourcebound.contracts.search import SearchReport, report_search
+from sourcebound.contracts.state import State
+from sourcebound.contracts.words import REASONS
+
+
+class Recorded(NamedTuple):
+    """What the stores hold of a run."""
+
+    head: Mapping[str, object]
+    """Its row in the list of runs."""
+    state: State
+    """Its last checkpointed state; empty where there is none."""
+    nodes: Sequence[tuple[str, str, float]]
+    """Name, status and milliseconds of each node."""
+    records: Sequence[ChainedRow]
+
+
+def documents_of(state: State) -> frozenset[str]:
+    """The documents whose text stands in a run: those of its candidates.
+
+    Args:
+        state: The run's state.
+
+    Returns:
+        Their knowledge ids; those of a bundle that broke its contract are none, for its text is not shown.
+    """
+    bundle = _bundle(state)
+    return frozenset(row.knowledge_id for row in bundle.results) if bundle else frozenset()
+
+
+def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool = False) -> RunPage:
+    """Puts the page of a run together.
+
+    Args:
+        recorded: What the stores hold of the run.
+        readable: Of `documents_of`, those whose text may be shown now (R6-7).
+        with_prompt: Whether the text of the prompts is shown.
+
+    Returns:
+        The page.
+
+    Raises:
+        pydantic.ValidationError: The state is that of a version with other contracts.
+    """
+    state, head = recorded.state, RunHead.model_validate({**recorded.head})
+    run = Run.model_validate(state["run"]) if "run" in state else None
+    policy = Policy.model_validate(state["policy"]) if "policy" in state else None
+    outcome = Outcome.model_validate(state["outcome"]) if state.get("outcome") else None
+    assembled = AnswerBundle.model_validate(state["assembly"]) if "assembly" in state else None
+    response = PublicResponse.model_validate(state["response"]) if "response" in state else None
+    bundle = _bundle(state)
+    search = report_search(run, policy, outcome, bundle, assembled) if run and policy and outcome else None
+    withheld = with_prompt and not _in_prompt(bundle, assembled) <= set(readable)
+    return RunPage(
+        head=head,
+        explanation=REASONS.get(head.reason or "", ""),
+        run=run,
+        limits=state.get("limits") or {},
+        policy=policy,
+        outcome=outcome,
+        search=search and _without_unreadable(search, readable),
+        metrics=assembled.assembly_metrics if assembled else None,
+        sources=_sources(assembled, response, readable),
+        attempts=show_attempts(state, with_prompt=with_prompt and not withheld),
+        prompt_withheld=withheld,
+        response=response,
+        nodes=_times(recorded.nodes),
+        records=tuple(map(_place, recorded.records)),
+    )
+
+
+def _bundle(state: State) -> RetrievalBundle | None:
+    """The candidates, but for a bundle from elsewhere that broke its contract or was not checked yet."""
+    checked = (state.get("assembly") or {}).get("trace") is not None
+    brought = state.get("retrieval_bundle") is not None
+    if "retrieval" not in state or not (checked or ("assembly" not in state and not brought)):
+        return None
+    return RetrievalBundle.model_validate(state["retrieval"])
+
+
+def _in_prompt(bundle: RetrievalBundle | None, assembled: AnswerBundle | None) -> set[str]:
+    """The documents that a prompt of the run may show."""
+    shown = (RowOutcome.ADMITTED, RowOutcome.DROP_PROMPT_BUDGET)
+    ranks = {entry.rank for entry in assembled.drop_ledger if entry.outcome in shown} if assembled else set()
+    return {row.knowledge_id for row in bundle.results if row.rank in ranks} if bundle else set()
+
+
+def _without_unreadable(search: SearchReport, readable: Collection[str]) -> SearchReport:
+    candidates = tuple(
+        row if row.knowledge_id in readable else row.model_copy(update={"first_line": ""}) for row in search.candidates
+    )
+    return search.model_copy(update={"candidates": candidates})
+
+
+def _sources(
+    assembled: AnswerBundle | None, response: PublicResponse | None, readable: Collection[str]
+) -> tuple[Source, ...]:
+    cited = {citation.anchor for citation in response.citations} if response else set()
+    return tuple(
+        Source(
+            chunk=chunk if chunk.knowledge_id in readable else chunk.model_copy(update={"sanitized_text": ""}),
+            readable=chunk.knowledge_id in readable,
+            cited=chunk.anchor in cited,
+        )
+        for chunk in (assembled.selected_evidence if assembled else ())
+    )
+
+
+def _times(nodes: Sequence[tuple[str, str, float]]) -> tuple[NodeTime, ...]:
+    longest = max((milliseconds for _, _, milliseconds in nodes), default=0.0) or 1.0
+    return tuple(NodeTime(node=n, status=s, milliseconds=ms, share=max(0.0, ms / longest)) for n, s, ms in nodes)
+
+
+def _place(row: ChainedRow) -> RecordPlace:
+    finding = "it is from before the chain"
+    if row.position is not None and row.previous_hash is not None:
+        broken = verify_chain([row], Link(row.position - 1, row.previous_hash))
+        finding = broken.finding if broken else ""
+    return RecordPlace(
+        attempt=int(str(row.columns["attempt"])),
+        position=row.position,
+        previous_hash=row.previous_hash,
+        row_hash=row.row_hash,
+        timestamp_utc=str(row.columns["timestamp_utc"]),
+        validation_status=str(row.columns["validation_status"]),
+        finding=finding or None,
+    )

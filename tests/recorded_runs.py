@@ -1,0 +1,89 @@
+"""Recorded runs for tests, made by the layers themselves: what the stores would hold of a run."""
+
+from typing import Any, cast
+
+from builders import QUESTION, SEAL, JsonObject, bundle, generation, policy, row, run
+
+from sourcebound.contracts.assembly import assemble
+from sourcebound.contracts.audit import AuditRecord, audit_record
+from sourcebound.contracts.chain import GENESIS, ChainedRow, audit_columns, record_hash
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.outcome import Status
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.prompt import build_prompt
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.response import package_response
+from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.run_page import RunPage
+from sourcebound.contracts.run_reading import Recorded, documents_of, read_run
+from sourcebound.contracts.state import State
+from sourcebound.contracts.validation import validate
+
+ANSWER = f"{SEAL} [C0]"
+NODES = (("accept", "OK", 2.0), ("retrieve", "OK", 8.0), ("package", "OK", 0.5))
+ENFORCING = {"literal_grounding": "enforce"}
+
+
+def recorded(
+    answer: str | Generation = ANSWER,
+    results: list[JsonObject] | None = None,
+    *,
+    question: str = QUESTION,
+    earlier: tuple[str, ...] = (),
+    head: JsonObject | None = None,
+    validation: JsonObject | None = None,
+    **asked: Any,
+) -> Recorded:
+    """A run over some rows that got an answer, after `earlier` ones that were rejected."""
+    chosen = policy(validation={**ENFORCING, **(validation or {})}, retrieval={"min_top_similarity": 0.5})
+    identity = run(question=question, policy_sha256=chosen.sha256, **asked)
+    form = bundle(results if results is not None else [row(chunk_text=SEAL)], user_question=question)
+    state = _layers(form, chosen, identity, answer, earlier)
+    ended = state["outcome"]
+    described = {
+        name: getattr(identity, name)
+        for name in ("run_id", "request_id", "thread_id", "collection", "policy_version", "model", "started_at")
+    }
+    ending = {"status": ended["status"], "reason": ended["failure_code"] or ended["refusal_code"]}
+    finished = {"finished_at": "2024-03-03T12:00:01+00:00", "question": question}
+    return Recorded({**described, **ending, **finished, **(head or {})}, state, NODES, [_record(state)])
+
+
+def page_of(kept: Recorded, readable: frozenset[str] | None = None, *, with_prompt: bool = False) -> RunPage:
+    """The page of a recorded run; every document may be read when none are named."""
+    return read_run(kept, documents_of(kept.state) if readable is None else readable, with_prompt=with_prompt)
+
+
+def _layers(
+    form: JsonObject, chosen: Policy, identity: Run, answer: str | Generation, earlier: tuple[str, ...]
+) -> State:
+    state: JsonObject = {
+        "run": identity.model_dump(mode="json"),
+        "policy": chosen.model_dump(mode="json"),
+        "retrieval": form,
+    }
+    assembled = assemble(form, chosen, identity)
+    outcome, made, verdict, attempts = assembled.outcome, None, None, []
+    state["assembly"] = assembled.model_dump(mode="json")
+    for said in (*earlier, answer) if outcome.status is Status.OK else ():
+        built = build_prompt(assembled, chosen, [v.code for v in verdict.outcome.violations] if verdict else [])
+        made = said if isinstance(said, Generation) else generation(said)
+        verdict = validate(made.raw_model_text, built.bundle, chosen) if made.outcome.status is Status.OK else None
+        outcome = verdict.outcome if verdict else made.outcome
+        attempts.append({
+            "prompt": built.prompt.model_dump(mode="json"),
+            "generation": made.model_dump(mode="json"),
+            "validation": verdict.model_dump(mode="json") if verdict else None,
+        })  # fmt: skip
+    if attempts:
+        state |= {**attempts[-1], "attempts": attempts[:-1]}
+    response = package_response(identity, outcome, assembled, made, verdict, latency_ms=12.5)
+    state |= {"outcome": outcome.model_dump(mode="json"), "response": response.model_dump(mode="json")}
+    found = RetrievalBundle.model_validate(form) if assembled.trace else None
+    record = audit_record(identity, outcome, "2024-03-03T12:00:01+00:00", found, assembled, made, verdict)
+    return cast("State", {**state, "audit": record.model_dump(mode="json")})
+
+
+def _record(state: State) -> ChainedRow:
+    columns = audit_columns(AuditRecord.model_validate(state["audit"]))
+    return ChainedRow(1, GENESIS, record_hash(columns, GENESIS), columns)
