@@ -65,7 +65,7 @@ def show_attempts(state: State, *, with_prompt: bool) -> tuple[ShownAttempt, ...
         state: The run's state.
         with_prompt: Whether the text of the prompts is shown.
     """
-    forms = [*state.get("attempts", ())]
+    forms = [*(state.get("attempts") or ())]
     prompt = state.get("prompt")
     last = {"prompt": prompt, "generation": state.get("generation"), "validation": state.get("validation")}
     if prompt and prompt["prompt_sha256"] and last not in forms:

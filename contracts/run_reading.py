@@ -57,11 +57,11 @@ def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool
         pydantic.ValidationError: The state is that of a version with other contracts.
     """
     state, head = recorded.state, RunHead.model_validate({**recorded.head})
-    run = Run.model_validate(state["run"]) if "run" in state else None
-    policy = Policy.model_validate(state["policy"]) if "policy" in state else None
+    run = Run.model_validate(state["run"]) if state.get("run") else None
+    policy = Policy.model_validate(state["policy"]) if state.get("policy") else None
     outcome = Outcome.model_validate(state["outcome"]) if state.get("outcome") else None
-    assembled = AnswerBundle.model_validate(state["assembly"]) if "assembly" in state else None
-    response = PublicResponse.model_validate(state["response"]) if "response" in state else None
+    assembled = AnswerBundle.model_validate(state["assembly"]) if state.get("assembly") else None
+    response = PublicResponse.model_validate(state["response"]) if state.get("response") else None
     bundle = _bundle(state)
     search = report_search(run, policy, outcome, bundle, assembled) if run and policy and outcome else None
     withheld = with_prompt and not _in_prompt(bundle, assembled) <= set(readable)
@@ -87,7 +87,7 @@ def _bundle(state: State) -> RetrievalBundle | None:
     """The candidates, but for a bundle from elsewhere that broke its contract or was not checked yet."""
     checked = (state.get("assembly") or {}).get("trace") is not None
     brought = state.get("retrieval_bundle") is not None
-    if "retrieval" not in state or not (checked or ("assembly" not in state and not brought)):
+    if not state.get("retrieval") or not (checked or (not state.get("assembly") and not brought)):
         return None
     return RetrievalBundle.model_validate(state["retrieval"])
 

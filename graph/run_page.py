@@ -36,7 +36,8 @@ async def open_page(
         StoreError: The database did not answer.
     """
     engine = Engine(services)
-    state, nodes = await engine.state(run.thread_id), await engine.trace(run.thread_id)
+    place = (run.thread_id, run.run_id)
+    state, nodes = await engine.state(*place), await engine.trace(*place)
     records = [row for row in await services.audit_log.find_records(run.run_id) if row.columns["run_id"] == run.run_id]
     guard, collection = access or services.index, run.collection
     try:

@@ -1,6 +1,8 @@
 """`sourcebound runs`: the record of what was asked, and what each node made of it."""
 
 import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +13,7 @@ from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.response import PublicResponse
-    from sourcebound.graph.engine import NodeTrace
+    from sourcebound.contracts.run_page import RunPage
     from sourcebound.store.runs import RunSummary
     from sourcebound.wiring import Services
 
@@ -52,13 +54,25 @@ def show_evidence(
 def show_run(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole checkpointed state as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the page to this file, which needs nothing else; - is stdout.")
+    ] = None,
+    with_prompt: Annotated[bool, typer.Option("--prompt", help="Show the text of the prompts too.")] = False,
 ) -> None:
-    """Show one run: each node, its time, its status; and what became of every retrieved chunk."""
-    summary, traces, state = run_async(lambda: _show(run))
+    """Show the whole of a run: what was found, what became of it, what was asked of the model and what was checked.
+
+    In a pipe each line begins with the name of its section.
+    """
+    from sourcebound.cli.run_show import print_lines, print_tables
+
     if as_json:
-        print(json.dumps(state, ensure_ascii=False, indent=2))
+        print(json.dumps(run_async(lambda: _state(run)), ensure_ascii=False, indent=2))
         return
-    _render(summary, traces, state)
+    page = run_async(lambda: _page(run, with_prompt))
+    if html is None:
+        (print_tables if sys.stdout.isatty() else print_lines)(page)
+        return
+    _write(html, page)
 
 
 @app.command("resume")
@@ -92,16 +106,23 @@ async def _list(limit: int) -> "list[RunSummary]":
         return await services.run_log.list_runs(limit)
 
 
-async def _show(run: str) -> "tuple[RunSummary, list[NodeTrace], dict[str, Any]]":
+async def _page(run: str, with_prompt: bool) -> "RunPage":
+    from sourcebound.graph.run_page import open_page
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        return await open_page(services, await find_run(services, run), with_prompt=with_prompt)
+
+
+async def _state(run: str) -> dict[str, Any]:
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
         found = await find_run(services, run)
-        engine = Engine(services)
-        place = (found.thread_id, found.run_id)
-        return found, await engine.trace(*place), dict(await engine.state(*place))
+        return dict(await Engine(services).state(found.thread_id, found.run_id))
 
 
 async def _resume(run: str) -> "PublicResponse":
@@ -152,37 +173,16 @@ async def _evidence(run: str, anchor: str) -> str:
         return await Engine(services).evidence(found.thread_id, anchor, run_id=found.run_id)
 
 
-def _render(summary: "RunSummary", traces: "list[NodeTrace]", state: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _write(path: Path, page: "RunPage") -> None:
+    """Writes the page as HTML."""
+    from sourcebound.cli.run_html import render_html
 
-    console = Console(highlight=False)
-    console.print(Text(summary.question or "(the text of this run was erased)", style="bold"))
-    reason = f" ({summary.reason})" if summary.reason else ""
-    console.print(f"{summary.status}{reason}  policy {summary.policy_version}  model {summary.model}")
-    console.print(
-        f"run {summary.run_id}  request {summary.request_id}  started {summary.started_at:%Y-%m-%d %H:%M:%S}\n"
-    )
-    nodes = Table("node", "status", "ms", box=None, padding=(0, 2, 0, 0))
-    nodes.columns[2].justify = "right"
-    for trace in traces:
-        nodes.add_row(trace.node, trace.status, f"{trace.milliseconds:.1f}")
-    console.print(nodes)
-    outcome = state.get("outcome", {})
-    if outcome.get("message"):
-        console.print(Text(f"\n{outcome['stage']}: {outcome['message']}", style="yellow"))
-    found = state.get("retrieval") or {}
-    rows = {row["rank"]: row for row in found.get("results", []) if isinstance(row, dict)}
-    ledger = Table("rank", "similarity", "outcome", "chunk", box=None, padding=(0, 2, 0, 0))
-    for entry in (state.get("assembly") or {}).get("drop_ledger", []):
-        score = rows.get(entry["rank"], {}).get("similarity_score")
-        ledger.add_row(
-            str(entry["rank"]), f"{score:.3f}" if score is not None else "", entry["outcome"], entry["chunk_id"]
-        )
-    if ledger.row_count:
-        console.print()
-        console.print(ledger)
-    answer = state.get("response", {}).get("answer")
-    if answer:
-        console.print(Text(f"\n{answer}"))
+    text = render_html(page)
+    if str(path) == "-":
+        print(text)
+        return
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise RequestError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error
+    say(f"written to {path}")

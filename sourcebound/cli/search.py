@@ -57,8 +57,8 @@ async def _search(request: "AskInput", policy: str | None) -> "SearchReport":
 def _print_lines(report: "SearchReport") -> None:
     """Two lines a candidate: the first for grep, the second for the eye."""
     for row in report.candidates:
-        rank, similarity, dense, lexical, fate = _cells(row)
-        print(f"{rank}  similarity {similarity}  dense {dense}  lexical {lexical}  {fate}  {_place(row)}")
+        rank, similarity, dense, lexical, fate = candidate_cells(row)
+        print(f"{rank}  similarity {similarity}  dense {dense}  lexical {lexical}  {fate}  {candidate_place(row)}")
         print(f"    {row.first_line}")
 
 
@@ -72,14 +72,16 @@ def _print_table(report: "SearchReport") -> None:
         column.justify, column.no_wrap = "right", True
     table.columns[4].no_wrap = True
     for row in report.candidates:
-        *cells, fate = _cells(row)
-        candidate = Text.assemble(_place(row), "\n", (row.first_line, "dim"), overflow="ellipsis", no_wrap=True)
+        *cells, fate = candidate_cells(row)
+        candidate = Text.assemble(
+            candidate_place(row), "\n", (row.first_line, "dim"), overflow="ellipsis", no_wrap=True
+        )
         table.add_row(*cells, Text(fate, style="bold green" if row.anchor else "yellow"), candidate)
     if report.candidates:
         Console(highlight=False).print(table)
 
 
-def _cells(row: "SearchRow") -> list[str]:
+def candidate_cells(row: "SearchRow") -> list[str]:
     """Rank, similarity, place in the dense list, place in the lexical list, fate."""
     lexical = _shown(row.lexical_rank)
     if row.lexical_score is not None:
@@ -88,7 +90,7 @@ def _cells(row: "SearchRow") -> list[str]:
     return [str(row.rank), f"{row.similarity_score:.3f}", _shown(row.dense_rank), lexical, fate]
 
 
-def _place(row: "SearchRow") -> str:
+def candidate_place(row: "SearchRow") -> str:
     """Document and section as one line without control characters: a file's name may hold anything."""
     from sourcebound.contracts.sanitize import sanitize
 

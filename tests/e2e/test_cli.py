@@ -27,6 +27,7 @@ HEAVY = (
     "onnxruntime",
     "httpx",
     "asyncio",
+    "jinja2",
 )
 PUBLIC = {
     "schema_version", "request_id", "run_id", "status", "answer", "citations", "token_usage", "latency_ms",
@@ -246,10 +247,26 @@ def test_runs_are_listed_and_shown(demo: Program, answered: Finished) -> None:
     assert [found["started_at"] for found in as_json] == sorted((f["started_at"] for f in as_json), reverse=True)
     shown = demo("runs", "show", run).stdout
     for node in ("accept", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package"):
-        assert re.search(rf"^{node} +OK +\d", shown, re.MULTILINE), node
-    assert "ADMITTED" in shown
+        assert re.search(rf"^node +{node}  OK  \d", shown, re.MULTILINE), node
+    assert re.search(r"^candidate +0  0\.\d+  0  0 .*  ADMITTED C0  ", shown, re.MULTILINE)
+    assert re.search(r"^record +1  \d+  PASSED  [0-9a-f]{64}  fits", shown, re.MULTILINE)
+    assert "\nprompt     system message" not in shown
     state = _json(demo("runs", "show", run[:30], "--json"))
     assert (state["run"]["run_id"], state["run"]["question"]) == (run, ANSWERED)
+
+
+@pytest.mark.contract("R6-7")
+def test_a_run_is_written_as_a_page_of_its_own(demo: Program, answered: Finished, tmp_path: Path) -> None:
+    run, page = _json(answered)["run_id"], tmp_path / "run.html"
+    done = demo("runs", "show", run, "--html", page)
+    assert (done.code, done.stdout, done.stderr) == (0, "", f"written to {page}\n")
+    text = page.read_text("utf-8")
+    assert (text.startswith("<!DOCTYPE html>"), f'<h1 dir="auto">{ANSWERED}</h1>' in text) == (True, True)
+    assert "SYSTEM INSTRUCTION" not in text
+    assert demo("runs", "show", run, "--html", "-").stdout == text + "\n"
+    assert "SYSTEM INSTRUCTION" in demo("runs", "show", run, "--html", "-", "--prompt").stdout
+    nowhere = demo("runs", "show", run, "--html", tmp_path / "missing" / "run.html")
+    _check_fault(nowhere, 2, "BAD_REQUEST")
 
 
 @pytest.mark.usefixtures("answered", "refused")

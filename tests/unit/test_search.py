@@ -6,7 +6,7 @@ import pytest
 from builders import QUESTION, JsonObject, bundle, policy, row
 from fakes import FakeOutside, FakeRetriever
 
-from sourcebound.cli.search import _cells, _place, _summary
+from sourcebound.cli.search import _summary, candidate_cells, candidate_place
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, RunContext
@@ -37,9 +37,9 @@ async def test_candidates_stand_by_rank_with_their_fates() -> None:
     assert (first.dense_rank, first.lexical_rank, first.lexical_score) == (3, 1, 0.5)
     assert first.first_line == "Pump 0 runs at 10 bar."
     assert (second.rank, second.outcome, second.anchor, second.dense_rank) == (1, "DROP_DUP", None, None)
-    assert _cells(first) == ["0", "0.900", "3", "1 (0.500)", "ADMITTED C0"]
-    assert _cells(second) == ["1", "0.900", "-", "-", "DROP_DUP"]
-    assert _place(first) == "manual-0.pdf"
+    assert candidate_cells(first) == ["0", "0.900", "3", "1 (0.500)", "ADMITTED C0"]
+    assert candidate_cells(second) == ["1", "0.900", "-", "-", "DROP_DUP"]
+    assert candidate_place(first) == "manual-0.pdf"
 
 
 async def test_only_the_catalog_and_the_retriever_are_asked() -> None:
@@ -81,7 +81,7 @@ async def test_a_bundle_that_breaks_its_contract_shows_its_rows_without_fates() 
     report = await _search(_outside([row(1), row(2)]))
     assert (report.outcome.status, report.outcome.failure_code) == ("FAILED", "INVALID_RANK")
     assert [candidate.outcome for candidate in report.candidates] == [None, None]
-    assert _cells(report.candidates[0])[-1] == "-"
+    assert candidate_cells(report.candidates[0])[-1] == "-"
     assert _summary(report)[0].startswith("\nFAILED  INVALID_RANK: ")
 
 
@@ -106,4 +106,4 @@ async def test_what_admission_refuses_is_not_retrieved(request_: JsonObject) -> 
 async def test_a_place_is_one_line_without_control_characters() -> None:
     odd = row(source_reference="a\x1b[31m\nb.pdf", section="1 > 2", origin="expanded")
     report = await _search(_outside([odd]))
-    assert _place(report.candidates[0]) == "a[31m b.pdf · 1 > 2 · expanded"
+    assert candidate_place(report.candidates[0]) == "a[31m b.pdf · 1 > 2 · expanded"
