@@ -31,6 +31,10 @@ class RunHead(Contract):
     reason: str | None
     started_at: datetime
     finished_at: datetime | None
+    pruned_at: datetime | None = None
+    """When its checkpoints were removed for their age (CP-7)."""
+    erased_at: datetime | None = None
+    """When its texts and its checkpoints were erased (R5P-3)."""
     question: str | None
     """None where it was erased, or not yet recorded."""
 

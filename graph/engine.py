@@ -135,6 +135,7 @@ class Engine:
         with store_faults():
             snapshot = await graph.aget_state(_thread(thread_id))
             if not snapshot.values or _is_of_another(snapshot, run_id):
+                await self._services.run_log.check_kept(thread_id, run_id)
                 raise RequestError(
                     "the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE"
                 )
@@ -203,9 +204,7 @@ class Engine:
 
         Its audit record stays; nothing of the thread can be replayed or resumed afterwards.
         """
-        with store_faults():
-            await make_saver(self._services.pool).adelete_thread(thread_id)
-        await self._services.run_log.erase(run_id)
+        await self._services.run_log.erase(run_id, thread_id)
 
     async def evidence(
         self,
@@ -231,6 +230,8 @@ class Engine:
             RequestError: There is no such source in the run, or the caller may not read its document (any more).
         """
         state = await self.state(thread_id, run_id)
+        if not state:
+            await self._services.run_log.check_kept(thread_id, run_id)
         bundle = AnswerBundle.model_validate(assembly) if (assembly := state.get("assembly")) else None
         chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence} if bundle else {}
         if anchor not in chunks:

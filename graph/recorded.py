@@ -53,7 +53,10 @@ def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
 
 
 def _without_checkpoints(stored: StoredRun) -> NotReplayable:
-    run_id, status = stored.summary.run_id, stored.summary.status
+    run_id, status, pruned_at = stored.summary.run_id, stored.summary.status, stored.summary.pruned_at
+    if pruned_at and not stored.summary.erased_at:
+        step = f"See `sourcebound audit show {run_id}`."
+        return NotReplayable(run_id, "RUN_PRUNED", f"its checkpoints were pruned on {pruned_at:%Y-%m-%d}", step)
     if stored.texts:
         return NotReplayable(
             run_id, "CHECKPOINTS_MISSING", "its checkpoints are gone", "Restore them from a backup of the database."

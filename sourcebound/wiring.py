@@ -19,6 +19,7 @@ from sourcebound.store.audit import PostgresAuditLog
 from sourcebound.store.database import Pool, open_pool
 from sourcebound.store.index import PostgresIndex
 from sourcebound.store.migrations import migrate, pending_migrations
+from sourcebound.store.retention import Retention
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.runs import PostgresRunLog
 
@@ -45,6 +46,7 @@ class Services:
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
         self.run_log = PostgresRunLog(self.pool)
         self.audit_log = PostgresAuditLog(self.pool)
+        self.retention = Retention(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
 

@@ -272,14 +272,14 @@ ON CONFLICT (run_id, attempt) DO NOTHING
 
 -- name: list_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 ORDER BY r.started_at DESC, r.run_id DESC
 LIMIT %(limit)s
 
 -- name: find_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 WHERE starts_with(r.run_id, %(prefix)s) OR r.request_id = %(prefix)s
 ORDER BY r.started_at DESC, r.run_id DESC
@@ -357,7 +357,7 @@ SELECT count(*) AS runs FROM runs WHERE %(since)s::timestamptz IS NULL OR starte
 -- name: page_runs
 -- Oldest first, after the run that ended the page before.
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 WHERE (%(since)s::timestamptz IS NULL OR r.started_at >= %(since)s)
   AND (%(started_at)s::timestamptz IS NULL OR (r.started_at, r.run_id) > (%(started_at)s, %(run_id)s))
@@ -394,6 +394,89 @@ SELECT run_id, attempt, question, raw_model_text, validated_answer_text
 FROM run_texts
 WHERE run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
+
+-- name: mark_erased
+UPDATE runs SET erased_at = coalesce(erased_at, now()) WHERE run_id = %(run_id)s
+
+-- name: gone_thread
+-- The run whose checkpoints were removed from a thread, if any were.
+SELECT run_id, pruned_at, erased_at
+FROM runs
+WHERE thread_id = %(thread_id)s AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+  AND (pruned_at IS NOT NULL OR erased_at IS NOT NULL)
+ORDER BY started_at DESC, run_id DESC
+LIMIT 1
+
+-- name: prunable_threads
+-- Threads with checkpoints all of whose runs ended long enough ago, but for the newest runs; and those that the engine
+-- began for a request that never became a run. Of `threads` alone, where they are given.
+WITH newest AS MATERIALIZED (
+    SELECT thread_id FROM runs WHERE status <> 'RUNNING' ORDER BY started_at DESC, run_id DESC LIMIT %(keep)s
+)
+SELECT r.thread_id, false AS stray
+FROM runs r
+WHERE %(threads)s::text[] IS NULL OR r.thread_id = ANY(%(threads)s)
+GROUP BY r.thread_id
+HAVING bool_and(r.status <> 'RUNNING' AND coalesce(r.finished_at < now() - %(age)s::interval, false))
+   AND NOT EXISTS (SELECT FROM newest n WHERE n.thread_id = r.thread_id)
+   AND EXISTS (SELECT FROM checkpoints c WHERE c.thread_id = r.thread_id)
+UNION ALL
+SELECT c.thread_id, true
+FROM checkpoints c
+WHERE (%(threads)s::text[] IS NULL OR c.thread_id = ANY(%(threads)s))
+  AND NOT EXISTS (SELECT FROM runs r WHERE r.thread_id = c.thread_id)
+GROUP BY c.thread_id
+HAVING bool_or(c.checkpoint -> 'channel_values' ->> 'run_id' = c.thread_id)
+   AND max((c.checkpoint ->> 'ts')::timestamptz) < now() - %(age)s::interval
+ORDER BY thread_id
+
+-- name: count_unfinished
+SELECT count(*) AS runs FROM runs WHERE status = 'RUNNING' AND started_at < now() - %(age)s::interval
+
+-- name: measure_checkpoints
+SELECT (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_writes WHERE thread_id = ANY(%(threads)s))::bigint
+     + (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_blobs WHERE thread_id = ANY(%(threads)s))::bigint
+     + (SELECT coalesce(sum(pg_column_size(checkpoint) + pg_column_size(metadata)), 0)
+        FROM checkpoints WHERE thread_id = ANY(%(threads)s))::bigint AS bytes
+
+-- name: removal_turn
+-- Those who remove checkpoints take turns, so that two of them never wait for each other.
+SELECT pg_advisory_xact_lock(91738176906086)
+
+-- name: remove_checkpoints
+WITH writes AS (
+    DELETE FROM checkpoint_writes WHERE thread_id = ANY(%(threads)s) RETURNING pg_column_size(blob) AS bytes
+), blobs AS (
+    DELETE FROM checkpoint_blobs WHERE thread_id = ANY(%(threads)s) RETURNING pg_column_size(blob) AS bytes
+), states AS (
+    DELETE FROM checkpoints WHERE thread_id = ANY(%(threads)s)
+    RETURNING pg_column_size(checkpoint) + pg_column_size(metadata) AS bytes
+)
+SELECT count(*) AS rows, coalesce(sum(bytes), 0)::bigint AS bytes
+FROM (SELECT bytes FROM writes UNION ALL SELECT bytes FROM blobs UNION ALL SELECT bytes FROM states) AS removed
+
+-- name: mark_pruned
+UPDATE runs SET pruned_at = now() WHERE thread_id = ANY(%(threads)s) AND erased_at IS NULL
+
+-- name: storage_sizes
+-- On disk, with indexes; whatever is neither of runs nor of the audit record belongs to the collections.
+WITH tables AS (
+    SELECT pg_total_relation_size(c.oid) AS bytes,
+           CASE WHEN c.relname IN ('runs', 'run_texts') THEN 'runs'
+                WHEN starts_with(c.relname, 'checkpoint') THEN 'checkpoints'
+                WHEN c.relname IN ('validations', 'audit_head') THEN 'audit'
+                ELSE 'collections' END AS purpose
+    FROM pg_class c
+    WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'runs'::regclass)
+)
+SELECT coalesce(sum(bytes) FILTER (WHERE purpose = 'runs'), 0)::bigint AS runs,
+       coalesce(sum(bytes) FILTER (WHERE purpose = 'checkpoints'), 0)::bigint AS checkpoints,
+       coalesce(sum(bytes) FILTER (WHERE purpose = 'collections'), 0)::bigint AS collections,
+       coalesce(sum(bytes) FILTER (WHERE purpose = 'audit'), 0)::bigint AS audit,
+       (SELECT count(*) FROM runs) AS listed,
+       (SELECT count(*) FROM runs WHERE pruned_at IS NULL AND erased_at IS NULL) AS whole,
+       (SELECT count(*) FROM validations) AS records
+FROM tables
 
 -- name: document_is_there
 SELECT 1 AS there

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sourcebound.contracts.request import Run, fork_request
+from sourcebound.errors import RequestError
 from sourcebound.store.database import Pool, store_faults
 from sourcebound.store.queries import query
 
@@ -21,6 +22,8 @@ class RunSummary(NamedTuple):
     reason: str | None
     started_at: datetime
     finished_at: datetime | None
+    pruned_at: datetime | None
+    erased_at: datetime | None
     question: str | None
 
 
@@ -68,16 +71,44 @@ class PostgresRunLog:
                 cursor = await connection.execute(query("list_forks"), {"request_id": fork_request(run_id)})
                 return [row["run_id"] for row in await cursor.fetchall()]
 
-    async def erase(self, run_id: str) -> bool:
-        """Erases the texts of a run; the list of runs and the audit record keep their rows (R5P-3).
+    async def erase(self, run_id: str, thread_id: str) -> bool:
+        """Erases the texts of a run and its checkpoints, all or nothing; its row and its audit record stay (R5P-3).
 
         Args:
             run_id: The whole id.
+            thread_id: The thread of its checkpoints.
 
         Returns:
             Whether there was a text to erase.
         """
         with store_faults():
-            async with self._pool.connection() as connection:
+            async with self._pool.connection() as connection, connection.transaction():
+                await connection.execute(query("removal_turn"))
+                await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
                 cursor = await connection.execute(query("erase_run_text"), {"run_id": run_id})
+                await connection.execute(query("mark_erased"), {"run_id": run_id})
+                await connection.execute(query("mark_pruned"), {"threads": [thread_id]})  # the thread's other runs
                 return cursor.rowcount > 0
+
+    async def check_kept(self, thread_id: str, run_id: str | None = None) -> None:
+        """Says why a run has no checkpoints, where they were pruned or erased (CP-7, R5P-3).
+
+        Args:
+            thread_id: The run's thread.
+            run_id: The run, where the thread may have more than one.
+
+        Raises:
+            RequestError: They were (`RUN_PRUNED`, `RUN_ERASED`).
+        """
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("gone_thread"), {"thread_id": thread_id, "run_id": run_id})
+                row = await cursor.fetchone()
+        if row is None:
+            return
+        what = "erased with its texts" if row["erased_at"] else "pruned"
+        raise RequestError(
+            f"the checkpoints of run {row['run_id']} were {what} on {row['erased_at'] or row['pruned_at']:%Y-%m-%d}.",
+            f"Its audit record is there: sourcebound audit show {row['run_id']}",
+            code="RUN_ERASED" if row["erased_at"] else "RUN_PRUNED",
+        )

@@ -81,6 +81,13 @@ def single(url: str, statement: str, *values: object) -> Any:
     return value
 
 
+def tables_with(url: str, word: str) -> set[str]:
+    """Every table in which a word stands anywhere, binary columns included: one that is added later, too."""
+    names = [name for (name,) in rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+    shown = "SELECT count(*) FROM {} AS t WHERE t::text LIKE %s OR t::text LIKE %s"
+    return {name for name in names if single(url, shown.format(name), f"%{word}%", f"%{word.encode().hex()}%")}
+
+
 def settings_for(url: str, **changes: Any) -> Settings:
     """Settings that lead to one database and to nothing else."""
     return Settings(database_url=SecretStr(url), home=Path("/dev/null/unused"), **changes)

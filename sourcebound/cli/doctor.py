@@ -7,6 +7,7 @@ import typer
 
 from sourcebound.cli.certificates import describe, with_verdict
 from sourcebound.cli.console import FAULT, run_async
+from sourcebound.cli.prune import describe_sizes
 from sourcebound.errors import SourceboundError
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ async def _database(digest: str | None) -> list[Finding]:
         async with open_services(settings) as services:
             collections = await services.index.list_collections()
             certificate = await PostgresCertificates(services.pool).latest(settings.model)
+            sizes = await services.retention.sizes()
     except SourceboundError as error:
         return [Finding("database", False, f"{kind}: {error.message}", error.next_step)]
     held = ", ".join(f"{found.name} ({found.documents} documents, {found.language})" for found in collections)
@@ -112,5 +114,6 @@ async def _database(digest: str | None) -> list[Finding]:
     return [
         Finding("database", True, kind),
         _certificate(settings.model, certificate, digest),
+        Finding("storage", True, *describe_sizes(sizes)),
         Finding("collections", True, held or "none yet", ready),
     ]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sourcebound.contracts.run_page import RecordPlace, RunPage, Source
     from sourcebound.contracts.search import SearchReport
 
-NOT_THERE = "(its text is not there: erased, or never recorded)"
+NOT_THERE = "(the question is not there)"
 
 
 class Fact(NamedTuple):
@@ -21,19 +21,23 @@ class Fact(NamedTuple):
 
 def question(page: "RunPage") -> str:
     """The question, or that it is not there."""
-    return NOT_THERE if page.question is None else page.question
+    if page.question is None:
+        return "(the text of this run was erased)" if page.head.erased_at else NOT_THERE
+    return page.question
 
 
 def verdict(page: "RunPage") -> list[str]:
-    """Why the run ended as it did, from what its code means to what was found; nothing for an answer."""
+    """Why the run ended as it did, from what its code means to what was found, and why anything is missing."""
     head, outcome = page.head, page.outcome
-    if head.status == "OK":
-        return []
-    if head.status == "RUNNING":
-        return [f"The run has not ended. If it was interrupted: sourcebound runs resume {head.run_id}"]
     lines = [page.explanation] if page.explanation else []
-    if outcome and outcome.message:
+    if head.status == "RUNNING":
+        lines.append(f"The run has not ended. If it was interrupted: sourcebound runs resume {head.run_id}")
+    elif outcome and outcome.message:
         lines.append(f"{outcome.stage}: {outcome.message}")
+    if head.erased_at:
+        lines.append(f"Its texts and checkpoints were erased on {head.erased_at:%Y-%m-%d}; its audit record stays.")
+    elif head.pruned_at:
+        lines.append(f"Its checkpoints were pruned on {head.pruned_at:%Y-%m-%d}; its audit record stays.")
     return lines
 
 

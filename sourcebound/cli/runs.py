@@ -9,6 +9,7 @@ import typer
 
 from sourcebound.cli.console import run_async, say
 from sourcebound.cli.export import export
+from sourcebound.cli.prune import prune
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List and inspect recorded runs.", no_args_is_help=True)
 app.command("export")(export)
+app.command("prune")(prune)
 
 
 @app.command("list")
@@ -32,13 +34,16 @@ def list_runs(
         for run in runs:
             print(json.dumps(run._asdict(), default=str, ensure_ascii=False))
         return
+    from sourcebound.contracts.display import one_line
+
     if not runs:
         say('There is no run yet. Next: sourcebound ask "…"')
         return
     for run in runs:
         reason = f" ({run.reason})" if run.reason else ""
-        print(f"{run.started_at:%Y-%m-%d %H:%M:%S}  {run.run_id}  {run.status}{reason}")
-        print(f"    {run.question or '(erased)'}")
+        pruned = f"  pruned {run.pruned_at:%Y-%m-%d}" if run.pruned_at and not run.erased_at else ""
+        print(f"{run.started_at:%Y-%m-%d %H:%M:%S}  {run.run_id}  {run.status}{reason}{pruned}")
+        print(f"    {one_line(run.question) if run.question else ('(erased)' if run.erased_at else '(not recorded)')}")
 
 
 @app.command("evidence")
@@ -122,7 +127,10 @@ async def _state(run: str) -> dict[str, Any]:
 
     async with open_services(get_settings()) as services:
         found = await find_run(services, run)
-        return dict(await Engine(services).state(found.thread_id, found.run_id))
+        state = dict(await Engine(services).state(found.thread_id, found.run_id))
+        if not state:
+            await services.run_log.check_kept(found.thread_id, found.run_id)
+        return state
 
 
 async def _resume(run: str) -> "PublicResponse":

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from builders import audit_entry, run
-from databases import rows, settings_for, single
+from databases import rows, settings_for, tables_with
 from psycopg.rows import dict_row
 
 from sourcebound.contracts.audit import AuditRecord
@@ -258,9 +258,9 @@ async def test_erasing_a_run_erases_its_texts_and_leaves_the_record_and_the_chai
     kept = await engine.ask({"question": ANSWERED})
     erased = await engine.ask({"question": PERSONAL})
     before = _stored(library)
-    assert _tables_with(library, "Featherstonehaugh") >= {"run_texts", "checkpoint_blobs"}
+    assert tables_with(library, "Featherstonehaugh") >= {"run_texts", "checkpoint_blobs"}
     await engine.erase(erased.run_id, erased.run_id)
-    assert _tables_with(library, "Featherstonehaugh") == set()
+    assert tables_with(library, "Featherstonehaugh") == set()
     assert _stored(library) == before
     report = await library_services.audit_log.verify()
     assert (report.records, report.broken) == (2, None)
@@ -269,8 +269,8 @@ async def test_erasing_a_run_erases_its_texts_and_leaves_the_record_and_the_chai
         erased.run_id: None,
     }
     assert (await engine.state(kept.run_id), await engine.state(erased.run_id))[1] == {}
-    assert await library_services.run_log.erase(kept.run_id)
-    assert not await library_services.run_log.erase(kept.run_id)
+    assert await library_services.run_log.erase(kept.run_id, kept.run_id)
+    assert not await library_services.run_log.erase(kept.run_id, kept.run_id)
 
 
 @pytest.mark.contract("R5P-3")
@@ -285,15 +285,7 @@ async def test_the_texts_of_every_attempt_are_kept_and_erased(services: Services
     assert kept == [(1, "rejected", None), (2, "released", "released")]
     assert [summary.question for summary in await services.run_log.list_runs(5)] == [asked.question]
     assert [summary.question for summary in await services.run_log.find_runs("run-1")] == [asked.question]
-    assert await services.run_log.erase("run-1")
+    assert await services.run_log.erase("run-1", asked.thread_id)
     assert rows(database, "SELECT * FROM run_texts") == []
     report = await services.audit_log.verify()
     assert (report.records, report.broken) == (2, None)
-
-
-def _tables_with(url: str, word: str) -> set[str]:
-    """The tables of ours, and of the checkpoints, in which a word stands anywhere, binary columns included."""
-    names = [name for (name,) in rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
-    shown = "SELECT count(*) FROM {} AS t WHERE t::text LIKE %s OR t::text LIKE %s"
-    patterns = (f"%{word}%", f"%{word.encode().hex()}%")
-    return {name for name in names if single(url, shown.format(name), *patterns)}

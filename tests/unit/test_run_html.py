@@ -127,7 +127,7 @@ def test_a_citation_that_was_invented_leads_nowhere() -> None:
         ("no answer", ["MODEL_TIMEOUT", "generate: it took too long"]),
         ("bad bundle", ["INVALID_SIMILARITY", "less than or equal to 1"]),
         ("empty answer", ["EMPTY_ANSWER (R5-1) the answer is empty"]),
-        ("only its row", ["RUNNING", "sourcebound runs resume run-1", "erased, or never recorded"]),
+        ("only its row", ["RUNNING", "sourcebound runs resume run-1", "(the question is not there)"]),
     ],
 )
 def test_what_a_page_says(name: str, said: list[str]) -> None:
