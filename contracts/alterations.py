@@ -66,7 +66,7 @@ def find_alteration(state: State, node: str) -> Alteration | None:
     for channel in NEEDED[node]:
         if state.get(channel) is None:
             return _altered(channel, "CP-1", f"{node} needs it, and it is not there")
-    found = _find_broken(state, node) or _find_other_policy(state)
+    found = _find_broken(state) or _find_other_policy(state)
     if found is None and node == "generate":
         found = _find_other_prompt(state)
     if found is None and node in ("record", "package"):
@@ -74,10 +74,10 @@ def find_alteration(state: State, node: str) -> Alteration | None:
     return found
 
 
-def _find_broken(state: State, node: str) -> Alteration | None:
+def _find_broken(state: State) -> Alteration | None:
     """A channel that is not what its contract model says."""
     forms: list[tuple[str, type[Contract], object]] = [
-        (channel, model, state.get(channel)) for channel, model in MODELS.items() if _is_read(channel, state, node)
+        (channel, model, state.get(channel)) for channel, model in MODELS.items() if _is_read(channel, state)
     ]
     forms += [("attempts", Attempt, attempt) for attempt in state.get("attempts") or ()]
     for channel, model, form in forms:
@@ -89,11 +89,11 @@ def _find_broken(state: State, node: str) -> Alteration | None:
     return None
 
 
-def _is_read(channel: str, state: State, node: str) -> bool:
+def _is_read(channel: str, state: State) -> bool:
     """Whether somebody reads a channel; a retrieval bundle is R2's own to judge, and nobody else reads a broken one."""
     if state.get(channel) is None:
         return False
-    return channel != "retrieval" or bool((state.get("assembly") or {}).get("trace") and node != "assemble")
+    return channel != "retrieval" or bool((state.get("assembly") or {}).get("trace"))
 
 
 def _find_other_policy(state: State) -> Alteration | None:

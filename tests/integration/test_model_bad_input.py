@@ -490,9 +490,10 @@ async def test_a_graph_that_is_run_without_the_engine_ends_failed_with_its_recor
     async with opened(database, place.server, **case.changes(place)) as engine:
         graph = engine.graph.copy(update={"checkpointer": InMemorySaver()})
         config: Any = {"configurable": {"thread_id": "studio-1"}}
-        state = await graph.ainvoke(
+        await graph.ainvoke(
             {"retrieval_bundle": evidence()}, config, context=RunContext(model=case.model), durability="async"
         )
+        state = (await graph.aget_state(config)).values
     code = "MODEL_REJECTED" if issubclass(case.error, ConfigurationError) else "MODEL_UNAVAILABLE"
     response = state["response"]
     assert (response["status"], response["failure_code"], response["answer"]) == ("FAILED", code, "")

@@ -27,11 +27,12 @@ class Edited:
 
     Args:
         text: What the model says.
+        max_attempts: How often it is asked.
     """
 
-    def __init__(self, text: str = f"{SEAL} [C0]") -> None:
+    def __init__(self, text: str = f"{SEAL} [C0]", max_attempts: int = 1) -> None:
         rows = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)]
-        enforcing = policy(validation={"literal_grounding": "enforce"})
+        enforcing = policy(validation={"literal_grounding": "enforce", "max_attempts": max_attempts})
         self.outside = FakeOutside(enforcing, FakeRetriever(bundle(rows)), FakeModel(generation(text)))
         self.graph: StudioGraph = studio_graph(self.outside.ports()).copy(update={"checkpointer": InMemorySaver()})
 
@@ -101,6 +102,14 @@ async def test_what_no_node_can_have_left_fails_with_its_clause(
     assert record.run_id != first["response"]["run_id"]
 
 
+@pytest.mark.contract("R5-12")
+async def test_a_further_attempt_is_no_alteration() -> None:
+    edited = Edited("The seal is blue.", max_attempts=2)
+    told = await edited.run()
+    assert told["response"]["failure_code"] == "UNCITED_FACTUAL_STATEMENT"
+    assert [record.attempt for record in edited.outside.audit_log.records] == [1, 2]
+
+
 @pytest.mark.contract("CP-1")
 async def test_a_node_that_was_skipped_is_missed() -> None:
     edited = Edited()
@@ -112,10 +121,11 @@ async def test_a_node_that_was_skipped_is_missed() -> None:
 
 
 @pytest.mark.contract("R5-13")
-async def test_an_answer_without_a_verdict_is_not_released() -> None:
+@pytest.mark.parametrize("channel", ["validation", "generation", "assembly", "policy"])
+async def test_an_answer_without_a_verdict_is_not_released(channel: str) -> None:
     edited = Edited()
     await edited.run()
-    told = await edited.fork("package", {"validation": None})
+    told = await edited.fork("package", {channel: None})
     assert (told["response"]["status"], told["outcome"]["violations"][0]["clause"]) == ("FAILED", "R5-13")
 
 
