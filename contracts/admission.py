@@ -88,6 +88,7 @@ def admit(
         policy_sha256=policy.sha256,
         entry="question" if bundle is None else "bundle",
         started_at=started_at,
+        conversation_id=request.get("conversation_id"),
     )
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))

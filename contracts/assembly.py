@@ -30,7 +30,7 @@ from sourcebound.contracts.outcome import (
 )
 from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval import EXPANDED, RetrievalBundle, RetrievalRow, RetrievalStatus
+from sourcebound.contracts.retrieval import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import Candidate, Selection, select
 from sourcebound.contracts.tightening import with_fallback
 
@@ -50,11 +50,8 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
     """
     checked = check_bundle(raw_bundle, policy)
     if checked.bundle is None:
-        return AnswerBundle(
-            request_id=run.request_id,
-            user_question=run.question,
-            outcome=fail_with(STAGE, checked.violations),
-        )
+        failed = fail_with(STAGE, checked.violations)
+        return AnswerBundle(request_id=run.request_id, user_question=run.question, outcome=failed)
     bundle = checked.bundle
     limits = with_fallback(policy) if bundle.fallback_used else policy
     before = _before_selection(bundle, limits)
@@ -95,10 +92,10 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
 
 
 def top_similarity(bundle: RetrievalBundle) -> float | None:
-    """The best similarity of the rows that pass the equipment filter; None where none does (R1-11, R2-V6)."""
+    """The best similarity of the rows that were retrieved and pass the filter; None where none does (R1-11, R2-V6)."""
     equipment_id = (bundle.filters_applied or {}).get("equipment_id")
-    scores = (row.similarity_score for row in bundle.results if equipment_id in (None, row.equipment_id))
-    return max(scores, default=None)
+    found = (row for row in bundle.results if row.origin != CARRIED and equipment_id in (None, row.equipment_id))
+    return max((row.similarity_score for row in found), default=None)
 
 
 def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome:
@@ -114,8 +111,8 @@ def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome
 
 
 def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: RetrievalPolicy, stage: str) -> Outcome:
-    """The gate's minimum of chunks and sources; rows added by expansion do not count (R1-10, R1-11)."""
-    own = [row for row in rows if row.origin != EXPANDED]
+    """The gate's minimum of chunks and sources; rows that were not retrieved do not count (R1-10, R1-11)."""
+    own = [row for row in rows if row.origin not in (EXPANDED, CARRIED)]
     sources = len({row.knowledge_id for row in own})
     if len(own) >= needed.min_chunks and sources >= needed.min_sources:
         return proceed(stage)
@@ -146,6 +143,7 @@ def _bundle(
     return AnswerBundle(
         request_id=run.request_id,
         user_question=run.question,
+        search_query=run.search_query,
         outcome=outcome,
         selected_evidence=evidence,
         anchor_map={chunk.anchor: chunk.chunk_id for chunk in evidence},

@@ -1,9 +1,10 @@
 """Reads the channels of a state back into their contract models."""
 
 from sourcebound.contracts.attempts import Attempt
+from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
-from sourcebound.contracts.outcome import Outcome
+from sourcebound.contracts.outcome import Outcome, Status
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.state import State
@@ -23,8 +24,17 @@ class Channels:
         assembly = state.get("assembly")
         self.bundle = AnswerBundle.model_validate(assembly) if assembly else None
         self.attempts = tuple(Attempt.model_validate(attempt) for attempt in state.get("attempts") or ())
+        resolution = state.get("resolution")
+        self.resolution = Resolution.model_validate(resolution) if resolution else None
         generation, validation = state.get("generation"), state.get("validation")
         self.generation = Generation.model_validate(generation) if generation else None
         self.validation = Validation.model_validate(validation) if validation else None
         retrieval, kept_contract = state.get("retrieval"), self.bundle is not None and self.bundle.trace is not None
         self.retrieval = RetrievalBundle.model_validate(retrieval) if retrieval and kept_contract else None
+
+    @property
+    def cited_chunks(self) -> tuple[str, ...]:
+        """The ids of the chunks that a released answer cites, in order; none where there is no answer."""
+        if self.outcome.status is not Status.OK or self.bundle is None or self.validation is None:
+            return ()
+        return tuple(self.bundle.anchor_map[anchor] for anchor in self.validation.validated_citations)

@@ -98,6 +98,8 @@ class AnswerBundle(Contract):
 
     request_id: str
     user_question: str
+    search_query: str | None = None
+    """What a follow-up was resolved to (CP-6); None where the question stands alone."""
     outcome: Outcome
     assembly_status: Status = Status.OK
     """The outcome's status."""

@@ -122,6 +122,15 @@ class ValidationPolicy(Contract):
     high_support_sources: Count
 
 
+class ConversationPolicy(Contract):
+    """CP-6: how a question of a conversation is made to stand alone; by the rules where the table is absent."""
+
+    resolver: Literal["rules", "model"]
+    """`model` asks the run's generator to rewrite every question but the first."""
+    carried_chunks: Count | None = None
+    """Chunks cited by the run that a follow-up goes back to that are candidates again; none when absent."""
+
+
 class Policy(Contract):
     """All values that a run obeys."""
 
@@ -133,6 +142,7 @@ class Policy(Contract):
     prompt: PromptPolicy
     execution: ExecutionPolicy
     validation: ValidationPolicy
+    conversation: ConversationPolicy | None = None
     presentation: Literal["plain"]
 
     @property

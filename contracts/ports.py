@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.conversation import Conversations as Conversations
 from sourcebound.contracts.document import ParsedDocument
 from sourcebound.contracts.execution import AnswerModel as AnswerModel
 from sourcebound.contracts.index import Collection, KnownDocument, KnownVector, StoredDocument

@@ -13,14 +13,16 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import model_validator
 
-from sourcebound.contracts.assembly import check_minimum, drop_counts
-from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, RowOutcome, render_block
+from sourcebound.contracts.assembly import check_minimum
+from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, fill_status, proceed
-from sourcebound.contracts.policy import Policy, PromptPolicy
+from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fill_status, proceed
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.prompt_budget import over_budget, without_last
+from sourcebound.contracts.question_text import FOLLOW_UP_TEMPLATE, read_question, render_question
 from sourcebound.contracts.released import read_template
 from sourcebound.contracts.repair import REPAIR_TEMPLATE, repair_section
-from sourcebound.contracts.sanitize import SECTION_TITLES, sanitize
+from sourcebound.contracts.sanitize import SECTION_TITLES
 from sourcebound.contracts.tokens import estimate_tokens
 
 STAGE = "build_prompt"
@@ -55,6 +57,8 @@ class Prompt(Contract):
     template: str | None = None
     repair_template: str | None = None
     """The frozen section for what an earlier attempt broke (R5-12)."""
+    follow_up_template: str | None = None
+    """The frozen line for what a follow-up stands for (R3-4)."""
 
     _status = model_validator(mode="before")(fill_status("build_status"))
 
@@ -80,6 +84,8 @@ class PromptParts(NamedTuple):
     sections: dict[str, str]
     evidence: tuple[EvidencePart, ...]
     question: str
+    search_query: str | None = None
+    """What the question stands for, where it is a follow-up."""
 
 
 def canonical_prompt(messages: Sequence[Message]) -> bytes:
@@ -102,7 +108,7 @@ def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureC
     if bundle.outcome.status is not Status.OK:
         return BuiltPrompt(Prompt(outcome=bundle.outcome), bundle)
     limits = policy.prompt
-    question = sanitize(bundle.user_question).text
+    question = render_question(bundle.user_question, bundle.search_query)
     while bundle.selected_evidence:
         messages = _render(bundle, question, limits.template, repair_section(broken))
         tokens = sum(estimate_tokens(message.content) for message in messages)
@@ -116,14 +122,15 @@ def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureC
                     prompt_tokens=tokens,
                     template=limits.template,
                     repair_template=REPAIR_TEMPLATE if broken else None,
+                    follow_up_template=FOLLOW_UP_TEMPLATE if bundle.search_query is not None else None,
                 ),
                 bundle,
             )
-        bundle = _without_last(bundle)
+        bundle = without_last(bundle)
         minimum = check_minimum(bundle.selected_evidence, policy.retrieval, STAGE)
         if bundle.selected_evidence and minimum.status is not Status.OK:
             return BuiltPrompt(Prompt(outcome=minimum), bundle)
-    return BuiltPrompt(_over_budget(limits, question), bundle)
+    return BuiltPrompt(Prompt(outcome=over_budget(STAGE, limits, question)), bundle)
 
 
 def read_prompt(messages: Sequence[Message]) -> PromptParts:
@@ -147,7 +154,7 @@ def read_prompt(messages: Sequence[Message]) -> PromptParts:
         EvidencePart(header["anchor"], header["source"], block[header.end() : end].strip("\n"))
         for header, end in zip(headers, ends, strict=True)
     )
-    return PromptParts(sections, evidence, sections.get("USER QUESTION", ""))
+    return PromptParts(sections, evidence, *read_question(sections.get("USER QUESTION", "")))
 
 
 def _render(bundle: AnswerBundle, question: str, template: str, repair: str) -> tuple[Message, ...]:
@@ -158,42 +165,4 @@ def _render(bundle: AnswerBundle, question: str, template: str, repair: str) -> 
     return (
         Message(role="system", content=system.rstrip("\n")),
         Message(role="user", content=content.rstrip("\n")),
-    )
-
-
-def _without_last(bundle: AnswerBundle) -> AnswerBundle:
-    """The bundle without its lowest-ranked chunk, which the ledger then names as dropped."""
-    kept: tuple[EvidenceChunk, ...] = bundle.selected_evidence[:-1]
-    dropped = bundle.selected_evidence[-1]
-    ledger = tuple(
-        entry.model_copy(update={"outcome": RowOutcome.DROP_PROMPT_BUDGET}) if entry.rank == dropped.rank else entry
-        for entry in bundle.drop_ledger
-    )
-    metrics = bundle.assembly_metrics and bundle.assembly_metrics.model_copy(
-        update={
-            "selected_k": len(kept),
-            "evidence_tokens": sum(chunk.token_count for chunk in kept),
-            "drop_counts": drop_counts(ledger),
-        }
-    )
-    return bundle.model_copy(
-        update={
-            "selected_evidence": kept,
-            "anchor_map": {chunk.anchor: chunk.chunk_id for chunk in kept},
-            "evidence_block_text": render_block(kept),
-            "drop_ledger": ledger,
-            "assembly_metrics": metrics,
-        }
-    )
-
-
-def _over_budget(limits: PromptPolicy, question: str) -> Prompt:
-    available = limits.max_total_prompt_tokens - limits.reserved_output_tokens
-    return Prompt(
-        outcome=fail(
-            STAGE,
-            FailureCode.PROMPT_BUDGET,
-            f"the question ({estimate_tokens(question)} tokens) leaves no room for evidence in a prompt of "
-            f"{available} tokens; ask a shorter question",
-        )
     )

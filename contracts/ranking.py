@@ -77,7 +77,7 @@ def best_sentences(prompt: PromptParts) -> list[Sentence]:
     Returns:
         Up to `MAX_SENTENCES`; none where nothing is relevant enough.
     """
-    question = content_words(prompt.question)
+    question = content_words(prompt.search_query or prompt.question)
     sentences = [sentence for part in prompt.evidence for sentence in _sentences(part.anchor, part.source, part.text)]
     weights = _weights(question, sentences)
     total = sum(weights.values())

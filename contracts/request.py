@@ -53,6 +53,11 @@ class Run(Contract):
     entry: Annotated[str, Field(pattern="^(question|bundle)$")]
     started_at: str
     """UTC, ISO 8601."""
+    conversation_id: str | None = None
+    search_query: str | None = None
+    """What retrieval looks for in place of the question, where that is a follow-up (CP-6)."""
+    carried: tuple[str, ...] = ()
+    """Chunks that an earlier run of the conversation cited, which are candidates again."""
 
 
 def fork_request(run_id: str) -> str:

@@ -53,6 +53,11 @@ class PublicResponse(Contract):
     message: str
     """Why there is no answer, in one sentence; empty when there is one."""
     policy_version: str
+    conversation_id: str | None = None
+    search_query: str | None = None
+    """What was searched for in place of the question, where it is a follow-up (CP-6)."""
+    notices: tuple[str, ...] = ()
+    """What else a reader should know of how the question was understood."""
 
 
 def package_response(
@@ -63,6 +68,7 @@ def package_response(
     validation: Validation | None,
     latency_ms: float,
     earlier: Sequence[Generation] = (),
+    notices: Sequence[str] = (),
 ) -> PublicResponse:
     """Packages a finished run (R6-1 … R6-6).
 
@@ -73,7 +79,8 @@ def package_response(
         generation: The model's result, where it was called.
         validation: The verdict, where there is one.
         latency_ms: Milliseconds since the run began.
-        earlier: The results of attempts before that one; their tokens count too (R5-12).
+        earlier: The results of model calls before that one; their tokens count too (R5-12, CP-6).
+        notices: What is to be said of how the question was understood.
 
     Returns:
         The response: the validated text and its sources, the refusal string, or neither.
@@ -99,6 +106,9 @@ def package_response(
         failure_code=outcome.failure_code,
         message="" if outcome.status is Status.OK else outcome.message,
         policy_version=run.policy_version,
+        conversation_id=run.conversation_id,
+        search_query=run.search_query,
+        notices=tuple(notices),
     )
 
 

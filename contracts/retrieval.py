@@ -20,6 +20,9 @@ from sourcebound.contracts.request import Run
 EXPANDED: Final = "expanded"
 """The origin of a row that stands beside a candidate in its document and answers to no search itself (R1-10)."""
 
+CARRIED: Final = "carried"
+"""The origin of a row that an earlier run of the conversation cited and this one did not retrieve (CP-6)."""
+
 
 class RetrievalStatus(StrEnum):
     """How retrieval ended."""

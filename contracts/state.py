@@ -69,6 +69,9 @@ class AskInput(TypedDict, total=False):
             "answered by the same contracts."
         ),
     ]
+    conversation_id: Annotated[
+        str, Field(description="The conversation that the question is the next of; it must have been started.")
+    ]
     messages: Messages
 
 
@@ -94,6 +97,7 @@ class State(AskInput, total=False):
     origin: str  # the run whose candidates a fork answers from (CP-5); no other run has it
     run: JsonObject  # request.Run
     policy: JsonObject  # policy.Policy
+    resolution: JsonObject  # conversation.Resolution; of a run in a conversation
     retrieval: JsonObject  # retrieval.RetrievalBundle
     assembly: JsonObject  # evidence.AnswerBundle
     prompt: JsonObject  # prompt.Prompt

@@ -17,7 +17,9 @@ def draw() -> str:
         for status in Status:
             by_target.setdefault(row[status], []).append(status.value)
         lines += [f"    {node} -- {' / '.join(statuses)} --> {target}" for target, statuses in by_target.items()]
-    lines += [f"    {node} -- {detour.label} --> {detour.target}" for node, detour in DETOURS.items()]
+    lines += [
+        f"    {node} -- {detour.label} --> {detour.target}" for node, detours in DETOURS.items() for detour in detours
+    ]
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 """Runs the graph: one thread a run, every node checkpointed, the response at the end."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import pairwise
@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 from uuid_utils import uuid7
 
+from sourcebound.contracts.conversation import Turn
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.request import Run
@@ -54,6 +55,8 @@ class Engine:
             catalog=services.index,
             retriever=services.retriever,
             run_log=services.run_log,
+            conversations=services.conversations,
+            read_state=self.state,
             audit_log=services.audit_log,
             models=services.models,
             find_policy=find_policy,
@@ -71,19 +74,22 @@ class Engine:
         async with open_services(settings or get_settings()) as services:
             yield cls(services)
 
-    async def ask(self, request: AskInput, context: RunContext | None = None) -> PublicResponse:
+    async def ask(
+        self, request: AskInput, context: RunContext | None = None, *, on_node: Callable[[str], None] | None = None
+    ) -> PublicResponse:
         """Runs the graph once.
 
         Args:
-            request: A question, or a retrieval bundle.
+            request: A question, or a retrieval bundle; with a `conversation_id` it is the next of its conversation.
             context: Policy and model of this run, where they differ from the settings.
+            on_node: Told the name of each node that has ended.
 
         Returns:
             The public response, whatever the outcome.
 
         Raises:
-            SourceboundError: The run could not be recorded at all: no database, no such policy or model, or a `run_id`
-                that another run has (S-2).
+            SourceboundError: The run could not be recorded at all: no database, no such policy, model or conversation,
+                or a `run_id` that another run has (S-2).
         """
         chosen = context or RunContext()
         await self._services.models.open(chosen.model or self._services.settings.model)
@@ -93,14 +99,34 @@ class Engine:
             raise RequestError(
                 f"there is a run {run_id!r} already.", "Leave run_id out, or give a new one.", code="RUN_EXISTS"
             )
+        graph, response = self._compiled(), None
         with store_faults():
-            state = await self._compiled().ainvoke(
+            async for update in graph.astream(
                 cast("AskInput", {**asked, "run_id": run_id}),
                 _thread(run_id),
                 context=chosen,
                 durability="async",
-            )
-        return PublicResponse.model_validate(state["response"])
+                stream_mode="updates",
+            ):
+                for node, written in update.items():
+                    response = (written or {}).get("response", response)
+                    if on_node:
+                        on_node(node)
+        return PublicResponse.model_validate(response)
+
+    async def start_conversation(self) -> str:
+        """Opens a conversation; its id goes into the `conversation_id` of each of its questions (CP-6)."""
+        conversation_id = new_id()
+        await self._services.conversations.start(conversation_id)
+        return conversation_id
+
+    async def conversation(self, conversation_id: str) -> list[Turn]:
+        """The runs of a conversation in their order.
+
+        Raises:
+            RequestError: There is no such conversation.
+        """
+        return await self._services.conversations.list_turns(conversation_id)
 
     async def search(self, request: AskInput, context: RunContext | None = None) -> SearchReport:
         """What retrieval and selection see of a question; asks no model and records no run.

@@ -32,6 +32,10 @@ def _brings_a_bundle(state: State) -> bool:
     return state.get("retrieval_bundle") is not None
 
 
+def _is_in_a_conversation(state: State) -> bool:
+    return state.get("conversation_id") is not None
+
+
 def _is_asked_anew(state: State) -> bool:
     """A rejected answer under an outcome that is still OK: `validate` left it so for another attempt."""
     return (state.get("validation") or {}).get("validation_status") == ValidationStatus.FAILED
@@ -39,6 +43,7 @@ def _is_asked_anew(state: State) -> bool:
 
 ROUTES: Final[Mapping[str, Row]] = {
     "accept": _stop_at_record("retrieve"),
+    "resolve": _stop_at_record("retrieve"),
     "retrieve": _stop_at_record("assemble"),
     "assemble": _stop_at_record("build_prompt"),
     "build_prompt": _stop_at_record("generate"),
@@ -47,11 +52,14 @@ ROUTES: Final[Mapping[str, Row]] = {
 }
 """Conditional edges by status."""
 
-DETOURS: Final[Mapping[str, Detour]] = {
-    "accept": Detour("OK, with a retrieval bundle", "assemble", _brings_a_bundle),
-    "validate": Detour("rejected, with an attempt left", "build_prompt", _is_asked_anew),
+DETOURS: Final[Mapping[str, tuple[Detour, ...]]] = {
+    "accept": (
+        Detour("OK, with a retrieval bundle", "assemble", _brings_a_bundle),
+        Detour("OK, in a conversation", "resolve", _is_in_a_conversation),
+    ),
+    "validate": (Detour("rejected, with an attempt left", "build_prompt", _is_asked_anew),),
 }
-"""The two ways that a status alone does not decide (R1-1, R5-12)."""
+"""The ways that a status alone does not decide; the first that is taken counts (R1-1, CP-6, R5-12)."""
 
 STRAIGHT: Final[Mapping[str, str]] = {START: "accept", "record": "package", "package": END}
 """Edges that no status changes."""
@@ -66,18 +74,17 @@ def route_from(node: str) -> Callable[[State], str]:
     Returns:
         A function from the state to the name of the next node.
     """
-    row, detour = ROUTES[node], DETOURS.get(node)
+    row, detours = ROUTES[node], DETOURS.get(node, ())
 
     def route(state: State) -> str:
         status = Status(state["outcome"]["status"])
-        if detour and status is Status.OK and detour.taken(state):
-            return detour.target
-        return row[status]
+        taken = (detour.target for detour in detours if status is Status.OK and detour.taken(state))
+        return next(taken, row[status])
 
     return route
 
 
 def targets(node: str) -> list[str]:
     """Where the conditional edge of a node may lead."""
-    extra = [DETOURS[node].target] if node in DETOURS else []
+    extra = [detour.target for detour in DETOURS.get(node, ())]
     return list(dict.fromkeys([*ROUTES[node].values(), *extra]))

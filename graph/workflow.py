@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
-from sourcebound.contracts.ports import AnswerModels, AuditLog, Catalog, Retriever, RunLog
+from sourcebound.contracts.ports import AnswerModels, AuditLog, Catalog, Conversations, Retriever, RunLog
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 from sourcebound.nodes.accept import PolicySource, accept
@@ -16,6 +16,7 @@ from sourcebound.nodes.build_prompt import build_prompt
 from sourcebound.nodes.generate import generate
 from sourcebound.nodes.package import package
 from sourcebound.nodes.record import record
+from sourcebound.nodes.resolve import StateReader, resolve
 from sourcebound.nodes.retrieve import retrieve
 from sourcebound.nodes.validate import validate
 
@@ -26,6 +27,8 @@ class Ports(NamedTuple):
     catalog: Catalog
     retriever: Retriever
     run_log: RunLog
+    conversations: Conversations
+    read_state: StateReader
     audit_log: AuditLog
     models: AnswerModels
     find_policy: PolicySource
@@ -69,6 +72,9 @@ def _nodes(ports: Ports) -> dict[str, Node]:
             find_policy=ports.find_policy,
             new_id=ports.new_id,
             defaults=ports.defaults,
+        ),
+        "resolve": partial(
+            resolve, conversations=ports.conversations, models=ports.models, read_state=ports.read_state
         ),
         "retrieve": partial(retrieve, retriever=ports.retriever),
         "assemble": assemble,

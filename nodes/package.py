@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from sourcebound.contracts.channels import Channels
+from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.messages import answer_message, is_chat
 from sourcebound.contracts.response import package_response
 from sourcebound.contracts.state import State
@@ -17,6 +18,8 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
     """Writes `response`, and the answer to a message as a message."""
     known = Channels(state)
     elapsed = now() - datetime.fromisoformat(known.run.started_at)
+    resolution = known.resolution or Resolution()
+    calls = [resolution.generation, *(attempt.generation for attempt in known.attempts)]
     response = package_response(
         known.run,
         known.outcome,
@@ -24,7 +27,8 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
         known.generation,
         known.validation,
         latency_ms=elapsed.total_seconds() * 1000,
-        earlier=[attempt.generation for attempt in known.attempts],
+        earlier=[call for call in calls if call],
+        notices=resolution.notices,
     )
     reply = {"messages": [answer_message(response)]} if is_chat(state) else {}
     return {"response": response.model_dump(mode="json"), **reply}

@@ -16,6 +16,7 @@ from sourcebound.ingest.parsers import ParserPool
 from sourcebound.models.registry import Models
 from sourcebound.settings import Settings
 from sourcebound.store.audit import PostgresAuditLog
+from sourcebound.store.conversations import PostgresConversations
 from sourcebound.store.database import Pool, open_pool
 from sourcebound.store.index import PostgresIndex
 from sourcebound.store.migrations import migrate, pending_migrations
@@ -45,6 +46,7 @@ class Services:
         self.index = PostgresIndex(self.pool)
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
         self.run_log = PostgresRunLog(self.pool)
+        self.conversations = PostgresConversations(self.pool)
         self.audit_log = PostgresAuditLog(self.pool)
         self.retention = Retention(self.pool)
         self.models = Models(self.settings)

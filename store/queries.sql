@@ -224,6 +224,7 @@ SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equ
        ARRAY(SELECT word.lexeme FROM unnest(k.search) AS word WHERE word.lexeme = ANY(%(lexemes)s::text[])) AS held
 FROM chunks k JOIN documents d USING (document_id)
 WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
+  AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
 
 -- name: neighbours
 -- The chunks around those chosen, in the order of what they stand beside, the nearest first.
@@ -248,10 +249,39 @@ FROM (SELECT FROM chunks k
       LIMIT %(limit)s) AS found
 
 -- name: begin_run
-INSERT INTO runs (run_id, request_id, thread_id, collection, policy_version, model, status, started_at)
+INSERT INTO runs (run_id, request_id, thread_id, collection, policy_version, model, status, started_at,
+                  conversation_id, ordinal)
 VALUES (%(run_id)s, %(request_id)s, %(thread_id)s, %(collection)s, %(policy_version)s, %(model)s, 'RUNNING',
-        %(started_at)s)
+        %(started_at)s, %(conversation_id)s,
+        CASE WHEN %(conversation_id)s::text IS NOT NULL
+             THEN (SELECT coalesce(max(ordinal), 0) + 1 FROM runs WHERE conversation_id = %(conversation_id)s) END)
 ON CONFLICT (run_id) DO NOTHING
+
+-- name: begin_turn
+INSERT INTO turn_texts (run_id, question) VALUES (%(run_id)s, %(question)s)
+ON CONFLICT (run_id) DO NOTHING
+
+-- name: start_conversation
+INSERT INTO conversations (conversation_id) VALUES (%(conversation_id)s)
+ON CONFLICT (conversation_id) DO NOTHING
+
+-- name: find_conversation
+SELECT conversation_id FROM conversations WHERE conversation_id = %(conversation_id)s
+
+-- name: lock_conversation
+SELECT conversation_id FROM conversations WHERE conversation_id = %(conversation_id)s FOR UPDATE
+
+-- name: earlier_turns
+-- The latest first: those before a run, or all.
+SELECT r.run_id, r.thread_id, r.ordinal, r.status, t.question, t.search_query
+FROM runs r LEFT JOIN turn_texts t USING (run_id)
+WHERE r.conversation_id = %(conversation_id)s
+  AND (%(run_id)s::text IS NULL OR r.ordinal < (SELECT own.ordinal FROM runs own WHERE own.run_id = %(run_id)s))
+ORDER BY r.ordinal DESC
+LIMIT %(limit)s
+
+-- name: keep_search_query
+UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 
 -- name: finish_run
 UPDATE runs SET status = %(status)s, reason = %(reason)s, finished_at = now()
@@ -349,6 +379,7 @@ SELECT position, row_hash, unchained,
 FROM audit_head
 
 -- name: erase_run_text
+WITH turn AS (DELETE FROM turn_texts WHERE run_id = %(run_id)s)
 DELETE FROM run_texts WHERE run_id = %(run_id)s
 
 -- name: count_runs

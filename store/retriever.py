@@ -15,6 +15,7 @@ from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.ports import Embedder
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import (
+    CARRIED,
     EXPANDED,
     RetrievalBundle,
     RetrievalRow,
@@ -88,15 +89,16 @@ class PostgresRetriever:
                 f"the collection {run.collection!r} is gone.", "Ingest it again.", code="COLLECTION_GONE"
             )
         embedder = await self._embedder(collection)
-        searches = Searches((run.question,), await _embed(embedder, (run.question,)))
+        asked = run.search_query or run.question
+        searches = Searches((asked,), await _embed(embedder, (asked,)))
         found = None
         if policy.retrieval.probe_min_similarity is not None:
             found = await self._probe(run, policy.retrieval.probe_min_similarity, collection, searches)
         if found is None:
-            texts = query_variants(run.question, policy.retrieval.expansions or ())
+            texts = query_variants(asked, policy.retrieval.expansions or ())
             searches = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
             async with self._search(run, collection) as search:
-                found = await _find(search, collection, run.question, searches, policy)
+                found = await _find(search, collection, searches, policy, run.carried)
         return RetrievalBundle(
             **searched_for(run, policy),
             retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
@@ -157,23 +159,24 @@ async def _one_list(
 
 
 async def _find(
-    search: ChunkSearch, collection: Collection, question: str, searches: Searches, policy: Policy
+    search: ChunkSearch, collection: Collection, searches: Searches, policy: Policy, carried: Sequence[str]
 ) -> Found:
     limits = policy.retrieval
     words = await search.words(searches.texts)
     order = await _order(search, searches, words, limits)
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
-    found = await search.rows([*order, *neighbours], searches.vectors, words)
+    added = dict.fromkeys(neighbours, EXPANDED) | {chunk: CARRIED for chunk in carried if chunk not in order}
+    found = await search.rows([*order, *added], searches.vectors, words)
     rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
     offered = [_support(found[chunk], words) for chunk in order]
     coverage = question_coverage(words.frequencies(0), offered, words.chunks)
-    expanded = [
-        _row(found[chunk], rank, words, Place(), EXPANDED) for rank, chunk in enumerate(neighbours, start=len(rows))
+    beside = [chunk for chunk in added if chunk in found]  # a carried one may be gone, or behind a filter
+    others = [
+        _row(found[chunk], rank, words, Place(), added[chunk]) for rank, chunk in enumerate(beside, start=len(rows))
     ]
     missing = await search.count(limits.top_k) - len(rows) if searches.vectors and len(rows) < limits.top_k else 0
-    return Found(
-        _version(collection, words), (*rows, *expanded), coverage, missing, needs_fallback(question, rows, policy)
-    )
+    fallback = needs_fallback(searches.texts[0], rows, policy)
+    return Found(_version(collection, words), (*rows, *others), coverage, missing, fallback)
 
 
 async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> dict[str, Place]:

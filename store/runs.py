@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.errors import RequestError
+from sourcebound.store.conversations import take_turn
 from sourcebound.store.database import Pool, store_faults
 from sourcebound.store.queries import query
 
@@ -38,10 +39,18 @@ class PostgresRunLog:
         self._pool = pool
 
     async def begin(self, run: Run) -> None:
-        """Notes that a run has begun; noting it again changes nothing."""
+        """Notes that a run has begun, at the end of its conversation if it has one; noting it again changes nothing.
+
+        Raises:
+            RequestError: There is no such conversation.
+        """
+        values = run.model_dump(mode="json")
         with store_faults():
-            async with self._pool.connection() as connection:
-                await connection.execute(query("begin_run"), run.model_dump(mode="json"))
+            async with self._pool.connection() as connection, connection.transaction():
+                if run.conversation_id is not None:
+                    await take_turn(connection, run.conversation_id)
+                    await connection.execute(query("begin_turn"), values)
+                await connection.execute(query("begin_run"), values)
 
     async def has_ended(self, run_id: str) -> bool:
         """Whether a run of that id has been recorded, or closed without a record."""

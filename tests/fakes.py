@@ -9,6 +9,7 @@ from itertools import count
 from builders import JsonObject, collection, generation
 
 from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.conversation import Turn
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
@@ -16,7 +17,7 @@ from sourcebound.contracts.ports import AnswerModel
 from sourcebound.contracts.prompt import Prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
-from sourcebound.contracts.state import RunContext
+from sourcebound.contracts.state import RunContext, State
 from sourcebound.errors import SourceboundError
 from sourcebound.graph.workflow import Ports
 
@@ -61,6 +62,23 @@ class FakeRunLog:
 
 
 @dataclass
+class FakeConversations:
+    """Has the same earlier runs for whoever asks, and keeps the runs whose query it is told."""
+
+    turns: list[Turn] = field(default_factory=list)
+    fault: SourceboundError | None = None
+    kept: list[Run] = field(default_factory=list)
+
+    async def earlier(self, run: Run) -> list[Turn]:
+        if self.fault:
+            raise self.fault
+        return self.turns
+
+    async def keep(self, run: Run) -> None:
+        self.kept.append(run)
+
+
+@dataclass
 class FakeAuditLog:
     """Keeps the records, or raises one fault."""
 
@@ -100,6 +118,8 @@ class FakeOutside:
     run_log: FakeRunLog = field(default_factory=FakeRunLog)
     audit_log: FakeAuditLog = field(default_factory=FakeAuditLog)
     models_opened: list[str] = field(default_factory=list)
+    conversations: FakeConversations = field(default_factory=FakeConversations)
+    states: dict[str, State] = field(default_factory=dict)
 
     def find_policy(self, name: str | None, *, embedding_model: str | None) -> Policy:
         return self.policy
@@ -111,6 +131,9 @@ class FakeOutside:
         self.models_opened.append(name)
         return self.model
 
+    async def read_state(self, thread_id: str) -> State:
+        return self.states.get(thread_id, State())
+
     def ports(self) -> Ports:
         """The ports as the graph takes them."""
         numbers = count()
@@ -119,6 +142,8 @@ class FakeOutside:
             catalog=self.catalog,
             retriever=self.retriever,
             run_log=self.run_log,
+            conversations=self.conversations,
+            read_state=self.read_state,
             audit_log=self.audit_log,
             models=self,
             find_policy=self.find_policy,

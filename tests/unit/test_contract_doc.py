@@ -12,6 +12,7 @@ import pytest
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.audit import audit_record
 from sourcebound.contracts.citations import find_citations, find_look_alikes
+from sourcebound.contracts.conversation import Turn, resolve
 from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.intake import check_bundle
@@ -357,3 +358,11 @@ def test_the_example_of_a_response() -> None:
     response = package_response(the_run(), verdict.outcome, assembled(), generation(), verdict, 18.3)
     assert response.status is Status.OK
     assert response.model_dump(mode="json") == json.loads(example("public-response"))
+
+
+@pytest.mark.contract("CP-6")
+@pytest.mark.parametrize("row", table("before", "the follow-up", "what is searched for"))
+def test_the_table_of_follow_ups(row: Row) -> None:
+    before = Turn(run_id="run-1", thread_id="run-1", ordinal=1, status="OK", question=span(row["before"]))
+    question = span(row["the follow-up"])
+    assert (resolve(question, [before]).search_query or question) == span(row["what is searched for"])

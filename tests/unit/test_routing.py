@@ -48,7 +48,8 @@ def test_every_way_to_the_package_leads_through_the_record() -> None:
 @pytest.mark.parametrize("node", STAGES)
 def test_the_declared_targets_are_exactly_those_that_a_status_can_reach(node: str) -> None:
     states = [_state(status) for status in ("OK", "NO_EVIDENCE", "FAILED")]
-    states += [_state("OK", retrieval_bundle={}), _state("OK", validation={"validation_status": "FAILED"})]
+    states += [_state("OK", conversation_id="c"), _state("OK", retrieval_bundle={})]
+    states += [_state("OK", validation={"validation_status": "FAILED"})]
     reached = {route_from(node)(state) for state in states}
     assert reached == set(targets(node))
     assert len(targets(node)) == len(set(targets(node)))
@@ -67,7 +68,17 @@ def test_only_a_rejected_answer_under_an_outcome_that_is_ok_is_asked_for_anew() 
 
 
 def test_the_table_has_a_row_for_every_stage_that_may_end_a_run() -> None:
-    assert list(ROUTES) == STAGES
+    assert list(ROUTES) == ["accept", "resolve", *STAGES[1:]]
+
+
+@pytest.mark.contract("CP-6")
+def test_only_a_question_of_a_conversation_is_resolved_and_never_a_bundle() -> None:
+    assert route_from("accept")(_state("OK", conversation_id="c")) == "resolve"
+    assert route_from("resolve")(_state("OK", conversation_id="c")) == "retrieve"
+    assert route_from("accept")(_state("OK", conversation_id="c", retrieval_bundle={})) == "assemble"
+    for status in ("NO_EVIDENCE", "FAILED"):
+        assert route_from("accept")(_state(status, conversation_id="c")) == "record"
+        assert route_from("resolve")(_state(status, conversation_id="c")) == "record"
 
 
 @pytest.mark.contract("S-1")

@@ -1,0 +1,60 @@
+"""CP-6: makes a question of a conversation stand alone for the search; its words stay the user's (R3-4).
+
+A fault of store or model ends the run: an answer to half a question is none.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from sourcebound.contracts.channels import Channels
+from sourcebound.contracts.conversation import Resolution, Turn
+from sourcebound.contracts.conversation import resolve as resolve_by_rules
+from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.ports import AnswerModels, Conversations
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.rewriting import STAGE, read_rewriting, rewriting_policy, rewriting_prompt, shown_turns
+from sourcebound.contracts.state import State
+from sourcebound.errors import ModelError, SourceboundError, UsageError
+
+StateReader = Callable[[str], Awaitable[State]]
+
+
+async def resolve(
+    state: State, *, conversations: Conversations, models: AnswerModels, read_state: StateReader
+) -> dict[str, Any]:
+    """Writes `resolution`, and into `run` what retrieval looks for."""
+    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
+    limits = policy.conversation
+    try:
+        turns = await conversations.earlier(run)
+        if limits and limits.resolver == "model" and shown_turns(turns):
+            resolution, outcome = await _ask_model(run, policy, turns, models)
+        else:
+            resolution, outcome = resolve_by_rules(run.question, turns), proceed(STAGE)
+        most = (limits and limits.carried_chunks) or 0
+        source = next((turn for turn in turns if most and turn.run_id == resolution.from_run_id), None)
+        earlier = await read_state(source.thread_id) if source else None
+        resolution = resolution.model_copy(update={"carried": Channels(earlier).cited_chunks[:most] if earlier else ()})
+        run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
+        await conversations.keep(run)
+    except SourceboundError as error:
+        model = FailureCode.MODEL_REJECTED if isinstance(error, UsageError) else FailureCode.MODEL_UNAVAILABLE
+        code = model if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
+        return {"outcome": fail(STAGE, code, str(error)).model_dump(mode="json")}
+    return {
+        "run": run.model_dump(mode="json"),
+        "resolution": resolution.model_dump(mode="json"),
+        "outcome": outcome.model_dump(mode="json"),
+    }
+
+
+async def _ask_model(
+    run: Run, policy: Policy, turns: Sequence[Turn], models: AnswerModels
+) -> tuple[Resolution, Outcome]:
+    shown = shown_turns(turns)
+    prompt = rewriting_prompt(run.question, shown)
+    model = await models.open(run.model)
+    models.check(run.model, policy)
+    generation = await model.generate(prompt, rewriting_policy(policy))
+    return read_rewriting(run.question, shown, prompt, generation), generation.outcome
