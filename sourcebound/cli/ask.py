@@ -57,7 +57,7 @@ def show_response(response: "PublicResponse", *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(response.model_dump(mode="json"), ensure_ascii=False, indent=2))
     else:
-        _render(response)
+        render_response(response)
     raise typer.Exit(EXIT_CODES[response.status])
 
 
@@ -128,18 +128,23 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     return bundle
 
 
-def _render(response: "PublicResponse") -> None:
+def render_response(response: "PublicResponse") -> None:
+    """Prints a response for people: the answer and its sources, or why there is none."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
+    if response.search_query:
+        console.print(Text(f"searched for: {response.search_query}", style="italic"), soft_wrap=True)
+    for notice in response.notices:
+        console.print(Text(f"note: {notice}", style="yellow"), soft_wrap=True)
     if response.status == "OK":
         answer = Text(response.answer)
         answer.highlight_regex(r"\[C\d+\]", "bold cyan")
         console.print(answer)
         console.print("\n[bold]Sources[/bold]")
         for citation in response.citations:
-            console.print(_source(citation))
+            console.print(render_source(citation))
     else:
         console.print(Text(response.answer or "No answer is released.", style="bold"))
         reason = response.refusal_code or response.failure_code
@@ -150,7 +155,8 @@ def _render(response: "PublicResponse") -> None:
     console.print(Text("\n" + footer, style="dim"))
 
 
-def _source(citation: "PublicCitation") -> Any:
+def render_source(citation: "PublicCitation") -> Any:
+    """One source as two lines for rich."""
     from rich.padding import Padding
     from rich.text import Text
 

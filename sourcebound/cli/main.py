@@ -9,6 +9,7 @@ from sourcebound.cli import (
     ask,
     audit,
     calibrate,
+    chat,
     check,
     collections,
     database,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
+app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.command("check")(check.check)
 app.command("calibrate")(calibrate.calibrate)

@@ -16,7 +16,7 @@ from sourcebound.contracts.released import SHIPPED
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
-COMMANDS = ("ingest", "ask", "search", "collections", "documents", "doctor", "runs", "policy", "db")
+COMMANDS = ("ingest", "ask", "chat", "search", "collections", "documents", "doctor", "runs", "policy", "db")
 HEAVY = (
     "langgraph",
     "langchain_core",
@@ -32,6 +32,7 @@ HEAVY = (
 PUBLIC = {
     "schema_version", "request_id", "run_id", "status", "answer", "citations", "token_usage", "latency_ms",
     "support_level", "refusal_code", "failure_code", "message", "policy_version",
+    "conversation_id", "search_query", "notices",
 }  # fmt: skip
 NOWHERE = Program({"SOURCEBOUND_HOME": "/dev/null/nowhere"})
 """A program whose database cannot be opened: what it can do, it does without one."""
