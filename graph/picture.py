@@ -1,7 +1,7 @@
 """Draws the routing table as a picture: `docs/graph.svg`, made by `python -m sourcebound.graph.picture`, is this.
 
-The pipeline goes down the middle; what ends a run early leaves to the right, and the two ways that a status alone does
-not decide go round on the left.
+The pipeline goes down the middle; what ends a run early, and what a plain question skips, goes round on the right, and
+the ways that a status alone does not decide go round on the left.
 """
 
 from html import escape
@@ -22,6 +22,7 @@ HALF: Final = 75
 HEIGHT: Final = 34
 RIGHT: Final = 600
 LEFT: Final = 150
+BESIDE: Final = 36
 STYLE: Final = (
     "rect.node{fill:#eef3fb;stroke:#2f5d9b}rect.end{fill:#f4f4f4;stroke:#777}path{fill:none;stroke:#444;stroke-width:1.4}"
     "path.early{stroke:#b3541e}path.detour{stroke:#2f7d4f;stroke-dasharray:5 3}text{font:14px sans-serif;fill:#222}"
@@ -38,10 +39,10 @@ class Edge(NamedTuple):
 
 
 def order() -> list[str]:
-    """Every node from the start to the end of a run on which all is OK."""
-    nodes: list[str] = [START]
+    """Every node from the start to the end, in the order in which a run passes them."""
+    nodes: list[str] = [START, *ROUTES, ROUTES["validate"][Status.OK]]
     while nodes[-1] != END:
-        nodes.append(STRAIGHT.get(nodes[-1]) or ROUTES[nodes[-1]][Status.OK])
+        nodes.append(STRAIGHT[nodes[-1]])
     return nodes
 
 
@@ -69,10 +70,13 @@ def draw() -> str:
         f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#fff"/>',
     ]
     for edge in edges():
-        shape = _down if follows[edge.source] == edge.target else _early
-        parts += shape(top[edge.source], top[edge.target], edge.label)
-    for source, detour in DETOURS.items():
-        parts += _detour(top[source], top[detour.target], detour.label)
+        if follows[edge.source] == edge.target:
+            parts += _down(top[edge.source], top[edge.target], edge.label)
+        else:
+            parts += _around(top[edge.source], top[edge.target], edge.label, ends=edge.target not in ROUTES)
+    for source, detours in DETOURS.items():
+        for number, detour in enumerate(detours):
+            parts += _detour(top[source], top[detour.target], detour.label, LEFT + number * BESIDE)
     parts += [part for node in nodes for part in _box(node, top[node])]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -91,25 +95,27 @@ def _down(source: int, target: int, label: str) -> list[str]:
     return [path, _label(MIDDLE + 8, start + 20, label)]
 
 
-def _early(source: int, target: int, label: str) -> list[str]:
-    """Out to the right, down, and back."""
+def _around(source: int, target: int, label: str, *, ends: bool) -> list[str]:
+    """Out to the right, down, and back; farther out where the run ends early."""
     start, end = source + HEIGHT // 2, target + HEIGHT // 2
-    edge = MIDDLE + HALF
+    edge, kind, reach = MIDDLE + HALF, "early" if ends else "skip", RIGHT if ends else MIDDLE + HALF + BESIDE
+    place = start - 6 if ends else (start + end) // 2
     return [
-        f'<path class="early" d="M{edge},{start} H{RIGHT} V{end} H{edge}" marker-end="url(#tip)"/>',
-        _label(edge + 8, start - 6, label),
+        f'<path class="{kind}" d="M{edge},{start if ends else start + 8} H{reach} V{end} H{edge}" '
+        'marker-end="url(#tip)"/>',
+        _label(edge + 8, place, label),
     ]
 
 
-def _detour(source: int, target: int, label: str) -> list[str]:
+def _detour(source: int, target: int, label: str, left: int) -> list[str]:
     """Round on the left, down or up."""
     start, end = source + HEIGHT // 2, target + HEIGHT // 2
-    edge, middle = MIDDLE - HALF, (start + end) // 2
+    edge, place = MIDDLE - HALF, end - 20 if end > start else (start + end) // 2
     first, comma, rest = label.partition(", ")
     return [
-        f'<path class="detour" d="M{edge},{start} H{LEFT} V{end} H{edge}" marker-end="url(#tip)"/>',
-        _label(LEFT - 8, middle, first + comma.strip(), "end"),
-        _label(LEFT - 8, middle + 14, rest, "end"),
+        f'<path class="detour" d="M{edge},{start} H{left} V{end} H{edge}" marker-end="url(#tip)"/>',
+        _label(left - 8, place, first + comma.strip(), "end"),
+        _label(left - 8, place + 14, rest, "end"),
     ]
 
 

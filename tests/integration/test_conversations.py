@@ -181,7 +181,8 @@ async def test_a_policy_that_carries_evidence_brings_what_was_cited_and_says_so(
 
 @pytest.mark.contract("CP-6")
 async def test_each_node_is_told_as_it_ends(engine: Engine) -> None:
-    talk, nodes = await engine.start_conversation(), []
+    talk = await engine.start_conversation()
+    nodes: list[str] = []
     await engine.ask({"question": BOLTS, "conversation_id": talk}, on_node=nodes.append)
     assert nodes[:3] == ["accept", "resolve", "retrieve"]
     assert nodes[-1] == "package"
