@@ -99,21 +99,24 @@ def _around(source: int, target: int, label: str, *, ends: bool) -> list[str]:
     """Out to the right, down, and back; farther out where the run ends early."""
     start, end = source + HEIGHT // 2, target + HEIGHT // 2
     edge, kind, reach = MIDDLE + HALF, "early" if ends else "skip", RIGHT if ends else MIDDLE + HALF + BESIDE
-    place = start - 6 if ends else (start + end) // 2
+    label_at = (edge + 8, start - 6) if ends else (reach + 6, source + HEIGHT + 22)
     return [
         f'<path class="{kind}" d="M{edge},{start if ends else start + 8} H{reach} V{end} H{edge}" '
         'marker-end="url(#tip)"/>',
-        _label(edge + 8, place, label),
+        _label(*label_at, label),
     ]
 
 
 def _detour(source: int, target: int, label: str, left: int) -> list[str]:
-    """Round on the left, down or up."""
+    """Round on the left, down or up; the label of an inner way stands above it."""
     start, end = source + HEIGHT // 2, target + HEIGHT // 2
     edge, place = MIDDLE - HALF, end - 20 if end > start else (start + end) // 2
+    path = f'<path class="detour" d="M{edge},{start} H{left} V{end} H{edge}" marker-end="url(#tip)"/>'
+    if left > LEFT:
+        return [path, _label(edge - 8, start - 6, label, "end")]
     first, comma, rest = label.partition(", ")
     return [
-        f'<path class="detour" d="M{edge},{start} H{left} V{end} H{edge}" marker-end="url(#tip)"/>',
+        path,
         _label(left - 8, place, first + comma.strip(), "end"),
         _label(left - 8, place + 14, rest, "end"),
     ]
