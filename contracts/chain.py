@@ -1,18 +1,18 @@
 """R5P-4: the audit records as a hash chain that anyone can compute again.
 
-The hash of a record is the SHA-256 of a JSON object of its columns and `previous_hash`: keys sorted, no spaces, UTF-8
-without escapes, numbers as Python writes them, columns that are null left out (so that a column added later leaves the
-hashes of older records as they are). `timestamp_utc` is text, in UTC, with six digits of a second and `+00:00`.
+The hash of a record is the SHA-256 of a JSON object of its columns and `previous_hash`, in the form of `canonical_json`
+and with the columns that are null left out (so that a column added later leaves the hashes of older records as they
+are). `timestamp_utc` is text, in UTC, with six digits of a second and `+00:00`.
 `position`, `previous_hash` and `row_hash` are the chain's own and no columns of the record.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.canonical import canonical_json
 
 GENESIS: Final = "0" * 64
 """`previous_hash` of the first record."""
@@ -83,8 +83,7 @@ def record_hash(record: Mapping[str, Column], previous_hash: str) -> str:
         64 hexadecimal digits.
     """
     form = {name: value for name, value in record.items() if value is not None} | {"previous_hash": previous_hash}
-    text = json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(canonical_json(form)).hexdigest()
 
 
 def verify_chain(rows: Iterable[ChainedRow], after: Link = START) -> BrokenRow | None:

@@ -45,6 +45,8 @@ class Settings(BaseSettings):
     """A model registry of your own, in the form of `models/registry.toml`; what it names goes before ours."""
     policy: str | None = None
     """A released policy's name or the path of a policy file; the one made for the collection's embedder when unset."""
+    signing_key: Path | None = None
+    """The private key of receipts; `keys/receipts.pem` under `home` when unset."""
     max_file_megabytes: int = Field(default=200, gt=0)
     """Files over this size are skipped, with a message."""
     parse_seconds: float = Field(default=30, gt=0)
@@ -55,6 +57,11 @@ class Settings(BaseSettings):
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)
     """May hold a user and a password."""
+
+    @property
+    def signing_key_file(self) -> Path:
+        """Where the private key of receipts is, or would be."""
+        return (self.signing_key or self.home / "keys" / "receipts.pem").expanduser()
 
 
 @cache

@@ -17,8 +17,10 @@ from sourcebound.cli import (
     documents,
     index,
     ingest,
+    keys,
     models,
     policy,
+    receipt,
     replay,
     runs,
     search,
@@ -43,7 +45,10 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("collections")(collections.collections)
 app.command("doctor")(doctor.doctor)
 app.add_typer(documents.app, name="documents")
+runs.app.command("receipt")(receipt.write)
 app.add_typer(runs.app, name="runs")
+app.add_typer(receipt.app, name="receipt")
+app.add_typer(keys.app, name="keys")
 app.add_typer(replay.app, name="replay")
 app.add_typer(audit.app, name="audit")
 app.add_typer(index.app, name="index")

@@ -1,0 +1,43 @@
+"""`sourcebound keys`: the key that signs receipts (CP-8)."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from sourcebound.cli.console import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sourcebound.store.keys import SigningKey
+
+app = typer.Typer(help="Make and show the key that signs receipts.", no_args_is_help=True)
+
+
+@app.command("init")
+def init() -> None:
+    """Make the key; one that is there is never replaced."""
+    from sourcebound.settings import get_settings
+    from sourcebound.store.keys import SigningKey
+
+    path = get_settings().signing_key_file
+    _render(path, SigningKey.create(path))
+    say("  Next: keep a copy of the file in a safe place, and publish the public key where readers trust it.")
+
+
+@app.command("show")
+def show() -> None:
+    """Print the public key, which readers of receipts need, and its fingerprint."""
+    from sourcebound.settings import get_settings
+    from sourcebound.store.keys import SigningKey
+
+    path = get_settings().signing_key_file
+    _render(path, SigningKey.load(path))
+
+
+def _render(path: "Path", key: "SigningKey") -> None:
+    from sourcebound.store.keys import fingerprint
+
+    print(f"private key  {path}")
+    print(f"public key   {key.public_key}")
+    print(f"fingerprint  {fingerprint(key.public_key)}")
