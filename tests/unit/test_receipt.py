@@ -225,6 +225,16 @@ def test_the_chunks_that_a_refusing_model_was_shown_are_in_the_receipt_and_no_ot
     assert _receipt(record(results=[row(similarity_score=0.1)]).receipt()).spans == ()
 
 
+def test_evidence_that_no_prompt_showed_is_not_in_the_receipt() -> None:
+    needed = {"retrieval": {"min_chunks": 2}}
+    whole = record(chosen=policy(**needed)).state["prompt"]["prompt_tokens"]
+    reserved = policy().prompt.reserved_output_tokens
+    made = record(chosen=policy(**needed, prompt={"max_total_prompt_tokens": whole + reserved - 1}))
+    assert (made.state["outcome"]["stage"], len(made.state["assembly"]["selected_evidence"])) == ("build_prompt", 1)
+    assert find_disagreements(made.state, made.row) == []
+    assert _receipt(made.receipt()).spans == ()
+
+
 def test_the_receipt_of_a_second_attempt_is_that_of_its_own_record() -> None:
     chosen = policy(validation={"literal_grounding": "enforce", "max_attempts": 2})
     made = record(text="The seal costs 40 euros. [C0]", chosen=chosen)
@@ -283,6 +293,14 @@ def test_a_cited_chunk_is_found_at_its_place() -> None:
 def test_a_document_in_which_it_stands_otherwise_is_found_out(document: ParsedDocument) -> None:
     assert _find(document) == [("C0", False), ("0", False)]
     assert _find(document, _document("Cover.", PAGE)) == [("C0", True), ("0", False)]
+
+
+def test_a_chunk_that_the_prompt_showed_otherwise_is_not_found_whoever_signed_it() -> None:
+    rows = [row(0, chunk_text=SEAL, **PLACED), row(1, chunk_text=FILTER)]
+    form = json.loads(record(results=rows).receipt())
+    shown = _changed(form, ("spans", 0, "shown_sha256"), lambda _: text_sha256("Check it every 21 hours."))
+    checks = [find_spans(_receipt(signed(each)), {"0": _document("Cover.", PAGE)}) for each in (form, shown)]
+    assert [check[0].holds for check in checks] == [True, False]
 
 
 def test_a_chunk_without_a_place_is_not_found() -> None:
