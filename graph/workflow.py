@@ -1,6 +1,6 @@
 """The pipeline, whole: one node a layer, in the order in which a run passes them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -84,3 +84,12 @@ def _nodes(ports: Ports) -> dict[str, Node]:
         "record": partial(record, audit_log=ports.audit_log),
         "package": package,
     }
+
+
+def _awaited(route: Callable[[State], str]) -> Callable[[State], Awaitable[str]]:
+    """A routing function that LangGraph awaits; it sends any other to a thread, and a run waits for six of them."""
+
+    async def awaited(state: State) -> str:
+        return route(state)
+
+    return awaited
