@@ -12,6 +12,7 @@ from sourcebound.contracts.policy import Policy, parse_policy
 SHIPPED: Final = ("SOURCEBOUND_V1", "SOURCEBOUND_LEXICAL_V1", "SOURCEBOUND_SENTENCES_V1", "R2_POLICY_V1")
 
 
+@cache
 def load_shipped_policy(name: str) -> Policy:
     """One of the policies in `SHIPPED`.
 
