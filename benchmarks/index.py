@@ -150,7 +150,9 @@ def fill_floor(url: str, documents: Sequence[StoredDocument]) -> tuple[float, fl
 
 async def _fill(services: Services, documents: Sequence[StoredDocument]) -> tuple[float, float]:
     """Seconds for storing, and for making and measuring the index."""
-    collection = await services.index.create_collection(NAME, "minilm", MiniLmEmbedder().name, 384, "passages")
+    collection = await services.index.create_collection(
+        NAME, "minilm", MiniLmEmbedder().name, 384, "passages", "english"
+    )
     began = perf_counter()
     for start in range(0, len(documents), DOCUMENTS_A_BATCH):
         await services.index.replace_documents(collection.collection_id, documents[start : start + DOCUMENTS_A_BATCH])
