@@ -50,10 +50,11 @@ eval-gates: setup ## the gates on answerable and off-topic questions, into docs/
 eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
 	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)
 
-bench: setup ## speed of the layers, of many runs at once and of ingest, beside floors
+bench: setup ## speed of the layers, of many runs at once, of ingest and of the graph, beside floors
 	@$(BIN)/python benchmarks/contracts.py
 	@$(BIN)/python benchmarks/models.py
 	@$(BIN)/python benchmarks/ingest.py
+	@$(BIN)/python benchmarks/pipeline.py
 
 bench-index: setup ## a collection of 100,000 real passages: what is found, how fast; embedding them takes long, once
 	@$(BIN)/python benchmarks/index.py --data $(DATA) --cache build/passages.npz

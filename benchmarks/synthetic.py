@@ -1,0 +1,183 @@
+"""What the benchmark of the pipeline asks of both its sides: made-up passages, questions, and a model server."""
+
+import asyncio
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+import httpx
+import numpy as np
+
+from sourcebound.contracts.document import Chunk, DocumentMetadata, Page, ParsedDocument
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.index import StoredDocument
+from sourcebound.contracts.outcome import proceed
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.prompt import Prompt, canonical_prompt
+from sourcebound.models.minilm import MiniLmEmbedder
+
+DIMENSIONS: Final = 384
+WORDS: Final = 200
+
+
+class Corpus(NamedTuple):
+    """Passages with their vectors, and questions with theirs."""
+
+    texts: list[str]
+    vectors: np.ndarray[Any, np.dtype[np.float32]]
+    questions: dict[str, list[float]]
+
+
+def make_corpus(count: int) -> Corpus:
+    """Passages of two hundred words, drawn as words are in a language; questions are sentences of theirs."""
+    draw, noise = random.Random(7), np.random.default_rng(7)
+    syllables = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"]
+    words = list(dict.fromkeys("".join(draw.choices(syllables, k=draw.randint(2, 4))) for _ in range(12_000)))
+    weights = [1 / (rank + 10) for rank in range(len(words))]
+    texts = [_passage(draw.choices(words, weights, k=WORDS), draw) for _ in range(count)]
+    vectors = noise.standard_normal((count, DIMENSIONS), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    questions = {}
+    for number in draw.sample(range(count), min(count, 400)):
+        near = vectors[number] + 0.02 * noise.standard_normal(DIMENSIONS, dtype=np.float32)
+        questions[texts[number].split(". ")[1] + "?"] = (near / np.linalg.norm(near)).tolist()
+    return Corpus(texts, vectors, questions)
+
+
+def _passage(words: list[str], draw: random.Random) -> str:
+    sentences = []
+    while words:
+        length = draw.randint(9, 16)
+        sentences.append(" ".join(words[:length]).capitalize() + ".")
+        words = words[length:]
+    return " ".join(sentences)
+
+
+class Ready(MiniLmEmbedder):
+    """An embedder that has embedded every question already."""
+
+    def __init__(self, questions: Mapping[str, list[float]]) -> None:
+        super().__init__()
+        self._ready = questions
+
+    async def embed_query(self, text: str) -> list[float]:
+        """The vector of one of the questions."""
+        return self._ready[text]
+
+
+class Server:
+    """A model server: it quotes the first sentence of the first source in the prompt.
+
+    Args:
+        client: Connections to it.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def answer(self, prompt: bytes) -> str:
+        """What it says."""
+        return (await self._client.post("/", content=prompt)).text
+
+
+class InstantModel:
+    """That server as the product's generator."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        """One call."""
+        began = perf_counter()
+        text = await self._server.answer(canonical_prompt(prompt.messages))
+        return Generation(
+            outcome=proceed("generate"),
+            raw_model_text=text,
+            model_name="instant",
+            provider="instant",
+            prompt_sha256=prompt.prompt_sha256,
+            finish_reason="stop",
+            attempts=1,
+            llm_latency_ms=1000 * (perf_counter() - began),
+        )
+
+
+class InstantModels:
+    """A registry of one."""
+
+    def __init__(self, server: Server) -> None:
+        self._model = InstantModel(server)
+
+    def check(self, name: str, policy: Policy) -> None:
+        """It holds every prompt."""
+
+    async def open(self, name: str) -> InstantModel:
+        """The one model."""
+        return self._model
+
+    async def close(self) -> None:
+        """Nothing of its own is open."""
+
+
+def make_document(corpus: Corpus, part: slice) -> StoredDocument:
+    """Some passages as a document."""
+    knowledge_id, texts, chunks, start = f"document-{part.start}", corpus.texts[part], [], 0
+    for ordinal, text in enumerate(texts):
+        chunk_id, end = f"{knowledge_id}#{ordinal}", start + len(text)
+        place = {"page_index": 0, "page_number": 1, "heading_path": (), "char_start": start, "char_end": end}
+        chunks.append(Chunk.model_validate({"chunk_id": chunk_id, "ordinal": ordinal, "text": text, **place}))
+        start = end + 1
+    metadata = DocumentMetadata(title=f"Document {part.start}")
+    pages = (Page(index=0, number=1, text="\n".join(texts)),)
+    return StoredDocument(
+        knowledge_id=knowledge_id,
+        source_path=f"/nowhere/{knowledge_id}",
+        source_reference=knowledge_id,
+        source_digest=knowledge_id.encode(),
+        parsed=ParsedDocument(media_type="text/plain", metadata=metadata, pages=pages),
+        metadata=metadata,
+        chunks=chunks,
+        vectors=corpus.vectors[part].tolist(),
+        joined_words=["" for _ in chunks],
+    )
+
+
+@contextmanager
+def model_server() -> Iterator[str]:
+    """The server in a process of its own, by its URL."""
+    with subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.terminate()
+
+
+async def serve() -> None:
+    """Answers until it is ended; prints its port first."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = int(re.search(rb"(?i)content-length: (\d+)", head)[1])  # type: ignore[index]
+                text = json.loads(await reader.readexactly(size))[-1]["content"]
+                quote = text[text.index("[C0") :].split("\n", 2)[1].split(". ")[0]
+                body = f"{quote.removesuffix('.')}. [C0]".encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1 << 20)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
