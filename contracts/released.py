@@ -66,7 +66,13 @@ def template_names() -> list[str]:
 
 @cache
 def read_template(name: str) -> str:
-    """The text of a released template file."""
+    """The text of a released template file.
+
+    Raises:
+        KeyError: There is no such released template.
+    """
+    if name not in template_names():
+        raise KeyError(name)
     return (files(__package__) / "prompts" / f"{name}.txt").read_text("utf-8")
 
 

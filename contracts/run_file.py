@@ -64,15 +64,15 @@ def read_run_file(text: str) -> RecordedRun | RunFileFault:
         return RunFileFault(
             "RUN_FILE_NEWER",
             f"its format is {found}, and this version reads {FORMAT}",
-            f"Use sourcebound {document.get('sourcebound_version', '(unknown)')}, which wrote it, or a newer version.",
-        )
-    if run_digest(document.get("run")) != document.get("digest"):
-        return RunFileFault(
-            "RUN_FILE_ALTERED",
-            "its digest is not that of its contents: it was changed after it was written",
-            "Export the run again: `sourcebound runs export RUN > run.json`.",
+            f"Use the version that wrote it, {document.get('sourcebound_version')!r}, or a newer one.",
         )
     try:
+        if run_digest(document.get("run")) != document.get("digest"):
+            return RunFileFault(
+                "RUN_FILE_ALTERED",
+                "its digest is not that of its contents: it was changed after it was written",
+                "Export the run again: `sourcebound runs export RUN > run.json`.",
+            )
         return RecordedRun.model_validate(document["run"])
     except (ValidationError, RecursionError) as error:
         return _damaged(f"its run is not of the format {FORMAT} ({_first(error)})")
@@ -92,4 +92,4 @@ def _first(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     detail = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+    return f"{'.'.join(map(str, detail['loc']))!r}: {detail['msg']}"

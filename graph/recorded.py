@@ -34,6 +34,8 @@ def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
     if not stored.checkpoints:
         return _without_checkpoints(stored)
     checkpoints = _lineage(stored.checkpoints)
+    if checkpoints[0].parent_checkpoint_id is not None:
+        return _lost(run_id, "its first checkpoints are gone")
     values: Values = {(value.channel, value.version): value for value in stored.values}
     begin = 1 if checkpoints[0].metadata.get("source") == "input" else 0
     if len(checkpoints) <= begin or "response" not in checkpoints[-1].checkpoint["channel_versions"]:
@@ -58,9 +60,7 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
         step = f"See `sourcebound audit show {run_id}`."
         return NotReplayable(run_id, "RUN_PRUNED", f"its checkpoints were pruned on {pruned_at:%Y-%m-%d}", step)
     if stored.texts:
-        return NotReplayable(
-            run_id, "CHECKPOINTS_MISSING", "its checkpoints are gone", "Restore them from a backup of the database."
-        )
+        return _lost(run_id, "its checkpoints are gone")
     if status == "RUNNING":
         return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", "Ask the question again.")
     return NotReplayable(
@@ -69,6 +69,10 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
         "its texts and checkpoints were erased, and only its audit record is left",
         f"See `sourcebound audit show {run_id}`.",
     )
+
+
+def _lost(run_id: str, how: str) -> NotReplayable:
+    return NotReplayable(run_id, "CHECKPOINTS_MISSING", how, "Restore them from a backup of the database.")
 
 
 def _lineage(checkpoints: tuple[StoredCheckpoint, ...]) -> list[StoredCheckpoint]:

@@ -4,7 +4,7 @@ No model is asked, nothing is retrieved, no database is opened: all that is need
 state that was recorded before it, so that a difference stands at the layer that has it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, cast, get_type_hints
 
 from langgraph.constants import END, START
@@ -30,7 +30,7 @@ from sourcebound.graph.routing import STRAIGHT, route_from
 
 UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
 """What pydantic calls a field or a word that this version's contracts do not have."""
-UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What computing with a record that was tampered with can end in."""
 CHANNELS: Final = frozenset(get_type_hints(State))
 RULES: Final = "rules"
@@ -54,7 +54,7 @@ async def verify(run: RecordedRun, shipped: Shipped) -> RunReport | NotReplayabl
     try:
         layers = [_rules(run, shipped)]
         state, following = run.start, [*(step.node for step in run.steps[1:]), END]
-        for step, after in zip(run.steps, following, strict=True):
+        for step, after in zip(run.steps, following, strict=False):
             layers.append(await _verify_step(step, state, after, run))
             if step.damaged:
                 break
@@ -74,13 +74,13 @@ def _rules(run: RecordedRun, shipped: Shipped) -> LayerReport:
     state = run.final_state()
     try:
         policy = Policy.model_validate(state.get("policy"))
-    except ValidationError as error:
-        return LayerReport(layer=RULES, verdict=Verdict.DRIFT, differences=(_unreadable("policy", error),))
-    repairs = (prompt.get("repair_template") for prompt in _prompts(state))
-    found = compare_release(policy, state.get("limits") or {}, next(filter(None, repairs), None), shipped)
+        repairs = (prompt.get("repair_template") for prompt in _prompts(state))
+        found = compare_release(policy, state.get("limits") or {}, next(filter(None, repairs), None), shipped)
+        digest = find_difference("run.policy_sha256", state["run"]["policy_sha256"], policy.sha256)
+    except UNREADABLE as error:
+        return _report(RULES, [_unreadable(RULES, error)])
     first = "assemble" if "origin" in run.start else STRAIGHT[START]
     entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
-    digest = find_difference("run.policy_sha256", (state.get("run") or {}).get("policy_sha256"), policy.sha256)
     return _report(RULES, [*found.differences, digest, entry], found.note)
 
 
@@ -97,21 +97,27 @@ async def _verify_step(step: RecordedStep, state: JsonObject, following: str, ru
         raise _Newer(f"its state has a channel {unknown[0]!r}")
     if step.node not in LAYERS:
         return _foreign(step)
-    layer = LAYERS[step.node]
+    note = LAYERS[step.node].note
     try:
-        update = await layer.compute(Recorded(cast("State", state), step.changes, run))
-        if "outcome" in update:
-            update["outcome"] = keep_worst(state.get("outcome"), update["outcome"])
-        reached = _route(step.node, {**state, **update})
+        return _report(step.node, await _differences(step, state, following, run), note)
     except UNREADABLE as error:
-        return _report(step.node, [_unreadable(step.node, error)], layer.note)
+        return _report(step.node, [_unreadable(step.node, error)], note)
+
+
+async def _differences(
+    step: RecordedStep, state: JsonObject, following: str, run: RecordedRun
+) -> list[Difference | None]:
+    """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads."""
+    update = await LAYERS[step.node].compute(Recorded(cast("State", state), step.changes, run))
+    if "outcome" in update:
+        update["outcome"] = keep_worst(state.get("outcome"), update["outcome"])
+    reached = _route(step.node, {**state, **update})
     stored = dict(step.changes)
     if "validations" in update:
         stored["validations"] = [stored_row(row) for row in run.records]
         stored["run_texts"] = [text.model_dump(mode="json") for text in run.texts]
     names = dict.fromkeys([*update, *stored])
-    found = [_compare(name, stored, update) for name in names]
-    return _report(step.node, [*found, find_difference("next node", following, reached)], layer.note)
+    return [*(_compare(name, stored, update) for name in names), find_difference("next node", following, reached)]
 
 
 def _foreign(step: RecordedStep) -> LayerReport:
@@ -144,11 +150,11 @@ def _unreadable(where: str, error: Exception) -> Difference:
     detail = error.errors(include_url=False)[0]
     place = ".".join(map(str, [error.title, *detail["loc"]]))
     if any(each["type"] in UNKNOWN_VALUE for each in error.errors(include_url=False)):
-        raise _Newer(f"{place}: {detail['msg']}")
+        raise _Newer(f"{place!r}: {detail['msg']}")
     return Difference(path=place, recorded=f"cannot be read: {detail['msg']}", computed="")
 
 
-def _report(layer: str, found: "list[Difference | None] | list[Difference]", note: str = "") -> LayerReport:
+def _report(layer: str, found: Sequence[Difference | None], note: str = "") -> LayerReport:
     differences = tuple(difference for difference in found if difference is not None)
     matched = Verdict.RECORDED if layer == "retrieve" else Verdict.MATCH
     return LayerReport(

@@ -116,9 +116,9 @@ async def _what_if(run: str, policy: str | None, model: str | None) -> "WhatIf":
 
 def _show_contrast(found: "Contrast") -> None:
     for change in found.changes:
-        print(f"  {change.layer:<11} {change.what}: {change.before} -> {change.after}")
+        _print(f"  {change.layer:<11} {change.what}: {change.before} -> {change.after}")
     for line in found.diff:
-        print(f"    {line}")
+        _print(f"    {line}")
 
 
 async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":
@@ -214,28 +214,32 @@ async def _show_all(
             raise not_replayable(result)
         counts[result.verdict if isinstance(result, RunReport) else result.code] += 1
         if as_json:
-            form = result.model_dump(mode="json") if isinstance(result, RunReport) else result._asdict()
-            print(json.dumps(form, ensure_ascii=False))
+            print(json.dumps(result.model_dump(mode="json") if isinstance(result, RunReport) else result._asdict()))
         elif not isinstance(result, RunReport):
-            print(f"run {result.run_id}: {result.message} [{result.code}]")
+            _print(f"run {result.run_id}: {result.message} [{result.code}]")
         elif not every or result.verdict == "DRIFT":
             _show(result)
     return counts
 
 
 def _show(report: "RunReport") -> None:
-    print(f"run {report.run_id}: {report.verdict}")
+    _print(f"run {report.run_id}: {report.verdict}")
     for layer in report.layers:
-        print(f"  {layer.verdict:<9} {layer.layer:<13} {layer.note}".rstrip())
+        _print(f"  {layer.verdict:<9} {layer.layer:<13} {layer.note}".rstrip())
         _show_differences(layer)
 
 
 def _show_differences(layer: "LayerReport") -> None:
     for difference in layer.differences:
         place = f", character {difference.character}" if difference.character is not None else ""
-        print(f"    {difference.path}{place}")
-        print(f"      recorded  {difference.recorded}")
-        print(f"      computed  {difference.computed}")
+        _print(f"    {difference.path}{place}")
+        _print(f"      recorded  {difference.recorded}")
+        _print(f"      computed  {difference.computed}")
+
+
+def _print(line: str) -> None:
+    """A line that may hold anything: a file that somebody sent must not steer the terminal."""
+    print("".join(character if character.isprintable() else ascii(character)[1:-1] for character in line))
 
 
 def _summary(counts: "Counter[str]") -> str:

@@ -113,7 +113,7 @@ def test_a_run_that_was_tampered_with_is_shown_where_it_differs(library: str) ->
     assert [line.get("verdict", line.get("code")) for line in lines] == ["DRIFT", "RUN_ERASED"]
     assert _fault(program("replay", "verify", runs[1])) == "RUN_ERASED"
     assert _fault(program("replay", "verify", "nosuch")) == "RUN_NOT_FOUND"
-    assert _fault(program("replay", "verify")) == _fault(program("replay", "verify", runs[0], "--all")) == "BAD_REQUEST"
+    assert _fault(program("replay", "verify", runs[0], "--all")) == "BAD_REQUEST"
 
 
 @pytest.mark.contract("CP-3")

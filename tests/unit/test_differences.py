@@ -195,7 +195,7 @@ DEEP = "[" * 100_000
         (_faulty(format="sourcebound_run_v2"), "RUN_FILE_NEWER", "sourcebound_run_v2"),
         (_faulty(digest="0"), "RUN_FILE_ALTERED", "changed after it was written"),
         (_faulty(run={}), "RUN_FILE_ALTERED", "changed after it was written"),
-        (_faulty(run=UNFIT, digest=run_digest(UNFIT)), "RUN_FILE_DAMAGED", "steps: Input should be"),
+        (_faulty(run=UNFIT, digest=run_digest(UNFIT)), "RUN_FILE_DAMAGED", "'steps': Input should be"),
         (_faulty(run=None, digest=run_digest(None)), "RUN_FILE_DAMAGED", "Input should be"),
     ],
 )
