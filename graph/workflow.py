@@ -58,7 +58,7 @@ def build_graph(
     for name, following in STRAIGHT.items():
         graph.add_edge(name, following)
     for name in ROUTES:
-        graph.add_conditional_edges(name, route_from(name), targets(name))
+        graph.add_conditional_edges(name, _awaited(route_from(name)), targets(name))
     return graph
 
 
