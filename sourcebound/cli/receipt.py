@@ -72,7 +72,7 @@ def verify(
 
 
 async def _issue(run: str) -> bytes:
-    from sourcebound.cli.runs import _find
+    from sourcebound.cli.runs import find_run
     from sourcebound.graph.engine import Engine
     from sourcebound.graph.receipt import issue_receipt
     from sourcebound.settings import get_settings
@@ -82,7 +82,7 @@ async def _issue(run: str) -> bytes:
     settings = get_settings()
     key = SigningKey.load(settings.signing_key_file)
     async with open_services(settings) as services:
-        return await issue_receipt(Engine(services), services.audit_log, await _find(services, run), key)
+        return await issue_receipt(Engine(services), services.audit_log, await find_run(services, run), key)
 
 
 def _warn_of_literals(data: bytes) -> None:
