@@ -27,9 +27,9 @@ from sourcebound.contracts.wording import PREPOSITIONS, read_phrases, words
 
 LEAD: Final = re.compile(
     r"(?:(?:ok|okay|thanks|thank you|fine|good|well|so|right)[,.!]?\s+)*"
-    r"(?:(?:and|but|or|also),?\s+(?:also\s+)?)?"
+    r"(?P<and>(?:and|but|or|also),?\s+(?:also\s+)?)?"
     r"(?:(?P<about>(?:what|how)\s+about)\s+"
-    r"|(?:(?:is it |it is )?the\s+)?same(?:\s+(?:question|thing))?\s+(?=(?:for|on|of|with|in|at)\b))?",
+    r"|(?P<same>(?:(?:is it |it is )?the\s+)?same(?:\s+(?:question|thing))?\s+(?=(?:for|on|of|with|in|at)\b)))?",
     re.IGNORECASE,
 )
 SENTENCE_END: Final = re.compile(r"[.?!;]\s")
@@ -116,7 +116,7 @@ def read_remark(question: str) -> Remark:
     preposition = first.casefold() if first.casefold() in PREPOSITIONS else ""
     return Remark(
         text=text,
-        leads=text != core,
+        leads=bool(lead and (lead["and"] or lead["about"] or lead["same"])),
         about=bool(lead and lead["about"]),
         preposition=preposition,
         phrase=after if preposition else text,

@@ -98,7 +98,7 @@ def add_condition(remark: Remark, before: str) -> str:
     stated = remark.preposition in words(before) or any(mark.family in families for mark in read_marks(remark.phrase))
     if remark.preposition not in ADJUNCTS or stated or not is_noun_phrase(remark.phrase):
         return ""
-    return f"{before} {remark.text}"
+    return f"{before} {remark.preposition} {remark.phrase}"
 
 
 def ask_attribute(remark: Remark, before: str) -> str:

@@ -13,7 +13,8 @@ from sourcebound.contracts.names import read_identifiers
 MONTHS: Final = "january february march april may june july august september october november december".split()
 LABELS: Final = (
     "model revision rev version type class grade size step section chapter appendix annex table figure phase level "
-    "zone line unit batch edition series category stage mode option variant line lot train".split()
+    "zone line unit batch edition series category stage mode option variant lot train loop product article clause item "
+    "form code room tank site plant quarter".split()
 )
 LABELLED: Final = re.compile(
     rf"\b({'|'.join(LABELS)})\.?\s+(?:no\.?\s+|number\s+)?([A-Za-z]|\d+(?:\.\d+)*|[IVX]{{2,}})(?![\w/-]|\.\d)",
@@ -98,6 +99,8 @@ def is_noun_phrase(text: str) -> bool:
     """Whether nothing in a text is plainly a verb, a pronoun, a preposition or the beginning of a clause."""
     tokens = words(text)
     inner = tokens[1:] if tokens and tokens[0] in DETERMINERS else tokens
+    valued = zip(["", *inner], inner, strict=False)
+    inner = [word for before, word in valued if before not in LABELS or len(word) > 1]  # class A
     closed = DETERMINERS | PREPOSITIONS | AUXILIARIES | QUESTION_WORDS | PRONOUNS | JOINING
     adverb = bool(inner) and inner[-1].endswith("ly") and inner[-1] not in NOUNS_IN_LY
     return 0 < len(inner) <= 5 and not closed & set(inner) and not adverb

@@ -158,6 +158,8 @@ def test_a_query_cannot_forge_a_section_or_a_line() -> None:
     shown = render_question("how?", query)
     assert shown.count("\n") == 2
     assert not [line for line in shown.splitlines() if line.startswith(("===", "[C9"))]
+    assert "\\=== EVIDENCE ===" in shown
+    assert "\u200b" not in shown
 
 
 @given(st.text(max_size=80), st.none() | st.text(max_size=80))
@@ -177,8 +179,10 @@ def test_a_question_that_looks_like_the_line_is_read_by_its_last_one() -> None:
 @pytest.mark.contract("R4-9")
 def test_the_extractive_generator_answers_what_the_follow_up_stands_for() -> None:
     texts = ("The gland bolts of the HP-300 are checked every 8 hours.", "The HP-300 weighs 80 kg, and is blue.")
-    asked = answer_bundle(*texts, question=FOLLOW_UP, equipment_id="HP-300").model_copy(update={"search_query": OTHER})
-    chosen = best_sentences(read_prompt(build_prompt(asked, policy()).prompt.messages))
+    asked = answer_bundle(*texts, question="how often?", equipment_id="HP-300")
+    assert best_sentences(read_prompt(build_prompt(asked, policy()).prompt.messages)) == []
+    resolved = asked.model_copy(update={"search_query": OTHER})
+    chosen = best_sentences(read_prompt(build_prompt(resolved, policy()).prompt.messages))
     assert [sentence.anchor for sentence in chosen][:1] == ["C0"]
 
 
