@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.attempts import Attempt
+from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.model import Contract
@@ -28,6 +29,7 @@ MODELS: Final[Mapping[str, type[Contract]]] = {
     "run": Run,
     "outcome": Outcome,
     "policy": Policy,
+    "resolution": Resolution,
     "retrieval": RetrievalBundle,
     "assembly": AnswerBundle,
     "prompt": Prompt,
@@ -35,6 +37,7 @@ MODELS: Final[Mapping[str, type[Contract]]] = {
     "validation": Validation,
 }
 NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "resolve": ("run", "outcome", "policy"),
     "retrieve": ("run", "outcome", "policy"),
     "assemble": ("run", "outcome", "policy", "retrieval"),
     "build_prompt": ("run", "outcome", "policy", "assembly"),

@@ -5,7 +5,7 @@ template and its segmenter are the ones that ship, is a question of its own: an 
 that have changed under their name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sourcebound.contracts.policy import Policy
@@ -44,14 +44,14 @@ def read_shipped() -> Shipped:
 
 
 def compare_release(
-    policy: Policy, limits: Mapping[str, object], repair_template: str | None, shipped: Shipped
+    policy: Policy, limits: Mapping[str, object], further: Iterable[str], shipped: Shipped
 ) -> Comparison:
     """Compares the rules of a run with those that ship.
 
     Args:
         policy: The recorded policy.
         limits: The limits by which its request tightened it (P-4).
-        repair_template: The template of a further attempt, where there was one (R5-12).
+        further: The templates beside the policy's own: of a further attempt, of a follow-up (R5-12, CP-6).
         shipped: What ships.
 
     Returns:
@@ -62,9 +62,7 @@ def compare_release(
     found = [
         _policy_file(policy, released, limits) if released is not None else None,
         _template_file(policy.prompt.template, policy.prompt.template_sha256, shipped),
-        _template_file(repair_template, shipped.locked_templates.get(repair_template), shipped)
-        if repair_template
-        else None,
+        *(_template_file(template, shipped.locked_templates.get(template), shipped) for template in further),
         find_difference("segmenter", policy.validation.segmenter, shipped.segmenter),
     ]
     origin = f"policy {name}" if released is not None else f"policy {name}, which is none of the released"

@@ -17,6 +17,7 @@ from sourcebound.contracts.admission import admit
 from sourcebound.contracts.audit import AuditRecord
 from sourcebound.contracts.call import Call, make_call
 from sourcebound.contracts.chain import audit_columns, record_hash
+from sourcebound.contracts.conversation import Resolution, resolve
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, proceed
 from sourcebound.contracts.policy import Policy
@@ -26,6 +27,8 @@ from sourcebound.contracts.replay import RecordedRow, RecordedRun, RecordedText
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.retrieval import RetrievalBundle, searched_for
+from sourcebound.contracts.rewriting import STAGE as RESOLVE
+from sourcebound.contracts.rewriting import read_rewriting, rewriting_prompt
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.nodes.assemble import assemble
 from sourcebound.nodes.build_prompt import build_prompt
@@ -80,6 +83,27 @@ async def _accept(recorded: Recorded) -> JsonObject:
 def _admitted(said: Outcome) -> Outcome:
     """What the catalog led to: on, or one of two ways to stop."""
     return proceed(ACCEPT) if said.status is Status.OK else said
+
+
+async def _resolve(recorded: Recorded) -> JsonObject:
+    """What the question stands for, from the earlier runs as they were looked at and what a model said of them."""
+    if "resolution" not in recorded.changes:
+        return {"outcome": recorded.changes["outcome"]}
+    run, said = Run.model_validate(recorded.before["run"]), Resolution.model_validate(recorded.changes["resolution"])
+    outcome = proceed(RESOLVE)
+    if said.generation is None:
+        made = resolve(run.question, said.earlier)
+    else:
+        prompt = rewriting_prompt(run.question, said.earlier)
+        sent = said.generation.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
+        made, outcome = read_rewriting(run.question, said.earlier, prompt, sent), said.generation.outcome
+    made = made.model_copy(update={"carried": said.carried})
+    resolved = run.model_copy(update={"search_query": made.search_query, "carried": made.carried})
+    return {
+        "run": resolved.model_dump(mode="json"),
+        "resolution": made.model_dump(mode="json"),
+        "outcome": outcome.model_dump(mode="json"),
+    }
 
 
 async def _retrieve(recorded: Recorded) -> JsonObject:
@@ -190,6 +214,7 @@ async def _alone(node: Callable[[State], Awaitable[JsonObject]], recorded: Recor
 
 LAYERS: Final = {
     "accept": Layer(_accept),
+    "resolve": Layer(_resolve, "the earlier runs are as this one looked at them"),
     "retrieve": Layer(_retrieve, "what the index held is recorded and not searched again"),
     "assemble": Layer(partial(_alone, assemble)),
     "build_prompt": Layer(partial(_alone, build_prompt)),

@@ -40,10 +40,7 @@ class Edge(NamedTuple):
 
 def order() -> list[str]:
     """Every node from the start to the end, in the order in which a run passes them."""
-    nodes: list[str] = [START, *ROUTES, ROUTES["validate"][Status.OK]]
-    while nodes[-1] != END:
-        nodes.append(STRAIGHT[nodes[-1]])
-    return nodes
+    return [START, *ROUTES, *(node for node in STRAIGHT if node != START), END]
 
 
 def edges() -> list[Edge]:

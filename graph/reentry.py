@@ -22,11 +22,13 @@ from sourcebound.graph.workflow import Node, Ports
 
 Update = dict[str, Any]
 Guarded = Callable[[State, Runtime[RunContext], RunnableConfig], Awaitable[Update]]
-OF_A_RUN: Final = ("retrieval", "assembly", "prompt", "generation", "validation", "attempts", "audit", "response")
+OF_A_RUN: Final = (
+    "resolution", "retrieval", "assembly", "prompt", "generation", "validation", "attempts", "audit", "response",
+)  # fmt: skip
 """What a run leaves in its thread, and the next one must not find."""
 INDISPENSABLE: Final = ("run", "outcome")
 """Channels without which there is no run to end."""
-BEFORE_THE_ANSWER: Final = ("retrieve", "assemble", "build_prompt", "generate")
+BEFORE_THE_ANSWER: Final = ("resolve", "retrieve", "assemble", "build_prompt", "generate")
 BRANCHING: Final = (*BEFORE_THE_ANSWER, "validate")
 """Nodes that a branch may begin with; from there on, what was recorded is not recorded otherwise (R5P-1)."""
 
@@ -103,7 +105,7 @@ async def _branch(name: str, state: State, context: RunContext, config: Runnable
         )
     if (run.model, run.thread_id) == (model, thread_id) and not await ports.run_log.has_ended(run.run_id):
         return {}
-    identity = {"run_id": ports.new_id(), "thread_id": thread_id, "model": model}
+    identity = {"run_id": ports.new_id(), "thread_id": thread_id, "model": model, "conversation_id": None}
     branch = run.model_copy(update={**identity, "started_at": datetime.now(UTC).isoformat()})
     await ports.run_log.begin(branch)
     return {"run": branch.model_dump(mode="json")}

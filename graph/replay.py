@@ -74,14 +74,20 @@ def _rules(run: RecordedRun, shipped: Shipped) -> LayerReport:
     state = run.final_state()
     try:
         policy = Policy.model_validate(state.get("policy"))
-        repairs = (prompt.get("repair_template") for prompt in _prompts(state))
-        found = compare_release(policy, state.get("limits") or {}, next(filter(None, repairs), None), shipped)
+        found = compare_release(policy, state.get("limits") or {}, _further_templates(state), shipped)
         digest = find_difference("run.policy_sha256", state["run"]["policy_sha256"], policy.sha256)
     except UNREADABLE as error:
         return _report(RULES, [_unreadable(RULES, error)])
     first = "assemble" if "origin" in run.start else STRAIGHT[START]
     entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
     return _report(RULES, [*found.differences, digest, entry], found.note)
+
+
+def _further_templates(state: JsonObject) -> list[str]:
+    """The templates that a run used beside the policy's own, each once."""
+    rewriting = (state.get("resolution") or {}).get("prompt") or {}
+    named = [prompt.get(kind) for prompt in _prompts(state) for kind in ("repair_template", "follow_up_template")]
+    return list(dict.fromkeys(filter(None, [rewriting.get("template"), *named])))
 
 
 def _prompts(state: JsonObject) -> Iterator[JsonObject]:

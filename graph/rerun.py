@@ -153,6 +153,7 @@ def _fork(origin: Run, policy: Policy, model: str | None) -> Run:
         "policy_version": policy.policy_version,
         "policy_sha256": policy.sha256,
         "started_at": datetime.now(UTC).isoformat(),
+        "conversation_id": None,  # a fork takes no place in it
     }
     return origin.model_copy(update=changes)
 

@@ -17,7 +17,8 @@ from sourcebound.contracts.rewriting import STAGE, read_rewriting, rewriting_pol
 from sourcebound.contracts.state import State
 from sourcebound.errors import ModelError, SourceboundError, UsageError
 
-StateReader = Callable[[str], Awaitable[State]]
+StateReader = Callable[[str, str], Awaitable[State]]
+"""The state of a run, by its thread and its id."""
 
 
 async def resolve(
@@ -34,7 +35,7 @@ async def resolve(
             resolution, outcome = resolve_by_rules(run.question, turns), proceed(STAGE)
         most = (limits and limits.carried_chunks) or 0
         source = next((turn for turn in turns if most and turn.run_id == resolution.from_run_id), None)
-        earlier = await read_state(source.thread_id) if source else None
+        earlier = await read_state(source.thread_id, source.run_id) if source else None
         resolution = resolution.model_copy(update={"carried": Channels(earlier).cited_chunks[:most] if earlier else ()})
         run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
         await conversations.keep(run)

@@ -131,7 +131,7 @@ class FakeOutside:
         self.models_opened.append(name)
         return self.model
 
-    async def read_state(self, thread_id: str) -> State:
+    async def read_state(self, thread_id: str, run_id: str) -> State:
         return self.states.get(thread_id, State())
 
     def ports(self) -> Ports:

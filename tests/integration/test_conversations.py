@@ -5,17 +5,22 @@ from pathlib import Path
 
 import pytest
 from databases import rows, single
+from replaying import recorded
 from retrieving import policy_with, run_for
 
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.conversation import ERASED, Resolution, resolve
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import build_prompt
+from sourcebound.contracts.replay import RunReport
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import PublicResponse
+from sourcebound.contracts.shipped import read_shipped
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine, new_id
+from sourcebound.graph.replay import verify
+from sourcebound.graph.rerun import what_if
 from sourcebound.store.migrations import list_migrations
 from sourcebound.wiring import Services
 
@@ -133,6 +138,49 @@ async def test_a_run_can_be_computed_again_without_the_runs_before_it(engine: En
     built = build_prompt(assemble(state["retrieval"], policy, run), policy)
     assert built.prompt.model_dump(mode="json") == state["prompt"]
     assert built.bundle.model_dump(mode="json") == state["assembly"]
+
+
+@pytest.mark.contract("CP-3")
+@pytest.mark.contract("CP-6")
+@pytest.mark.parametrize(
+    "question", ["and for the HP-300?", "and the weight?", "What is the oil charge of the HP-300?"]
+)
+async def test_replay_computes_a_follow_up_again_after_the_first_run_is_erased(engine: Engine, question: str) -> None:
+    talk = await engine.start_conversation()
+    first = await _ask(engine, talk, BOLTS)
+    second = await _ask(engine, talk, question)
+    await engine.erase(first.run_id, first.run_id)
+    record = await recorded(engine, second.run_id)
+    report = await verify(record, read_shipped())
+    assert isinstance(report, RunReport)
+    assert [layer.layer for layer in report.layers][:4] == ["rules", "accept", "resolve", "retrieve"]
+    assert [layer.differences for layer in report.layers] == [()] * len(report.layers)
+
+
+@pytest.mark.contract("CP-3")
+@pytest.mark.contract("CP-6")
+async def test_replay_names_the_layer_where_the_query_is_another(engine: Engine) -> None:
+    talk = await engine.start_conversation()
+    await _ask(engine, talk, BOLTS)
+    record = await recorded(engine, (await _ask(engine, talk, "and for the HP-300?")).run_id)
+    (step,) = [step for step in record.steps if step.node == "resolve"]
+    step.changes["run"]["search_query"] = BOLTS
+    report = await verify(record, read_shipped())
+    assert isinstance(report, RunReport)
+    (drift,) = [layer for layer in report.layers if layer.layer == "resolve"]
+    assert [difference.path for difference in drift.differences] == ["run.search_query"]
+
+
+@pytest.mark.contract("CP-5")
+@pytest.mark.contract("CP-6")
+async def test_a_fork_answers_the_follow_up_and_takes_no_place(engine: Engine, library_services: Services) -> None:
+    talk = await engine.start_conversation()
+    await _ask(engine, talk, BOLTS)
+    second = await _ask(engine, talk, "and for the HP-300?")
+    found = await what_if(library_services, await recorded(engine, second.run_id), policy_name="R2_POLICY_V1")
+    fork = await engine.state(found.run_id)
+    assert (fork["run"]["search_query"], fork["run"]["conversation_id"]) == (OTHER, None)
+    assert len(await engine.conversation(talk)) == 2
 
 
 @pytest.mark.contract("R1-8")

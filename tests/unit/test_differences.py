@@ -115,7 +115,7 @@ def test_the_sentences_of_two_texts_beside_each_other() -> None:
 @pytest.mark.contract("P-1")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_rules_that_ship_are_those_that_ship(name: str) -> None:
-    found = compare_release(load_shipped_policy(name), {}, "repair_v1", SHIPS)
+    found = compare_release(load_shipped_policy(name), {}, ["repair_v1"], SHIPS)
     assert found.differences == ()
     assert name in found.note
 
@@ -125,8 +125,8 @@ def test_the_rules_that_ship_are_those_that_ship(name: str) -> None:
 def test_a_tightened_policy_is_compared_with_the_released_one_under_the_same_limits() -> None:
     limits = {"max_chunks": 2, "min_sources": 2}
     tightened = tighten(policy(), limits).policy
-    assert compare_release(tightened, limits, None, SHIPS).differences == ()
-    (difference,) = compare_release(tightened, {"min_sources": 2}, None, SHIPS).differences
+    assert compare_release(tightened, limits, (), SHIPS).differences == ()
+    (difference,) = compare_release(tightened, {"min_sources": 2}, (), SHIPS).differences
     assert difference.path == "contracts/policies/R2_POLICY_V1.toml: selection.max_chunks"
     assert (difference.recorded, difference.computed) == ("2", "6")
 
@@ -139,22 +139,22 @@ def test_every_changed_file_is_named() -> None:
         templates={**SHIPS.templates, "prose_v1": "0", "repair_v1": "0"},
         segmenter="segment_v2",
     )
-    paths = [difference.path for difference in compare_release(old, {}, "repair_v1", changed).differences]
+    paths = [difference.path for difference in compare_release(old, {}, ["repair_v1"], changed).differences]
     assert paths == [
         "contracts/policies/SOURCEBOUND_V1.toml: policy_version",
         "contracts/prompts/prose_v1.txt: sha256",
         "contracts/prompts/repair_v1.txt: sha256",
         "segmenter",
     ]
-    assert len(compare_release(old, {}, None, changed).differences) == 3
+    assert len(compare_release(old, {}, (), changed).differences) == 3
     lost = SHIPS._replace(templates={})
-    assert compare_release(old, {}, None, lost).differences[0].computed == '"(absent)"'
+    assert compare_release(old, {}, (), lost).differences[0].computed == '"(absent)"'
 
 
 @pytest.mark.contract("CP-3")
 def test_a_policy_that_was_never_released_is_said_to_be_none_of_the_released() -> None:
     own = Policy.model_validate({**policy().model_dump(mode="json"), "policy_version": "MY_POLICY_V1"})
-    found = compare_release(own, {}, None, SHIPS)
+    found = compare_release(own, {}, (), SHIPS)
     assert found.differences == ()
     assert "none of the released" in found.note
     assert read_lock()["templates"] == SHIPS.locked_templates
