@@ -45,7 +45,8 @@ def record(
     rows = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)] if results is None else results
     enforced = policy(validation={"literal_grounding": "enforce"})
     outside = FakeOutside(chosen or enforced, FakeRetriever(bundle(rows, **changes)), FakeModel(generation(text)))
-    state = cast("State", asyncio.run(build_graph(outside.ports()).compile().ainvoke({"question": QUESTION})))
+    graph, everything = build_graph(outside.ports()).compile(), list(State.__annotations__)
+    state = cast("State", asyncio.run(graph.ainvoke({"question": QUESTION}, output_keys=everything)))
     columns = audit_columns(AuditRecord.model_validate(state["audit"]))
     return Recorded(state, ChainedRow(1, GENESIS, record_hash(columns, GENESIS), columns))
 
