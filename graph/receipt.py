@@ -27,7 +27,7 @@ async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSum
         StoreError: What is stored of it contradicts itself.
     """
     rows = [row for row in await audit_log.find_records(run.run_id) if row.columns["run_id"] == run.run_id]
-    state = await engine.state(run.thread_id)
+    state = await engine.state(run.thread_id, run.run_id)
     row = _record_of(run, rows, state)
     disagreements = find_disagreements(state, row)
     if disagreements:

@@ -23,6 +23,7 @@ from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.released import SHIPPED
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.response import PublicResponse
+from sourcebound.contracts.state import AskInput, AskOutput
 from sourcebound.contracts.tightening import LIMITS
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.routing import ROUTES, STRAIGHT, targets
@@ -93,15 +94,13 @@ async def test_the_form_is_described_field_by_field(studio: Studio, client: Lang
     assert (assistant["name"], assistant["graph_id"]) == (GRAPH, GRAPH)
     schemas: Any = await client.assistants.get_schemas(assistant["assistant_id"])
     asked = schemas["input_schema"]["properties"]
-    assert list(asked) == [
-        "question", "collection", "filters", "limits", "request_id", "run_id", "retrieval_bundle", "messages"
-    ]  # fmt: skip
+    assert list(asked) == list(AskInput.__annotations__)
     assert all(field["description"] for field in asked.values())
     assert asked["question"]["examples"]
     assert set(asked["filters"]["properties"]) == set(Filters.model_fields)
     assert set(asked["limits"]["properties"]) == set(LIMITS)
     told = schemas["output_schema"]["properties"]
-    assert list(told) == ["response", "outcome", "messages"]
+    assert list(told) == list(AskOutput.__annotations__)
     assert set(told["response"]["properties"]) == set(PublicResponse.model_fields)
     assert all(field["description"] for field in told.values())
     chosen = schemas["context_schema"]["properties"]
@@ -121,7 +120,7 @@ async def test_messages_are_described_as_studio_knows_them(client: LangGraphClie
 
 async def test_the_drawing_is_the_routing_table(client: LangGraphClient) -> None:
     drawn: Any = await client.assistants.get_graph(GRAPH)
-    assert {node["id"] for node in drawn["nodes"]} == {START, *WHOLE, END}
+    assert {node["id"] for node in drawn["nodes"]} == {START, *ROUTES, "record", "package", END}
     conditional = {(node, target) for node in ROUTES for target in targets(node)}
     assert {(e["source"], e["target"]) for e in drawn["edges"] if e.get("conditional")} == conditional
     assert {(e["source"], e["target"]) for e in drawn["edges"] if not e.get("conditional")} == set(STRAIGHT.items())
@@ -170,9 +169,10 @@ def test_its_record_is_that_of_the_command_line(studio: Studio, answered: Stream
     same = [name for name in told if name not in ("request_id", "run_id", "latency_ms")]
     assert [answered.response[name] for name in same] == [told[name] for name in same]
     shown = program("runs", "show", answered.response["run_id"])
-    nodes = [line.split()[0] for line in shown.stdout.splitlines() if line.split()[1:2] == ["OK"]]
-    assert (shown.code, nodes) == (0, WHOLE)
+    assert (shown.code, [node for node in WHOLE if node not in shown.stdout]) == (0, [])
     assert program("audit", "verify").code == 0
+    replayed = program("replay", "verify", answered.response["run_id"])
+    assert (replayed.code, "DRIFT" in replayed.stdout) == (0, False), replayed.stdout
 
 
 @pytest.mark.contract("S-2")
