@@ -27,6 +27,7 @@ REASONS: Final[Mapping[str, str]] = {
     FailureCode.INVALID_DOMAIN: "A chunk of the retrieval bundle is of a kind that the policy does not allow.",
     FailureCode.MISSING_TRACE: "The retrieval bundle does not say which index it came from.",
     FailureCode.PROMPT_BUDGET: "The question leaves no room for evidence in the prompt.",
+    FailureCode.STATE_ALTERED: "A value of the run was changed by hand into one that no layer would have concluded.",
     FailureCode.REQUEST_ALTERED: "The request about to leave was not the prompt that had been built; it was not sent.",
     FailureCode.MODEL_TIMEOUT: "The model took longer than its time limit.",
     FailureCode.MODEL_RATE_LIMITED: "The model's provider allows no more requests for now.",
