@@ -6,7 +6,17 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["clauses", "loading", "databases", "placing", "commands", "model_servers", "llama_server", "studio"]
+pytest_plugins = [
+    "clauses",
+    "loading",
+    "databases",
+    "placing",
+    "commands",
+    "model_servers",
+    "llama_server",
+    "replaying",
+    "studio",
+]
 
 FOREIGN = (
     "SOURCEBOUND_",

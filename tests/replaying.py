@@ -1,5 +1,6 @@
 """A recorded history for tests of replays: one run of each way in which a run can end, over a real database."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from builders import SEAL, bundle, row
-from databases import settings_for
+from databases import Cluster, settings_for
 from model_servers import Fault, ModelServer
 from pydantic import SecretStr
 
@@ -66,6 +67,10 @@ def cases(policies: "Policies") -> dict[str, Case]:
         "no room": Case(brought, "PROMPT_BUDGET", (), policies.narrow),
         "one pushed out": Case(brought, "OK", (GOOD,), policies.snug),
     }
+
+
+BROUGHT = Case({"retrieval_bundle": BUNDLE}, "OK", (GOOD,))
+"""An answer of a model over a brought bundle."""
 
 
 class Policies(NamedTuple):
@@ -141,6 +146,22 @@ def drifts(report: RunReport) -> dict[str, list[str]]:
         for layer in report.layers
         if layer.verdict == "DRIFT"
     }
+
+
+@pytest.fixture(scope="module")
+def kept(cluster: Cluster, filled: str, minilm: MiniLmEmbedder) -> RecordedRun:
+    """The record of a run whose answer a model gave, for tests that need no database besides."""
+
+    async def make() -> RecordedRun:
+        with ModelServer() as server:
+            async with opened(url, server, minilm) as engine:
+                return await recorded(engine, await record(engine, server, BROUGHT))
+
+    url = cluster.create(filled)
+    try:
+        return asyncio.run(make())
+    finally:
+        cluster.drop(url)
 
 
 @pytest.fixture

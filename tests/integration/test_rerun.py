@@ -9,7 +9,7 @@ from databases import rows, single
 from model_servers import Fault, ModelServer
 from replaying import (
     ANSWERED,
-    BUNDLE,
+    BROUGHT,
     GOOD,
     MODEL,
     UNCITED,
@@ -17,7 +17,6 @@ from replaying import (
     Policies,
     drifts,
     opened,
-    policies,
     record,
     recorded,
     verified,
@@ -32,8 +31,6 @@ from sourcebound.graph.engine import Engine
 from sourcebound.graph.rerun import rerun, what_if
 from sourcebound.models.minilm import MiniLmEmbedder
 
-__all__ = ["policies"]
-SAID = Case({"retrieval_bundle": BUNDLE}, "OK", (GOOD,))
 STRICT = "SOURCEBOUND_SENTENCES_V1"
 
 
@@ -58,7 +55,7 @@ async def _refused(engine: Engine, run: RecordedRun) -> str:
 async def test_the_model_is_asked_again_with_the_bytes_that_were_recorded(
     engine: Engine, library: str, model_server: ModelServer
 ) -> None:
-    run = await recorded(engine, await record(engine, model_server, SAID))
+    run = await recorded(engine, await record(engine, model_server, BROUGHT))
     model_server.answer = GOOD
     found = await rerun(engine._services, run)
     assert (found.model, found.same, found.contrast.changes) == (MODEL, True, ())
@@ -74,7 +71,7 @@ async def test_the_model_is_asked_again_with_the_bytes_that_were_recorded(
 
 @pytest.mark.contract("CP-4")
 async def test_another_answer_is_shown_with_its_verdict(engine: Engine, model_server: ModelServer) -> None:
-    run = await recorded(engine, await record(engine, model_server, SAID))
+    run = await recorded(engine, await record(engine, model_server, BROUGHT))
     model_server.answer = UNCITED
     found = await rerun(engine._services, run)
     assert not found.same
@@ -96,7 +93,7 @@ async def test_a_run_that_asked_no_model_or_lost_its_prompt_is_not_asked_again(
         engine, await record(engine, model_server, Case({"retrieval_bundle": {}}, "INVALID_SCHEMA"))
     )
     assert await _refused(engine, refused) == "NO_MODEL_CALL"
-    run_id = await record(engine, model_server, SAID)
+    run_id = await record(engine, model_server, BROUGHT)
     rows(
         library,
         "UPDATE checkpoint_blobs SET blob = set_byte(blob, position('every 12'::bytea in blob) + 5, ascii('2')) "
@@ -111,7 +108,7 @@ async def test_a_run_that_asked_no_model_or_lost_its_prompt_is_not_asked_again(
 async def test_another_policy_over_the_same_candidates_is_a_run_of_its_own(
     engine: Engine, library: str, model_server: ModelServer, policies: Policies
 ) -> None:
-    run = await recorded(engine, await record(engine, model_server, SAID))
+    run = await recorded(engine, await record(engine, model_server, BROUGHT))
     model_server.answer = GOOD
     found = await what_if(engine._services, run, policies.snug)
     changes = _changes(found.contrast)
@@ -164,7 +161,7 @@ async def test_what_cannot_be_forked_leaves_no_run(engine: Engine, library: str,
     with pytest.raises(RequestError) as raised:
         await what_if(engine._services, run, STRICT)
     assert raised.value.failure_code == "NO_RETRIEVAL"
-    said = await recorded(engine, await record(engine, model_server, SAID))
+    said = await recorded(engine, await record(engine, model_server, BROUGHT))
     for options in ({"policy_name": "NOSUCH_V1"}, {"model": "nosuch:model"}):
         with pytest.raises(RuntimeError):
             await what_if(engine._services, said, **options)
@@ -176,7 +173,7 @@ async def test_what_cannot_be_forked_leaves_no_run(engine: Engine, library: str,
 async def test_the_forks_of_a_run_that_still_hold_its_texts_are_known(
     engine: Engine, model_server: ModelServer, policies: Policies
 ) -> None:
-    run = await recorded(engine, await record(engine, model_server, SAID))
+    run = await recorded(engine, await record(engine, model_server, BROUGHT))
     forks = []
     for policy in (policies.snug, policies.narrow):
         model_server.answer = GOOD
@@ -189,7 +186,7 @@ async def test_the_forks_of_a_run_that_still_hold_its_texts_are_known(
 
 @pytest.mark.contract("S-2")
 async def test_a_request_id_of_a_caller_makes_no_fork(engine: Engine, model_server: ModelServer) -> None:
-    request: Any = {**SAID.request, "request_id": fork_request("run-1")}
+    request: Any = {**BROUGHT.request, "request_id": fork_request("run-1")}
     model_server.answer = GOOD
     response = await engine.ask(request, RunContext(model=MODEL))
     run = await recorded(engine, response.run_id)
