@@ -64,7 +64,7 @@ async def test_a_run_that_was_recorded_under_other_contracts_is_said_to_be(
     run_id = await _answered(services, tmp_path)
     state = await Engine(services).state(run_id)
 
-    async def other(self: Engine, thread_id: str) -> object:
+    async def other(self: Engine, thread_id: str, run_id: str) -> object:
         return {**state, "policy": {"policy_version": "OLD_V1"}}
 
     monkeypatch.setattr(Engine, "state", other)
