@@ -149,7 +149,9 @@ async def test_another_model_answers_under_the_recorded_policy_with_the_limits_o
     assert drifts(await verified(fork)) == {}
     model_server.answer = '{"answer_sentences": []}'
     other = await what_if(engine._services, run, STRICT, MODEL)
-    tightened = (await engine.state(other.run_id))["policy"]
+    state = await engine.state(other.run_id)
+    tightened = state["policy"]
+    assert state["outcome"]["stage"] == "validate"  # the candidates were taken, and the model was asked
     assert (tightened["policy_version"], tightened["selection"]["max_chunks"]) == (STRICT, 2)
     assert drifts(await verified(await recorded(engine, other.run_id))) == {}
 
