@@ -17,6 +17,7 @@ from model_servers import ModelServer
 
 BOLTS = "To what torque are the gland bolts of the mechanical seal tightened on the HP-200?"
 OTHER = "To what torque are the gland bolts of the mechanical seal tightened on the HP-300?"
+AGAIN_SECONDS = 1.0
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
 
 
@@ -58,6 +59,14 @@ class Terminal:
     def interrupt(self) -> None:
         """Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
+
+    def interrupt_until(self, text: str) -> None:
+        """Ctrl-C, again if need be: a prompt that is being written may miss the first."""
+        while text not in self._seen:
+            self.interrupt()
+            if select.select([self._master], [], [], AGAIN_SECONDS)[0]:
+                self._seen += os.read(self._master, 65536).decode(errors="replace")
+        self.expect(text)
 
     def close(self) -> int:
         """Ctrl-D, and the exit code."""
@@ -146,8 +155,7 @@ def terminal(program: Program) -> Iterator[Terminal]:
 def test_at_a_terminal_ctrl_c_takes_back_the_line_and_ctrl_d_leaves(terminal: Terminal) -> None:
     terminal.expect("/quit leaves.")
     terminal.expect("? ")
-    terminal.interrupt()
-    terminal.expect("? ")
+    terminal.interrupt_until("? ")
     terminal.enter("   ")
     terminal.expect("? ")
     terminal.enter(BOLTS)
