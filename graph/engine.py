@@ -187,7 +187,8 @@ class Engine:
         await self._services.run_log.begin(run)
         with store_faults():
             await graph.aupdate_state(thread, state, as_node="retrieve")
-            return cast("State", await graph.ainvoke(None, thread, durability="async"))
+            await graph.ainvoke(None, thread, durability="async")
+        return await self.state(run.thread_id)
 
     async def trace(self, thread_id: str, run_id: str | None = None) -> list[NodeTrace]:
         """Each node of a run with its status and the time from the checkpoint before it to its own.
