@@ -24,7 +24,8 @@ SENTENCES = "SOURCEBOUND_SENTENCES_V1"
 EXTRACTIVE, OPENAI, OLLAMA = "extractive", "openai:gpt-4.1", "ollama:llama3.2"
 REMOTE = {OPENAI: "/v1/responses", OLLAMA: "/api/chat"}
 KEY = "sk-right-0123456789"
-TIMES = {"started_at", "timestamp_utc", "latency_ms", "retrieval_latency_ms", "llm_latency_ms"}
+TIMES = {"started_at", "timestamp_utc", "latency_ms", "retrieval_latency_ms", "llm_latency_ms", "retrieval_sha256"}
+"""And a digest over one of them."""
 OF_THE_MODEL = {
     "run": {"model"},
     "audit": {"model_name", "response_id", "prompt_tokens", "completion_tokens", "total_tokens"},
