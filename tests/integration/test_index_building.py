@@ -9,8 +9,8 @@ import pytest
 from databases import COLLECTION, ingest, rows, settings_for, single
 from homes import wait_until
 from placing import NAME, PlacedEmbedder, indexes, place_chunks, standing_in_the_way
-from retrieving import kept_postings
 from psycopg import AsyncConnection, errors, sql
+from retrieving import kept_postings
 from typer.testing import CliRunner
 
 from sourcebound.cli.main import app
