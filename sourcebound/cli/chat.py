@@ -4,9 +4,10 @@ A terminal gets a prompt, and Ctrl-C ends the answer and not the conversation. A
 """
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -134,6 +135,7 @@ class Session:
             return
         import readline  # noqa: F401  (gives input() its line editing)
 
+        signal.signal(signal.SIGINT, _pass_over)
         say(HELP)
         while True:
             try:
@@ -189,15 +191,40 @@ class Session:
             console.print(Text(text + "\n"))
 
     def _run(self, main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        return self._runner.run(main())
+        with _interrupted_by(signal.default_int_handler):
+            return self._runner.run(main())
 
 
 def _read_line() -> str:
     """A line of the terminal; its prompt goes to stderr where stdout is a file or a pipe."""
-    if sys.stdout.isatty():
-        return input(PROMPT).strip()
-    print(PROMPT, end="", file=sys.stderr, flush=True)
-    return input().strip()
+    with _interrupted_by(_take_back):
+        if sys.stdout.isatty():
+            return input(PROMPT).strip()
+        print(PROMPT, end="", file=sys.stderr, flush=True)
+        return input().strip()
+
+
+def _pass_over(*_: object) -> None:
+    """What Ctrl-C does between a line and its answer: there is nothing to take back."""
+
+
+def _take_back(*_: object) -> None:
+    """What Ctrl-C does at the prompt, once: the next one is not to end what this one began."""
+    signal.signal(signal.SIGINT, _pass_over)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupted_by(handler: Any) -> Iterator[None]:
+    """Lets Ctrl-C end what is inside and no more, where it is passed over outside: at a terminal."""
+    if signal.getsignal(signal.SIGINT) is not _pass_over:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, handler)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _pass_over)
 
 
 class _Stages:

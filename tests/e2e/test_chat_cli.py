@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -161,6 +161,18 @@ def test_at_a_terminal_ctrl_c_takes_back_the_line_and_ctrl_d_leaves(terminal: Te
     terminal.enter(BOLTS)
     assert "generate …" in terminal.expect("Sources")
     terminal.expect("\r\n? ")
+    assert terminal.close() == 0
+
+
+@pytest.mark.contract("CP-6")
+def test_no_ctrl_c_of_many_at_the_prompt_ends_the_conversation(terminal: Terminal) -> None:
+    terminal.expect("\r\n? ")
+    for turn in range(3000):
+        terminal.interrupt()
+        sleep(turn % 7 * 0.0001)
+    terminal.enter("")
+    terminal.enter("/sources")
+    terminal.expect("There is no answer with sources yet.")
     assert terminal.close() == 0
 
 
