@@ -8,6 +8,7 @@ ROOMS := contracts nodes graph store models ingest evals sourcebound
 
 DATA ?= ../shared/data
 PORT ?= 2024
+WORKERS ?= 2
 
 setup: $(VENV)/.runtime ## install what users need into .venv
 
@@ -28,7 +29,7 @@ demo: setup ## ingest the example manuals and ask five questions
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev ## every test; needs no running service and no key
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev ## format, lint, types, import rules
 	@$(BIN)/ruff format --check .

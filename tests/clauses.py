@@ -2,14 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 CONTRACT: Final = Path(__file__).parents[1] / "docs" / "contract.md"
 CLAUSE: Final = re.compile(r"^- \*\*([A-Z][A-Z0-9]*-[A-Z]?[0-9]+)\*\*(.*)$", re.MULTILINE)
 PENDING: Final = "(specified, not in force yet)"
-NAMED: Final = pytest.StashKey[set[str]]()
+NAMED: Final = "named_clauses"
+FOUND: Final = pytest.StashKey[set[str]]()
 
 
 def read_clauses(text: str) -> dict[str, bool]:
@@ -24,7 +25,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unknown = sorted(f"{clause} ({test})" for clause, test in named if clause not in known)
     if unknown:
         raise pytest.UsageError(f"marks that name no clause of {CONTRACT.name}: {', '.join(unknown)}")
-    config.stash[NAMED] = {clause for clause, _ in named}
+    config.stash[FOUND] = {clause for clause, _ in named}
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[NAMED] = sorted(config.stash[FOUND])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes over what a worker found: where workers run the tests, nothing else collects them."""
+    node.config.stash.setdefault(FOUND, set()).update(node.workeroutput[NAMED])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -32,7 +41,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if config.args != config.getini("testpaths") or config.option.keyword or config.option.markexpr:
         return
     clauses = read_clauses(CONTRACT.read_text("utf-8"))
-    missing = [clause for clause in clauses if clause not in config.stash[NAMED]]
+    missing = [clause for clause in clauses if clause not in config.stash[FOUND]]
     in_force = [clause for clause in missing if clauses[clause]]
     terminalreporter.section("clauses without a test")
     terminalreporter.line(f"in force:          {' '.join(in_force) or 'none'}")
