@@ -25,9 +25,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unknown = sorted(f"{clause} ({test})" for clause, test in named if clause not in known)
     if unknown:
         raise pytest.UsageError(f"marks that name no clause of {CONTRACT.name}: {', '.join(unknown)}")
-    config.stash[FOUND] = {clause for clause, _ in named}
+    found = {clause for clause, _ in named}
+    config.stash[FOUND] = found
     if hasattr(config, "workeroutput"):
-        config.workeroutput[NAMED] = sorted(config.stash[FOUND])
+        config.workeroutput[NAMED] = sorted(found)
 
 
 @pytest.hookimpl(optionalhook=True)
