@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from sourcebound.contracts.sanitize import LINE_BREAK
+from sourcebound.contracts.sanitize import OTHER_LINE_BREAK
 
 PLANES: Final = range(0, 0x110000, 0x10000)
 UNSHOWABLE: Final = re.compile(
@@ -19,7 +19,7 @@ INSTEAD: Final = "\ufffd"
 
 def visible(text: str) -> str:
     """A text with its lines, in which whatever cannot be shown has a mark in its place."""
-    return UNSHOWABLE.sub(INSTEAD, LINE_BREAK.sub("\n", text))
+    return UNSHOWABLE.sub(INSTEAD, OTHER_LINE_BREAK.sub("\n", text))
 
 
 def one_line(text: str) -> str:

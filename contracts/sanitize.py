@@ -25,9 +25,10 @@ HIDDEN: Final = re.compile(
 """Unicode's default-ignorable characters (zero-width, bidirectional, tags, variation selectors), annotation marks, lone
 surrogates, and control characters other than white space."""
 
-LINE_BREAK: Final = re.compile("\r\n|[\n\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
+OTHER_LINE_BREAK: Final = re.compile("\r\n|[\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
 BLANK_LINES: Final = re.compile(r"\n{3,}")
-BLANK: Final = re.compile(r"[^\S\n]+")
+BLANK: Final = re.compile(r" ?[^\S\n ][^\S\n]*| {2,}[^\S\n]*")
+"""White space within a line that is not a single space already."""
 EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
 EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)[\W_]?id\W*=", re.IGNORECASE)
 LATIN: Final = str.maketrans(
@@ -40,10 +41,14 @@ MARKUP: Final = re.compile(r"</?[A-Za-z]\w*[^<>]*>|\[\d+(?:;\d+)*m")
 NAMED_SECTION: Final = re.compile(
     r"={2,}\W*(?:" + "|".join(title.replace(" ", r"\W*") for title in SECTION_TITLES) + r")\W*={2,}", re.IGNORECASE
 )
+HEADER_MARK: Final = re.compile(r"[\\\[\]|]")
 NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
 TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
 TITLE_LENGTHS: Final = frozenset(map(len, TITLE_LETTERS))
-
+TITLE_BYTES: Final = tuple(letters.encode() for letters in TITLE_LETTERS)
+FORGING_MARKS: Final = re.compile(r"[<\[|=]")
+"""Without one of these a line has neither markup nor any header that is not a title alone."""
+NOT_ASCII_LETTERS: Final = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
 
 UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
 """NUL, which PostgreSQL has no place for, and lone surrogates, which no UTF-8 text can hold."""
@@ -65,12 +70,19 @@ def sanitize(text: str) -> Sanitized:
     Returns:
         The normalised text (empty when nothing visible was left) and the number of escaped lines.
     """
-    visible = unicodedata.normalize("NFC", HIDDEN.sub("", LINE_BREAK.sub("\n", text)))
-    lines = [BLANK.sub(" ", line).strip() for line in visible.split("\n")]
-    forged = [forges_structure(line) for line in lines]
-    escaped = ["\\" + line if forges else line for line, forges in zip(lines, forged, strict=True)]
-    joined = BLANK_LINES.sub("\n\n", "\n".join(escaped)).strip("\n")
-    return Sanitized(joined, sum(forged))
+    visible = _visible(text)
+    lines = [line.strip() for line in visible.split("\n")]
+    forging = [number for number, line in enumerate(lines) if forges_structure(line)] if _may_forge(visible) else []
+    for number in forging:
+        lines[number] = "\\" + lines[number]
+    joined = BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
+    return Sanitized(joined, len(forging))
+
+
+def _visible(text: str) -> str:
+    """What can be seen of a text, in NFC, with one kind of line break and one of blank."""
+    unbroken = HIDDEN.sub("", OTHER_LINE_BREAK.sub("\n", text))
+    return BLANK.sub(" ", unicodedata.normalize("NFC", unbroken))
 
 
 def storable(value: Any) -> Any:
@@ -96,7 +108,7 @@ def forges_structure(line: str) -> bool:
 
     Look-alikes count: other case, accents, letters of other scripts, other decoration around the words.
     """
-    if not line:
+    if not _may_forge(line):
         return False
     plain = line if line.isascii() else latin_look(line)
     if "==" in plain and NAMED_SECTION.search(plain):
@@ -109,6 +121,14 @@ def forges_structure(line: str) -> bool:
     return NOT_A_LETTER.sub("", plain).casefold() in TITLE_LETTERS
 
 
+def _may_forge(text: str) -> bool:
+    """False where no line can forge structure: a glance that spares nearly every text the reading line by line."""
+    if not text.isascii() or FORGING_MARKS.search(text):
+        return True
+    letters = text.encode().lower().translate(None, NOT_ASCII_LETTERS)
+    return any(title in letters for title in TITLE_BYTES)
+
+
 def latin_look(line: str) -> str:
     """A line as a hasty reader sees it: compatibility forms folded, accents gone, look-alikes in Latin."""
     folded = unicodedata.normalize("NFKD", line).translate(LATIN)
@@ -117,5 +137,4 @@ def latin_look(line: str) -> str:
 
 def header_value(value: str) -> str:
     r"""A value made safe inside an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
-    visible = unicodedata.normalize("NFC", HIDDEN.sub("", LINE_BREAK.sub(" ", value)))
-    return re.sub(r"([\\\[\]|])", r"\\\1", BLANK.sub(" ", visible).strip())
+    return HEADER_MARK.sub(r"\\\g<0>", BLANK.sub(" ", _visible(value).replace("\n", " ")).strip())

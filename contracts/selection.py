@@ -8,16 +8,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from sourcebound.contracts.evidence import RowOutcome, render_evidence
 from sourcebound.contracts.policy import SelectionPolicy
 from sourcebound.contracts.retrieval import RetrievalRow
-from sourcebound.contracts.sanitize import sanitize
+from sourcebound.contracts.sanitize import Sanitized, sanitize
 from sourcebound.contracts.segmentation import sentence_ends
-from sourcebound.contracts.tokens import estimate_tokens
+from sourcebound.contracts.tokens import token_cost, whole_tokens
 
 WORD: Final = re.compile(r"\w+")
+CACHED_TEXTS: Final = 4096
+"""Chunks of a kilobyte or two each."""
 LAST_ANCHOR: Final = "C99"
 """Stands for any anchor where a header's tokens are counted before anchors are given out."""
 
@@ -79,9 +82,7 @@ def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id
 
 def block_tokens(row: RetrievalRow, text: str) -> int:
     """Estimated tokens of a chunk as the prompt shows it, header included, and the blank line after it."""
-    return estimate_tokens(
-        render_evidence(LAST_ANCHOR, row.chunk_id, row.knowledge_id, row.source_reference, text) + "\n\n"
-    )
+    return _with_header(row, token_cost(text))
 
 
 def overlap_ratio(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
@@ -101,8 +102,20 @@ def word_trigrams(text: str) -> frozenset[tuple[str, ...]]:
 
 def candidate_of(row: RetrievalRow) -> Candidate:
     """A row with its sanitized text and its size in the prompt (R2-S2)."""
-    clean = sanitize(row.chunk_text)
-    return Candidate(row, clean.text, clean.escaped_lines, block_tokens(row, clean.text))
+    clean, cost = _read_text(row.chunk_text)
+    return Candidate(row, clean.text, clean.escaped_lines, _with_header(row, cost))
+
+
+@lru_cache(CACHED_TEXTS)
+def _read_text(text: str) -> tuple[Sanitized, int]:
+    """A chunk's text sanitized, and its cost; the same chunks are found again and again."""
+    clean = sanitize(text)
+    return clean, token_cost(clean.text)
+
+
+def _with_header(row: RetrievalRow, cost: int) -> int:
+    header = render_evidence(LAST_ANCHOR, row.chunk_id, row.knowledge_id, row.source_reference, "")
+    return whole_tokens(token_cost(header) + cost + token_cost("\n\n"))
 
 
 def _drop_empty(left: list[Candidate]) -> Iterable[tuple[Candidate, RowOutcome]]:

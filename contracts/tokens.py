@@ -11,9 +11,11 @@ from typing import Final
 
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_]|[^\w\s]|_|.", re.DOTALL)
 CACHED_PIECES: Final = 1 << 16
-WORD_COST: Final = (0, 1, 1, 1.05, 1.1, 1.15, 1.25, 1.4, 1.55, 1.75, 2.0, 2.25, 2.5, 2.8, 3.1, 3.4)
-"""Mean tokens of a lower-case word by its length, rounded up; longer words cost a token for every three letters."""
-NAME_COST: Final = 0.5
+WHOLE: Final = 100
+"""Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
+WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
+"""Mean cost of a lower-case word by its length, rounded up; longer words cost a token for every two and a half letters."""
+NAME_COST: Final = 50
 """What a capitalised word costs more: names are rarer than other words."""
 
 
@@ -26,22 +28,32 @@ def estimate_tokens(text: str) -> int:
     Returns:
         A whole number of tokens; 0 for the empty text.
     """
-    return ceil(sum(map(_piece_cost, PIECE.findall(text))))
+    return whole_tokens(token_cost(text))
+
+
+def token_cost(text: str) -> int:
+    """The same in hundredths of a token; the costs of texts that are parted by a line break add up."""
+    return sum(map(_piece_cost, PIECE.findall(text)))
+
+
+def whole_tokens(cost: int) -> int:
+    """Hundredths of a token as whole tokens, rounded up."""
+    return -(-cost // WHOLE)
 
 
 @lru_cache(CACHED_PIECES)
-def _piece_cost(piece: str) -> float:
-    """Tokens of one piece; a single space before a word belongs to the word, before a number it does not."""
+def _piece_cost(piece: str) -> int:
+    """The cost of one piece; a single space before a word belongs to the word, before a number it does not."""
     size = len(piece)
     last = piece[-1]
     if "a" <= last <= "z":
         name = NAME_COST if size > 3 and piece[0] < "a" else 0
-        return name + (WORD_COST[size] if size < len(WORD_COST) else WORD_COST[-1] + (size - len(WORD_COST) + 1) / 2.5)
+        return name + (WORD_COST[size] if size < len(WORD_COST) else WORD_COST[-1] + 40 * (size - len(WORD_COST) + 1))
     if "A" <= last <= "Z":
-        return 1 if size == 1 else 0.6 + 0.45 * size
+        return 100 if size == 1 else 60 + 45 * size
     if last.isdecimal():
         numerals = len(piece.lstrip(" \t"))
-        return (numerals + 2) // 3 + min(size - numerals, 2)
+        return 100 * ((numerals + 2) // 3 + min(size - numerals, 2))
     if last in " \t":
-        return 0.02 if size == 1 else 1
-    return 1.0 if last.isalpha() or last.isspace() or not last.isprintable() else 0.95
+        return 2 if size == 1 else 100
+    return 100 if last.isalpha() or last.isspace() or not last.isprintable() else 95
