@@ -32,6 +32,7 @@ from sourcebound.contracts.vectors import count_found
 from sourcebound.evals.retrieval import read_records, retrieve, temporary_services
 from sourcebound.models.minilm import MiniLmEmbedder
 from sourcebound.store.search import ChunkSearch
+from sourcebound.store.vector_cache import VectorCache
 from sourcebound.store.vector_index import BUILD_WIDTH, LINKS
 from sourcebound.store.vectors import vector_text
 from sourcebound.wiring import DEFAULT_POLICY, Services, find_policy
@@ -176,7 +177,7 @@ async def _compare_filling(services: Services, url: str, documents: Sequence[Sto
 @asynccontextmanager
 async def _search(services: Services, collection: Collection, filters: Filters) -> AsyncIterator[ChunkSearch]:
     async with services.pool.connection() as connection, connection.transaction():
-        search = ChunkSearch(connection, collection, filters)
+        search = ChunkSearch(connection, collection, filters, VectorCache())
         await search.begin()
         yield search
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.model import Contract
 
 EXACT_CHUNKS: Final = 20_000
-"""So many vectors are compared in some ten milliseconds; up to here an index would only lose neighbours."""
+"""So many vectors are compared in some ten milliseconds, or kept in memory; an index would only lose neighbours."""
 NEIGHBOURS: Final = 8
 """Recall is measured over so many nearest chunks: those that a prompt can hold."""
 WANTED_RECALL: Final = 0.985

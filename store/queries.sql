@@ -144,6 +144,19 @@ WHERE k.collection_id = %(collection_id)s
 ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
+-- name: ordered_candidates
+-- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them.
+SELECT k.chunk_id, k.embedding <=> %(vector)s::vector AS distance
+FROM chunks k
+WHERE k.collection_id = %(collection_id)s AND k.chunk_no = ANY(%(chunk_nos)s::integer[])
+ORDER BY distance, k.chunk_id
+LIMIT %(limit)s
+
+-- name: packed_vectors
+SELECT string_agg(int4send(chunk_no) || int8send(document_id) || vector_send(embedding), '') AS packed
+FROM chunks
+WHERE collection_id = %(collection_id)s
+
 -- name: near_candidates
 -- The nearest chunks that one index finds, by their exact distances: only the index of that name has the condition on
 -- chunk_id, which every chunk fulfils. Both casts begin with vector: the parameter would else be a halfvec everywhere.

@@ -30,6 +30,7 @@ from sourcebound.errors import ConfigurationError
 from sourcebound.store.database import Pool, Row, store_faults
 from sourcebound.store.index import PostgresIndex
 from sourcebound.store.search import ChunkSearch, Words
+from sourcebound.store.vector_cache import VectorCache
 from sourcebound.store.vectors import vector_text
 
 LEXICAL: Final = "lexical"
@@ -79,6 +80,7 @@ class PostgresRetriever:
         self._pool = pool
         self._index = PostgresIndex(pool)
         self._open_embedder = open_embedder
+        self._cache = VectorCache()
 
     async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
         """The ranked candidates of the run's question in the run's collection (R1-9)."""
@@ -140,7 +142,7 @@ class PostgresRetriever:
         with store_faults():
             # In a pipeline what returns nothing costs no way there and back.
             async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
-                search = ChunkSearch(connection, collection, run.filters)
+                search = ChunkSearch(connection, collection, run.filters, self._cache)
                 await search.begin()
                 yield search
 

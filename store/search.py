@@ -1,7 +1,7 @@
 """The statements of one retrieval: light lists of candidates first, and whole rows of the few that are chosen."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from psycopg import AsyncConnection
 
@@ -12,7 +12,10 @@ from sourcebound.contracts.vectors import EXACT_CHUNKS
 from sourcebound.store.database import Row
 from sourcebound.store.postings import best_chunks
 from sourcebound.store.queries import query
+from sourcebound.store.vector_cache import VectorCache, Vectors
 from sourcebound.store.vector_index import near_candidates
+
+FLOAT_BYTES: Final = 4
 
 
 class Words(NamedTuple):
@@ -38,16 +41,22 @@ class ChunkSearch:
         connection: A connection in a transaction.
         collection: The collection.
         filters: The filters of the request.
+        cache: The vectors that the process keeps.
     """
 
-    def __init__(self, connection: AsyncConnection[Row], collection: Collection, filters: Filters) -> None:
+    def __init__(
+        self, connection: AsyncConnection[Row], collection: Collection, filters: Filters, cache: VectorCache
+    ) -> None:
         self._connection = connection
+        self._cache = cache
+        self._kept: Vectors | None = None
         index = collection.vector_index
         self._index = index if index and index.is_fit else None
         self._dimensions = collection.dimensions
         self._filters = filters.in_force()
         self._chunk_nos: bytes | None = None
-        self._values: dict[str, object] = {"collection_id": collection.collection_id, "documents": None}
+        self._collection_id = collection.collection_id
+        self._documents: list[int] | None = None
 
     async def begin(self) -> None:
         """Fixes the state that is searched, and finds the documents that pass the filters, if there are any.
@@ -57,7 +66,7 @@ class ChunkSearch:
         await self._connection.execute(query("one_state"))
         if any(value is not None for value in self._filters.values()):
             found = await self._fetch("filtered_documents", **self._filters)
-            self._values["documents"] = [row["document_id"] for row in found]
+            self._documents = [row["document_id"] for row in found]
             if self._index and await self.count(EXACT_CHUNKS + 1) <= EXACT_CHUNKS:
                 self._index = None
         if self._index:
@@ -74,6 +83,8 @@ class ChunkSearch:
             return Words(by_search, 0, 0.0, 0, "")
         chunks, length, removed = rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]
         digest = bytes(rows[0]["documents_digest"]).hex()
+        if self._dimensions and not self._index:
+            self._kept = await self._vectors(digest, chunks)
         return Words(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
 
     async def dense(self, vector: str, limit: int) -> dict[str, float]:
@@ -81,13 +92,26 @@ class ChunkSearch:
 
         Where the index finds fewer than were asked for, the exact search says whether there are more (R1-8).
         """
-        rows: list[Row] = []
+        if self._kept:
+            near = self._kept.near(vector, limit, self._documents)
+            rows = await self._fetch("ordered_candidates", vector=vector, limit=limit, chunk_nos=near)
+            return {row["chunk_id"]: -row["distance"] for row in rows}
+        rows = []
         if self._index:
-            values = {**self._values, "index": self._index.name, "vector": vector, "limit": limit}
+            values = {**self._values(), "index": self._index.name, "vector": vector, "limit": limit}
             rows = await (await self._connection.execute(near_candidates(self._dimensions), values)).fetchall()
         if len(rows) < limit:
             rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
         return {row["chunk_id"]: -row["distance"] for row in rows}
+
+    async def _vectors(self, digest: str, chunks: int) -> Vectors | None:
+        """The vectors of this state, if the process keeps them or does so from now on."""
+        place, size = (self._collection_id, digest), FLOAT_BYTES * self._dimensions * chunks
+        kept = self._cache.find(*place)
+        if kept is None and self._cache.wants(*place, size):
+            kept = Vectors(await self._packed("packed_vectors") or b"", self._dimensions)
+            self._cache.keep(*place, kept, size)
+        return kept
 
     async def lexical(self, words: Words, search: int, limit: int) -> dict[str, float]:
         """The chunks that match the words of a search best by BM25, with their scores, best first."""
@@ -109,7 +133,7 @@ class ChunkSearch:
 
     async def _allowed(self) -> bytes | None:
         """The numbers of the chunks that pass the filters; None where there are none."""
-        if self._values["documents"] is None:
+        if self._documents is None:
             return None
         if self._chunk_nos is None:
             self._chunk_nos = await self._packed("filtered_chunks") or b""
@@ -146,6 +170,9 @@ class ChunkSearch:
         (row,) = await self._fetch("count_candidates", limit=limit)
         return int(row["chunks"])
 
+    def _values(self) -> dict[str, object]:
+        return {"collection_id": self._collection_id, "documents": self._documents}
+
     async def _fetch(self, name: str, **values: object) -> list[Row]:
         cursor = self._connection.cursor(binary=True)
-        return await (await cursor.execute(query(name), {**self._values, **values})).fetchall()
+        return await (await cursor.execute(query(name), {**self._values(), **values})).fetchall()

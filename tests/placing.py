@@ -148,8 +148,8 @@ class Asked:
         patch.setattr(search, "near_candidates", note_near)
 
     def lists(self) -> list[str]:
-        """How the nearest chunks were looked for since the last call: by the index, by comparing all."""
-        found = [name for name in self.names if name in ("near_candidates", "dense_candidates")]
+        """How the nearest chunks were looked for since the last call: by the index, by comparing all, in memory."""
+        found = [name for name in self.names if name.endswith("_candidates") and name != "count_candidates"]
         self.names.clear()
         return found
 

@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 from databases import COLLECTION, MANUALS, ingest, rows, settings_for, single
+from placing import Asked
 from retrieving import QUESTION, ids, policy_with, retrieve, run_for
 
 from sourcebound.contracts.index import Collection
-from sourcebound.contracts.retrieval import RetrievalStatus
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalStatus
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.engine import Engine
+from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.wiring import Services, open_services
 
 MINILM = "minilm:all-MiniLM-L6-v2@53aa5117"
@@ -291,3 +294,36 @@ async def test_the_index_version_is_that_of_the_state_that_was_searched(
     assert after is not None
     assert len(bundle.results) == 2
     assert bundle.index_version == after.index_version != before.index_version
+
+
+@pytest.mark.contract("R1-5")
+@pytest.mark.parametrize("filters", [{}, {"equipment_id": "HP-300"}])
+async def test_vectors_in_memory_find_what_the_database_finds(
+    library_services: Services, asked: Asked, filters: dict[str, str]
+) -> None:
+    policy = policy_with(hybrid=False, candidate_pool=9, top_k=9)
+    questions = (QUESTION, "How often is the filter changed?", "coupling", "?")
+    compared = [(await _fresh(library_services, question, policy, **filters)).results for question in questions]
+    assert asked.lists() == ["dense_candidates"] * len(questions)
+    await retrieve(library_services, policy=policy, **filters)
+    asked.lists()
+    found = [(await retrieve(library_services, question, policy, **filters)).results for question in questions]
+    assert asked.lists() == ["ordered_candidates"] * len(questions)
+    assert found == compared
+
+
+async def _fresh(services: Services, question: str, policy: Policy, **filters: str) -> RetrievalBundle:
+    """As by a process that has just begun."""
+    retriever = PostgresRetriever(services.pool, services.open_embedder)
+    return await retriever.retrieve(run_for(question, policy, **filters), policy)
+
+
+@pytest.mark.contract("R1-8")
+async def test_what_is_ingested_is_found_though_vectors_are_in_memory(
+    library_services: Services, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        await retrieve(library_services)
+    (tmp_path / "seal.md").write_text(f"# Seal\n\n{QUESTION}\n")
+    await ingest(library_services, tmp_path / "seal.md", embedder="minilm")
+    assert (await retrieve(library_services)).results[0].knowledge_id == "seal.md"

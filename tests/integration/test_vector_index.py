@@ -16,6 +16,7 @@ from sourcebound.store import search
 from sourcebound.store.database import Pool, open_pool
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.search import ChunkSearch
+from sourcebound.store.vector_cache import VectorCache
 from sourcebound.store.vector_index import _create, near_candidates
 from sourcebound.store.vectors import vector_text
 from sourcebound.wiring import Services, open_services
@@ -43,7 +44,7 @@ async def placed(services: Services) -> Collection:
 @asynccontextmanager
 async def _searching(services: Services, collection: Collection, **filters: Any) -> AsyncIterator[ChunkSearch]:
     async with services.pool.connection() as connection, connection.transaction():
-        made = ChunkSearch(connection, collection, Filters.model_validate(filters))
+        made = ChunkSearch(connection, collection, Filters.model_validate(filters), VectorCache())
         await made.begin()
         yield made
 
@@ -180,7 +181,7 @@ async def test_an_unfit_index_is_never_asked(
     _reread(database, recall=0.5)
     await retrieve(services, policy=VECTORS_ONLY)
     await retrieve(services, policy=VECTORS_ONLY, equipment_id="RARE")
-    assert asked.lists() == ["dense_candidates"] * 2
+    assert asked.lists() == ["dense_candidates", "ordered_candidates"]
 
 
 async def test_an_index_that_is_gone_costs_time_and_no_row(services: Services, placed: Collection) -> None:

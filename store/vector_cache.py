@@ -1,0 +1,106 @@
+"""The vectors of small collections, in memory: the nearest chunks are found there, and ordered by the database.
+
+A database compares ten thousand vectors in some eight milliseconds, NumPy in a tenth of one. What is kept is the state
+of a collection that its digest names, so that a search never sees another state than its own transaction.
+"""
+
+import json
+from collections import OrderedDict
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourcebound.contracts.vectors import SAME
+
+MOST_BYTES: Final = 128 << 20
+"""Of all the vectors that a process keeps; those of a collection that is larger are compared by the database."""
+
+
+class Vectors:
+    """The vectors of one collection in one state.
+
+    Args:
+        packed: Chunk number, document and vector of each chunk, as the query `packed_vectors` packs them.
+        dimensions: Of each vector.
+    """
+
+    def __init__(self, packed: bytes, dimensions: int) -> None:
+        form = [
+            ("chunk_no", ">i4"),
+            ("document_id", ">i8"),
+            ("header", ">i2", 2),
+            ("vector", ">f4", dimensions),
+        ]
+        rows: NDArray[Any] = np.frombuffer(packed, np.dtype(form))
+        vectors = rows["vector"].astype(np.float32)
+        lengths = np.linalg.norm(vectors, axis=1)
+        pointing = lengths > 0  # a vector of no length is near to nothing
+        self._directions = vectors[pointing] / lengths[pointing, np.newaxis]
+        self._chunk_nos = rows["chunk_no"][pointing].astype(np.int32)
+        self._document_ids = rows["document_id"][pointing].astype(np.int64)
+
+    def near(self, vector: str, limit: int, documents: list[int] | None) -> list[int]:
+        """The numbers of the nearest chunks, and of those as near as the last of them but for rounding; in no order.
+
+        Args:
+            vector: As pgvector reads it.
+            limit: How many are wanted.
+            documents: Those that may be searched; all when None.
+        """
+        direction = np.array(json.loads(vector), dtype=np.float32)
+        closeness = self._directions @ (direction / (np.linalg.norm(direction) or 1))
+        chunk_nos = self._chunk_nos
+        if documents is not None:
+            allowed = np.isin(self._document_ids, documents)
+            closeness, chunk_nos = closeness[allowed], chunk_nos[allowed]
+        if len(closeness) > limit:
+            chunk_nos = chunk_nos[closeness >= np.partition(closeness, -limit)[-limit] - SAME]
+        near: list[int] = chunk_nos.tolist()
+        return near
+
+
+class VectorCache:
+    """What a process keeps: the collections that were searched last, each from its second search in one state on.
+
+    Args:
+        most_bytes: Of all vectors together.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._states: OrderedDict[int, str] = OrderedDict()
+        self._kept: dict[int, tuple[Vectors, int]] = {}
+
+    def find(self, collection_id: int, digest: str) -> Vectors | None:
+        """The vectors of a collection in the state of that digest, if they are kept."""
+        if self._states.get(collection_id) != digest or collection_id not in self._kept:
+            return None
+        self._states.move_to_end(collection_id)
+        return self._kept[collection_id][0]
+
+    def wants(self, collection_id: int, digest: str, size: int) -> bool:
+        """Whether a collection's vectors should be kept: they fit, and it was searched in this state before.
+
+        Args:
+            collection_id: The collection.
+            digest: Of its state.
+            size: Bytes of its vectors.
+        """
+        if self._states.get(collection_id) == digest:
+            return size <= self._most_bytes
+        self._forget(collection_id)
+        self._states[collection_id] = digest
+        return False
+
+    def keep(self, collection_id: int, digest: str, vectors: Vectors, size: int) -> None:
+        """Keeps vectors, in place of those that were not searched for longest where they would be too many."""
+        self._forget(collection_id)
+        self._states[collection_id], self._kept[collection_id] = digest, (vectors, size)
+        for other in list(self._states)[:-1]:
+            if sum(kept for _, kept in self._kept.values()) > self._most_bytes:
+                self._forget(other)
+
+    def _forget(self, collection_id: int) -> None:
+        self._states.pop(collection_id, None)
+        self._kept.pop(collection_id, None)

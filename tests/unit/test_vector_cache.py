@@ -1,0 +1,81 @@
+"""Vectors in memory: the nearest are all among what they name, and no more is kept than may be."""
+
+import json
+import struct
+from random import Random
+
+import pytest
+
+from sourcebound.store.vector_cache import VectorCache, Vectors
+
+DIMENSIONS = 8
+SIZE = 100
+
+
+def packed(vectors: list[list[float]]) -> bytes:
+    """Chunk 10 × n of document n for the n-th vector, as PostgreSQL packs it."""
+    form = f">iqhh{DIMENSIONS}f"
+    return b"".join(struct.pack(form, 10 * n, n, DIMENSIONS, 0, *vector) for n, vector in enumerate(vectors))
+
+
+def drawn(count: int, seed: int = 1) -> list[list[float]]:
+    draw = Random(seed)
+    return [[draw.gauss() for _ in range(DIMENSIONS)] for _ in range(count)]
+
+
+def cosine(first: list[float], second: list[float]) -> float:
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    return product / (sum(a * a for a in first) * sum(b * b for b in second)) ** 0.5
+
+
+@pytest.mark.contract("R1-5")
+@pytest.mark.parametrize("documents", [None, list(range(0, 300, 3))])
+def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | None) -> None:
+    stored, (asked,) = drawn(300), drawn(1, seed=2)
+    allowed = range(300) if documents is None else documents
+    best = sorted(allowed, key=lambda n: -cosine(stored[n], asked))[:12]
+    found = Vectors(packed(stored), DIMENSIONS).near(json.dumps(asked), 12, documents)
+    assert sorted(found) == sorted(10 * n for n in best)
+
+
+@pytest.mark.contract("R1-8")
+def test_equals_of_the_last_are_named_too_and_a_few_are_named_all() -> None:
+    vector = [1.0] + [0.0] * (DIMENSIONS - 1)
+    twice = [2 * value for value in vector]
+    kept = Vectors(packed([vector, twice, vector, [-value for value in vector]]), DIMENSIONS)
+    assert sorted(kept.near(json.dumps(vector), 2, None)) == [0, 10, 20]
+    assert sorted(kept.near(json.dumps(vector), 9, None)) == [0, 10, 20, 30]
+    assert kept.near(json.dumps(vector), 2, []) == []
+
+
+def test_a_vector_of_no_length_is_near_to_nothing() -> None:
+    kept = Vectors(packed([[0.0] * DIMENSIONS, [-1.0] * DIMENSIONS]), DIMENSIONS)
+    assert kept.near(json.dumps([1.0] * DIMENSIONS), 2, None) == [10]
+
+
+def test_a_state_is_wanted_when_it_is_searched_again() -> None:
+    cache = VectorCache(SIZE)
+    assert not cache.wants(1, "a", SIZE)
+    assert not cache.wants(1, "b", SIZE)
+    assert not cache.wants(1, "a", SIZE)
+    assert cache.wants(1, "a", SIZE)
+    assert not cache.wants(2, "a", SIZE + 1)
+    assert not cache.wants(2, "a", SIZE + 1)
+
+
+def test_another_state_is_not_found() -> None:
+    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS)
+    cache.keep(1, "a", vectors, SIZE)
+    assert cache.find(1, "a") is vectors
+    assert cache.find(1, "b") is None
+    assert cache.find(2, "a") is None
+    assert not cache.wants(1, "b", SIZE)
+    assert cache.find(1, "a") is None
+
+
+def test_what_was_searched_last_is_kept() -> None:
+    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS)
+    for collection in (1, 2, 3):
+        cache.keep(collection, "a", vectors, 40)
+        cache.find(1, "a")
+    assert [cache.find(collection, "a") for collection in (1, 2, 3)] == [vectors, None, vectors]
