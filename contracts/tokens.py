@@ -13,7 +13,7 @@ CACHED_PIECES: Final = 1 << 16
 WHOLE: Final = 100
 """Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
 WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
-"""Mean cost of a lower-case word by its length, rounded up; it costs a token for every two and a half letters more."""
+"""Mean cost of a lower-case word by its length, rounded up; every two and a half letters more cost a token."""
 NAME_COST: Final = 50
 """What a capitalised word costs more: names are rarer than other words."""
 

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from math import hypot
 from random import Random
 
 import pytest
@@ -24,8 +25,7 @@ def drawn(count: int, seed: int = 1) -> list[list[float]]:
 
 
 def cosine(first: list[float], second: list[float]) -> float:
-    product = sum(a * b for a, b in zip(first, second, strict=True))
-    return product / (sum(a * a for a in first) * sum(b * b for b in second)) ** 0.5
+    return sum(a * b for a, b in zip(first, second, strict=True)) / hypot(*first) / hypot(*second)
 
 
 @pytest.mark.contract("R1-5")
