@@ -19,6 +19,8 @@ Unit = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(gt=0, le=100)]
 Words = Annotated[str, Field(pattern=r"\w")]
+Presentation = Literal["plain", "answer_sources", "numbered_confidence", "source_markers"]
+"""R6-8: how a released answer is shown; what is recorded is the same under each."""
 
 
 class Enforcement(StrEnum):
@@ -64,6 +66,9 @@ class RetrievalPolicy(Contract):
     min_question_coverage: Unit | None = None
     min_chunks: Count
     min_sources: Count
+    max_requested_sources: Count | None = None
+    """The most that a request may ask of `min_sources`, and it may then say 0 for the policy's own (P-4); any number
+    when absent."""
 
 
 class Calibration(Contract):
@@ -115,6 +120,8 @@ class ValidationPolicy(Contract):
     literal_grounding: Enforcement
     attribution_coverage: Annotated[float, Field(ge=1, le=1)]
     """Share of the statements that must be cited to pass: all of them."""
+    attribution_target: Unit | None = None
+    """The share that a model is expected to reach (R5-14): reported beside the measured one, and passes nothing."""
     max_attempts: Annotated[int, Field(ge=1, le=3)]
     """Answers that a run may ask for; a rejected one is asked for anew while there are any left (R5-12)."""
     length_ratio_limit: Count
@@ -143,7 +150,7 @@ class Policy(Contract):
     execution: ExecutionPolicy
     validation: ValidationPolicy
     conversation: ConversationPolicy | None = None
-    presentation: Literal["plain"]
+    presentation: Presentation
 
     @property
     def sha256(self) -> str:

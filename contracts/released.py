@@ -9,7 +9,14 @@ from typing import Final
 
 from sourcebound.contracts.policy import Policy, parse_policy
 
-SHIPPED: Final = ("SOURCEBOUND_V1", "SOURCEBOUND_LEXICAL_V1", "SOURCEBOUND_SENTENCES_V1", "R2_POLICY_V1")
+SHIPPED: Final = (
+    "SOURCEBOUND_V1",
+    "SOURCEBOUND_LEXICAL_V1",
+    "SOURCEBOUND_SENTENCES_V1",
+    "R2_POLICY_V1",
+    "SOURCE_BOUNDED_V1",
+    "GROUNDED_RAG_V1",
+)
 
 
 @cache

@@ -64,6 +64,11 @@ def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Vi
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return _violation(name, "is not a number", value)
     present = values[section].get(name)
+    most = values["retrieval"].get("max_requested_sources") if name == "min_sources" else None
+    if isinstance(most, int) and value == 0:
+        return None
+    if isinstance(most, int) and value > most:
+        return _violation(name, f"is over {most}, the most that a request may ask under this policy", value)
     if isinstance(present, int | float) and (value < present if name in HIGHER_IS_TIGHTER else value > present):
         return _violation(name, f"is looser than the policy's {present}; a request may only tighten", value)
     values[section][name] = value

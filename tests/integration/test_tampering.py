@@ -70,7 +70,7 @@ async def test_a_run_that_went_another_way_than_the_routing_says_differs(kept: R
 async def test_a_run_of_a_newer_version_is_said_to_be_one(kept: RecordedRun) -> None:
     for newer in (
         changed(kept, "assemble", "assembly", lambda it: {**it, "colour": "red"}),
-        changed(kept, "accept", "policy", lambda it: {**it, "presentation": "answer_sources"}),
+        changed(kept, "accept", "policy", lambda it: {**it, "presentation": "footnotes"}),
         kept.model_copy(update={"steps": (kept.steps[0].model_copy(update={"node": "rerank"}), *kept.steps[1:])}),
         changed(kept, "package", "response", lambda it: {**it, "schema_version": "2"}),
         kept.model_copy(

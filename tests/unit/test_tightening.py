@@ -1,12 +1,16 @@
 """P-4: a request tightens its policy or is refused; nothing else changes."""
 
 import pytest
-from builders import policy
+from builders import bundle, policy
+from fakes import FakeOutside, FakeRetriever
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 from sourcebound.contracts.tightening import HIGHER_IS_TIGHTER, LIMITS, LOWER_IS_TIGHTER, tighten, with_fallback
+from sourcebound.errors import RequestError
+from sourcebound.graph.workflow import build_graph
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
 SECTION = HIGHER_IS_TIGHTER | LOWER_IS_TIGHTER
@@ -36,6 +40,66 @@ def test_a_looser_limit_is_refused_by_name(name: str, step: float) -> None:
     tightened = tighten(POLICY, {name: loose})
     assert [(violation.clause, violation.field) for violation in tightened.violations] == [("P-4", name)]
     assert tightened.policy is POLICY
+
+
+def _stated(policy: Policy, name: str) -> float | None:
+    value = getattr(getattr(policy, SECTION[name]), name)
+    return None if value is None else float(value)
+
+
+STATED = [(name, limit) for name in SHIPPED for limit in LIMITS if _stated(load_shipped_policy(name), limit) is not None]
+"""Every value of every shipped policy that a request may tighten."""
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.parametrize(("name", "limit"), STATED)
+def test_a_request_that_loosens_a_shipped_policy_is_refused_with_the_name_of_the_field(name: str, limit: str) -> None:
+    policy = load_shipped_policy(name)
+    stated = _stated(policy, limit) or 0.0
+    loose = stated - 0.01 if limit in HIGHER_IS_TIGHTER else stated + 1
+    tightened = tighten(policy, {limit: loose})
+    assert tightened.policy is policy
+    (violation,) = tightened.violations
+    assert (violation.clause, violation.field) == ("P-4", limit)
+    assert f"limit {limit} is looser" in violation.message
+
+
+@pytest.mark.contract("P-4")
+async def test_a_request_that_loosens_its_policy_begins_no_run() -> None:
+    outside = FakeOutside(load_shipped_policy("SOURCE_BOUNDED_V1"), FakeRetriever(bundle()))
+    graph = build_graph(outside.ports()).compile()
+    with pytest.raises(RequestError, match=r"limit min_chunks is looser.*limit top_k is looser") as caught:
+        await graph.ainvoke({"question": "How?", "limits": {"min_chunks": 1, "top_k": 9, "max_chunks": 2}})
+    assert caught.value.failure_code == "POLICY_LOOSENED"
+    assert (outside.run_log.begun, outside.audit_log.records, outside.retriever.calls) == ([], [], 0)
+
+
+ASKING = load_shipped_policy("GROUNDED_RAG_V1")
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.contract("P-6")
+@pytest.mark.parametrize(("asked", "needed"), [(0, 1), (0.0, 1), (1, 1), (2, 2), (10, 10)])
+def test_a_request_may_ask_for_as_many_sources_as_the_policy_lets_it(asked: float, needed: int) -> None:
+    tightened = tighten(ASKING, {"min_sources": asked})
+    assert tightened.violations == ()
+    assert tightened.policy.retrieval.min_sources == needed
+    assert (tightened.policy == ASKING) is (needed == 1)
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.parametrize(("asked", "why"), [(11, "is over 10"), (-1, "is looser"), (0.5, "is looser")])
+def test_more_sources_than_a_request_may_ask_for_is_an_error_that_names_the_field(asked: float, why: str) -> None:
+    (violation,) = tighten(ASKING, {"min_sources": asked}).violations
+    assert violation.field == "min_sources"
+    assert f"limit min_sources {why}" in violation.message
+
+
+@pytest.mark.contract("P-4")
+def test_zero_is_the_policys_own_only_where_it_says_so() -> None:
+    assert tighten(POLICY, {"min_sources": 0}).violations
+    assert tighten(ASKING, {"min_chunks": 0}).violations
+    assert tighten(POLICY, {"min_sources": 11}).violations == ()
 
 
 @pytest.mark.contract("P-4")
