@@ -9,6 +9,8 @@ from sourcebound.contracts.sanitize import HIDDEN, latin_look
 
 CITATION: Final = re.compile(r"\[C(0|[1-9][0-9]*)\]")
 """The only form of a citation; ASCII throughout."""
+CITATION_RUN: Final = re.compile(rf"\s*{CITATION.pattern}")
+"""A citation with the white space before it."""
 
 OPEN: Final = r"[\[\(\{<«‹⟦⟨〈《「『【〔〖〘〚［（｛＜❨❪❬❮❰❲❴]"
 CLOSE: Final = r"[\]\)\}>»›⟧⟩〉》」』】〕〗〙〛］）｝＞❩❫❭❯❱❳❵]"
@@ -51,6 +53,16 @@ class LookAlike(NamedTuple):
 def find_citations(text: str) -> list[Citation]:
     """Every well-formed citation, in order."""
     return [Citation("C" + match[1], match.start(), match.end()) for match in CITATION.finditer(text)]
+
+
+def strip_citations(text: str) -> str:
+    """A text without its citations and the white space before them; words that only citations parted stay apart."""
+    return re.sub(f"(?:{CITATION_RUN.pattern})+", _gap, text).strip()
+
+
+def _gap(run: re.Match[str]) -> str:
+    before, after = run.string[: run.start()][-1:], run.string[run.end() :][:1]
+    return " " if before.isalnum() and after.isalnum() else ""
 
 
 def find_look_alikes(text: str) -> list[LookAlike]:

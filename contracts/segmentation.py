@@ -5,19 +5,17 @@ are hidden while a block is cut and given back afterwards: one that stands right
 sentence before it. Every segment keeps its offsets into the answer.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.blocks import TextBlock, TextBlockKind, split_blocks
-from sourcebound.contracts.citations import CITATION
+from sourcebound.contracts.citations import CITATION, CITATION_RUN
 from sourcebound.contracts.sentences import split_sentences
 
 SEGMENTER: Final = "segment_v1"
 """The version of these rules; a policy names the one that it is judged by."""
-CITATION_RUN: Final = re.compile(rf"\s*{CITATION.pattern}")
 
 
 class SegmentKind(StrEnum):

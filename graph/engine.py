@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 from uuid_utils import uuid7
 
+from sourcebound.contracts.answer_view import AnswerView
 from sourcebound.contracts.conversation import Turn
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
@@ -21,6 +22,7 @@ from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError
 from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.presenting import open_answer
 from sourcebound.graph.search import search
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
@@ -274,6 +276,28 @@ class Engine:
                 code="ACCESS_REFUSED",
             )
         return chunk.sanitized_text
+
+    async def answer(
+        self, thread_id: str, access: Access | None = None, caller: str | None = None, run_id: str | None = None
+    ) -> AnswerView:
+        """What a recorded run released, for `contracts.presentation.present` and its like (R6-8).
+
+        Args:
+            thread_id: The run's thread; its `run_id`, unless the host of the graph chose another.
+            access: Who may read what; when omitted, whoever is at this machine, what is still in the collection.
+            caller: Who asks.
+            run_id: The run, where the thread may have more than one.
+
+        Returns:
+            The view; the text of a document that the caller may not read (any more) is not in it.
+
+        Raises:
+            RequestError: There is no such run, it has not ended, or it was recorded under other contracts.
+        """
+        state = await self.state(thread_id, run_id)
+        if not state:
+            await self._services.run_log.check_kept(thread_id, run_id)
+        return await open_answer(state, access or self._services.index, caller)
 
     def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
         return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})

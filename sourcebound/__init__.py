@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sourcebound.contracts.checking import check_answer as check_answer
+    from sourcebound.contracts.presentation import present as present
     from sourcebound.contracts.response import PublicResponse as PublicResponse
     from sourcebound.contracts.state import AskInput as AskInput
     from sourcebound.contracts.state import RunContext as RunContext
@@ -24,9 +25,10 @@ _HOMES = {
     "Settings": "sourcebound.settings",
     "SourceboundError": "sourcebound.errors",
     "check_answer": "sourcebound.contracts.checking",
+    "present": "sourcebound.contracts.presentation",
 }
 
-__all__ = ["AskInput", "Engine", "PublicResponse", "RunContext", "Settings", "SourceboundError", "check_answer"]
+__all__ = ["AskInput", "Engine", "PublicResponse", "RunContext", "Settings", "SourceboundError", "check_answer", "present"]
 
 
 def __getattr__(name: str) -> object:

@@ -108,6 +108,18 @@ class FakeModel:
 
 
 @dataclass
+class Talker(FakeModel):
+    """Says one thing after the other, and the last one for ever."""
+
+    answers: list[Generation] = field(default_factory=list)
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        self.prompts.append(prompt)
+        answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
+        return answer.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
+
+
+@dataclass
 class FakeOutside:
     """Every port of the graph."""
 

@@ -3,17 +3,20 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE, run_async
+from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE, run_async, say
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
+    from sourcebound.contracts.policy import Presentation
     from sourcebound.contracts.response import PublicCitation, PublicResponse
     from sourcebound.contracts.state import AskInput
+    from sourcebound.graph.engine import Engine
 
+PRESENTATION_HELP = "plain, answer_sources, numbered_confidence or source_markers; the policy's own when omitted."
 RESUME = "Next: sourcebound runs list, then sourcebound runs resume RUN to go on with it."
 EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
 
@@ -42,6 +45,7 @@ def ask(
     ] = None,
     policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
     model: Annotated[str | None, typer.Option(help="The generator.")] = None,
+    presentation: Annotated[str | None, typer.Option(help=PRESENTATION_HELP)] = None,
 ) -> None:
     """Answer a question from a collection, or say that its documents do not hold the answer.
 
@@ -49,24 +53,65 @@ def ask(
     """
     request = _request(question, bundle, collection, filters or [])
     request["limits"] = read_limits(limits or [])
-    show_response(run_async(lambda: _ask(request, policy, model), interrupted=RESUME), as_json=as_json)
+    form = Form(read_presentation(presentation, as_json=as_json), as_json)
+    show_response(run_async(lambda: _ask(request, policy, model, form), interrupted=RESUME))
 
 
-def show_response(response: "PublicResponse", *, as_json: bool) -> None:
+class Form(NamedTuple):
+    """How a response is printed."""
+
+    presentation: "Presentation | None" = None
+    """That of the run's policy where it is None."""
+    as_json: bool = False
+
+
+class Shown(NamedTuple):
+    """A response, and what is printed of it where that is neither JSON nor `plain`."""
+
+    response: "PublicResponse"
+    form: Form
+    text: str | None = None
+
+
+def show_response(shown: Shown) -> NoReturn:
     """Prints a response and leaves with the exit code of its status."""
-    if as_json:
-        print(json.dumps(response.model_dump(mode="json"), ensure_ascii=False, indent=2))
+    print_response(shown, indent=2)
+    raise typer.Exit(EXIT_CODES[shown.response.status])
+
+
+def print_response(shown: Shown, indent: int | None = None) -> None:
+    """Prints a response; in any presentation but `plain` the answer alone is on stdout."""
+    if shown.form.as_json:
+        print(json.dumps(shown.response.model_dump(mode="json"), ensure_ascii=False, indent=indent))
+    elif shown.text is None:
+        render_response(shown.response)
     else:
-        render_response(response)
-    raise typer.Exit(EXIT_CODES[response.status])
+        from sourcebound.contracts.display import visible
+
+        for line in _understood(shown.response):
+            say(line)
+        print(visible(shown.text))
+        say(f"run {shown.response.run_id}")
 
 
-async def _ask(request: "AskInput", policy: str | None, model: str | None) -> "PublicResponse":
+async def prepare_response(engine: "Engine", response: "PublicResponse", thread_id: str, form: Form) -> Shown:
+    """What is to be printed of a response (R6-8)."""
+    from sourcebound.contracts.presentation import present
+
+    if form.as_json:
+        return Shown(response, form)
+    view = await engine.answer(thread_id, run_id=response.run_id)
+    chosen = form.presentation or view.presentation
+    return Shown(response, form, None if chosen == "plain" else present(view, chosen))
+
+
+async def _ask(request: "AskInput", policy: str | None, model: str | None, form: Form) -> Shown:
     from sourcebound.contracts.state import RunContext
     from sourcebound.graph.engine import Engine
 
     async with Engine.open() as engine:
-        return await engine.ask(request, RunContext(policy=policy, model=model))
+        response = await engine.ask(request, RunContext(policy=policy, model=model))
+        return await prepare_response(engine, response, response.run_id, form)
 
 
 def _request(question: str | None, bundle: Path | None, collection: str | None, filters: list[str]) -> "AskInput":
@@ -116,6 +161,24 @@ def read_limits(limits: list[str]) -> dict[str, Any]:
     return pairs
 
 
+def read_presentation(name: str | None, *, as_json: bool) -> "Presentation | None":
+    """A presentation by its name; one that there is not, or that --json leaves no place for, is an error."""
+    from sourcebound.contracts.presentation import PRESENTATIONS
+
+    if name is not None and as_json:
+        raise RequestError("--json and --presentation exclude each other.", "--json prints the public response.")
+    for known in PRESENTATIONS:
+        if known == name:
+            return known
+    if name is not None:
+        raise RequestError(
+            f"there is no presentation {name!r}.",
+            f"Choose one of {', '.join(PRESENTATIONS)}.",
+            code="UNKNOWN_PRESENTATION",
+        )
+    return None
+
+
 def _read_bundle(path: Path) -> dict[str, Any]:
     try:
         bundle = json.loads(sys.stdin.read() if str(path) == "-" else path.read_text("utf-8"))
@@ -128,16 +191,20 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     return bundle
 
 
+def _understood(response: "PublicResponse") -> list[str]:
+    """How a question of a conversation was understood (CP-6)."""
+    searched = [f"searched for: {response.search_query}"] if response.search_query else []
+    return [*searched, *(f"note: {notice}" for notice in response.notices)]
+
+
 def render_response(response: "PublicResponse") -> None:
     """Prints a response for people: the answer and its sources, or why there is none."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    if response.search_query:
-        console.print(Text(f"searched for: {response.search_query}", style="italic"), soft_wrap=True)
-    for notice in response.notices:
-        console.print(Text(f"note: {notice}", style="yellow"), soft_wrap=True)
+    for line in _understood(response):
+        console.print(Text(line, style="yellow" if line.startswith("note:") else "italic"), soft_wrap=True)
     if response.status == "OK":
         answer = Text(response.answer)
         answer.highlight_regex(r"\[C\d+\]", "bold cyan")

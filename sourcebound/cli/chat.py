@@ -3,7 +3,6 @@
 A terminal gets a prompt, and Ctrl-C ends the answer and not the conversation. A pipe gets one response a line read.
 """
 
-import json
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -13,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from sourcebound.cli.ask import read_filters, read_limits, render_response, render_source
+from sourcebound.cli.ask import (
+    PRESENTATION_HELP,
+    Form,
+    Shown,
+    prepare_response,
+    print_response,
+    read_filters,
+    read_limits,
+    read_presentation,
+    render_source,
+)
 from sourcebound.cli.console import ANSWERED, exit_with, say
 from sourcebound.errors import SourceboundError
 
@@ -40,6 +49,7 @@ def chat(
         list[str] | None, typer.Option("--limit", metavar="KEY=VALUE", help="As for ask. Repeatable.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each public response as one line of JSON.")] = False,
+    presentation: Annotated[str | None, typer.Option(help=PRESENTATION_HELP)] = None,
 ) -> None:
     """Ask one question after another; "and for the HP-300?" is searched for as the whole question.
 
@@ -53,9 +63,10 @@ def chat(
     request: AskInput = {"filters": read_filters(filters or []), "limits": read_limits(limits or [])}
     if collection:
         request["collection"] = collection
+    form = Form(read_presentation(presentation, as_json=as_json), as_json)
     stop_on_sigterm()
     with asyncio.Runner() as runner:
-        session = Session(runner, request, RunContext(policy=policy, model=model), as_json=as_json)
+        session = Session(runner, request, RunContext(policy=policy, model=model), form)
         try:
             session.open(conversation)
             session.talk()
@@ -73,14 +84,14 @@ class Session:
         runner: What runs the engine; it handles Ctrl-C while it does.
         request: What every question of the sitting has in common.
         context: Policy and model.
-        as_json: Whether responses are printed as JSON.
+        form: How responses are printed.
     """
 
-    def __init__(self, runner: "asyncio.Runner", request: "AskInput", context: "RunContext", *, as_json: bool) -> None:
+    def __init__(self, runner: "asyncio.Runner", request: "AskInput", context: "RunContext", form: Form) -> None:
         self._runner = runner
         self._request = request
         self._context = context
-        self._as_json = as_json
+        self._form = form
         self._is_terminal = sys.stdin.isatty()
         self._stack = AsyncExitStack()
         self._last: PublicResponse | None = None
@@ -161,16 +172,19 @@ class Session:
         request: AskInput = {**self._request, "question": question, "conversation_id": self._conversation}
         show = _Stages() if sys.stderr.isatty() else None
         try:
-            response = self._run(lambda: self._engine.ask(request, self._context, on_node=show))
+            shown = self._run(lambda: self._answer(request, show))
         finally:
             if show:
                 show.clear()
-        self._last = response
-        if self._as_json:
-            print(json.dumps(response.model_dump(mode="json"), ensure_ascii=False), flush=True)
-        else:
-            render_response(response)
-            print(flush=True)
+        self._last = shown.response
+        print_response(shown)
+        if not self._form.as_json:
+            print()
+        sys.stdout.flush()
+
+    async def _answer(self, request: "AskInput", show: Callable[[str], None] | None) -> Shown:
+        response = await self._engine.ask(request, self._context, on_node=show)
+        return await prepare_response(self._engine, response, response.run_id, self._form)
 
     def _start(self) -> None:
         self._conversation = self._run(self._engine.start_conversation)

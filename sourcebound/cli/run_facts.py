@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from sourcebound.contracts.outcome import Violation
     from sourcebound.contracts.run_page import RecordPlace, RunPage, Source
     from sourcebound.contracts.search import SearchReport
+    from sourcebound.contracts.verdict import Validation
 
 NOT_THERE = "(the question is not there)"
 
@@ -151,20 +152,32 @@ def call(attempt: "ShownAttempt") -> list[Fact]:
     )
 
 
-def checks(attempt: "ShownAttempt") -> list[Fact]:
-    """What the firewall counted."""
+def checks(page: "RunPage", attempt: "ShownAttempt") -> list[Fact]:
+    """What the firewall counted, and what the policy aims at."""
     if attempt.validation is None:
         return []
     found, metrics = attempt.validation, attempt.validation.grounding_metrics
+    target = page.policy and page.policy.validation.attribution_target
+    aimed = f"; the policy aims at {target:.0%}" if target is not None else ""
     return _facts(
         verdict=f"{found.validation_status}{f' ({found.failure_reason})' if found.failure_reason else ''}",
         statements=f"{metrics.sentence_count}, {metrics.uncited_sentence_count} uncited",
         citations=f"{metrics.citation_count}, {metrics.invalid_anchor_count} invented, "
         f"{metrics.malformed_anchor_count} malformed",
-        coverage=f"{metrics.attribution_coverage:.0%} of the statements that need a citation have one",
+        coverage=f"{metrics.attribution_coverage:.0%} of the statements that need a citation have one{aimed}",
+        density=_density(found),
         literals=f"{len(found.literals)}, {metrics.unsupported_literal_count} in no cited source",
         support=found.support_level,
     )
+
+
+def _density(found: "Validation") -> str | None:
+    """Citations a statement, paragraph by paragraph; None where there is no answer."""
+    from sourcebound.contracts.density import citation_density
+
+    paragraphs = citation_density(found.validated_answer_text, found.statements) if found.validated_answer_text else ()
+    densities = [f"{part.density:.1f}" for part in paragraphs if part.density is not None]
+    return f"{', '.join(densities)} citations a statement, by paragraph" if densities else None
 
 
 def statement_notes(statement: "ShownStatement") -> list[str]:

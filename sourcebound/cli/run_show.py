@@ -91,7 +91,7 @@ def _attempt(page: "RunPage", attempt: "ShownAttempt") -> Iterator[Section]:
     ]
     broken = [Fact("broken", facts.violation_text(violation)) for violation in attempt.other_violations]
     header = ("no.", "verdict", "cites", "statement and what was found in it")
-    found = joined(facts.checks(attempt), broken)
+    found = joined(facts.checks(page, attempt), broken)
     yield Section("statement", f"Statements{number}", found, header, rows, _rejected_text(attempt))
 
 

@@ -13,7 +13,7 @@ from sourcebound.cli.prune import prune
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.response import PublicResponse
+    from sourcebound.cli.ask import Form, Shown
     from sourcebound.contracts.run_page import RunPage
     from sourcebound.store.runs import RunSummary
     from sourcebound.wiring import Services
@@ -86,9 +86,9 @@ def resume_run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the public response as JSON, alone.")] = False,
 ) -> None:
     """Go on with a run that was interrupted, and print its response; an ended run is not asked again."""
-    from sourcebound.cli.ask import show_response
+    from sourcebound.cli.ask import Form, show_response
 
-    show_response(run_async(lambda: _resume(run)), as_json=as_json)
+    show_response(run_async(lambda: _resume(run, Form(as_json=as_json))))
 
 
 @app.command("erase")
@@ -133,14 +133,16 @@ async def _state(run: str) -> dict[str, Any]:
         return state
 
 
-async def _resume(run: str) -> "PublicResponse":
+async def _resume(run: str, form: "Form") -> "Shown":
+    from sourcebound.cli.ask import prepare_response
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        found = await find_run(services, run)
-        return await Engine(services).resume(found.thread_id, found.run_id)
+        found, engine = await find_run(services, run), Engine(services)
+        response = await engine.resume(found.thread_id, found.run_id)
+        return await prepare_response(engine, response, found.thread_id, form)
 
 
 async def _erase(run: str, yes: bool) -> "RunSummary":

@@ -1,12 +1,12 @@
 """Attempts: a rejected answer may be asked for anew, each attempt is recorded whole, and none is mended (R5-12)."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
 from builders import FILTER, SEAL, JsonObject, answer_bundle, bundle, generation, policy, row, run
-from fakes import FakeAuditLog, FakeModel, FakeOutside, FakeRetriever
+from fakes import FakeAuditLog, FakeOutside, FakeRetriever, Talker
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -32,18 +32,6 @@ THREAD: RunnableConfig = {"configurable": {"thread_id": "thread-1"}}
 START = ["accept", "retrieve", "assemble"]
 ATTEMPT = ["build_prompt", "generate", "validate"]
 END = ["record", "package"]
-
-
-@dataclass
-class Talker(FakeModel):
-    """Says one thing after the other, and the last one for ever."""
-
-    answers: list[Generation] = field(default_factory=list)
-
-    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
-        self.prompts.append(prompt)
-        answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
-        return answer.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
 
 
 def _policy(attempts: int = 2, **prompt: Any) -> Policy:

@@ -45,7 +45,12 @@ DEFAULT_VALUES = {
 }
 SOURCE_BOUNDED_VALUES = {
     "retrieval": {"top_k": 8, "min_top_similarity": 0.20, "min_chunks": 2, "min_sources": 1, "hybrid": False},
-    "selection": {"min_similarity": 0.20, "max_chunks": 6, "max_chunks_per_knowledge_id": 6, "trim_within_chunk": False},
+    "selection": {
+        "min_similarity": 0.20,
+        "max_chunks": 6,
+        "max_chunks_per_knowledge_id": 6,
+        "trim_within_chunk": False,
+    },
     "prompt": {"output_profile": "prose"},
     "validation": {
         "literal_grounding": "enforce",

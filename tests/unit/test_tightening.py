@@ -47,7 +47,9 @@ def _stated(policy: Policy, name: str) -> float | None:
     return None if value is None else float(value)
 
 
-STATED = [(name, limit) for name in SHIPPED for limit in LIMITS if _stated(load_shipped_policy(name), limit) is not None]
+STATED = [
+    (name, limit) for name in SHIPPED for limit in LIMITS if _stated(load_shipped_policy(name), limit) is not None
+]
 """Every value of every shipped policy that a request may tighten."""
 
 
