@@ -7,8 +7,8 @@ from fakes import FakeOutside, FakeRetriever, Talker
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from sourcebound.contracts.answer_view import AnswerView, evidence_documents, view_answer
 from sourcebound.contracts.answer_json import write
+from sourcebound.contracts.answer_view import AnswerView, evidence_documents, view_answer
 from sourcebound.contracts.policy import Policy, Presentation
 from sourcebound.contracts.presentation import present
 from sourcebound.contracts.released import SHIPPED, load_shipped_policy

@@ -14,7 +14,7 @@ from sourcebound.contracts.attempts import Attempt, may_repeat
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import FailureCode, Status, fail, proceed
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.prompt import REFUSAL, Prompt, build_prompt, read_prompt
+from sourcebound.contracts.prompt import REFUSAL, build_prompt, read_prompt
 from sourcebound.contracts.released import read_template, template_digest
 from sourcebound.contracts.repair import REPEATABLE, repair_section
 from sourcebound.contracts.response import package_response
