@@ -28,7 +28,16 @@ _HOMES = {
     "present": "sourcebound.contracts.presentation",
 }
 
-__all__ = ["AskInput", "Engine", "PublicResponse", "RunContext", "Settings", "SourceboundError", "check_answer", "present"]
+__all__ = [
+    "AskInput",
+    "Engine",
+    "PublicResponse",
+    "RunContext",
+    "Settings",
+    "SourceboundError",
+    "check_answer",
+    "present",
+]
 
 
 def __getattr__(name: str) -> object:

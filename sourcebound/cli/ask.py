@@ -86,12 +86,18 @@ def print_response(shown: Shown, indent: int | None = None) -> None:
     elif shown.text is None:
         render_response(shown.response)
     else:
-        from sourcebound.contracts.display import visible
+        _print_text(shown.response, shown.text)
 
-        for line in _understood(shown.response):
-            say(line)
-        print(visible(shown.text))
-        say(f"run {shown.response.run_id}")
+
+def _print_text(response: "PublicResponse", text: str) -> None:
+    from sourcebound.contracts.display import visible
+
+    for line in _understood(response):
+        say(line)
+    print(visible(text))
+    if response.refusal_code:
+        say(f"{response.refusal_code}: {response.message}")
+    say(f"run {response.run_id}")
 
 
 async def prepare_response(engine: "Engine", response: "PublicResponse", thread_id: str, form: Form) -> Shown:
@@ -202,11 +208,13 @@ def render_response(response: "PublicResponse") -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from sourcebound.contracts.display import visible
+
     console = Console(highlight=False)
     for line in _understood(response):
         console.print(Text(line, style="yellow" if line.startswith("note:") else "italic"), soft_wrap=True)
     if response.status == "OK":
-        answer = Text(response.answer)
+        answer = Text(visible(response.answer))
         answer.highlight_regex(r"\[C\d+\]", "bold cyan")
         console.print(answer)
         console.print("\n[bold]Sources[/bold]")
@@ -227,10 +235,12 @@ def render_source(citation: "PublicCitation") -> Any:
     from rich.padding import Padding
     from rich.text import Text
 
+    from sourcebound.contracts.display import one_line
+
     text = Text(f"[{citation.anchor}] ", style="bold cyan")
-    text.append(citation.title or citation.knowledge_id, style="default not bold")
+    text.append(one_line(citation.title or citation.knowledge_id), style="default not bold")
     where = [citation.source_reference or citation.knowledge_id, citation.section, citation.equipment_id]
     if citation.event_date:
         where.append(citation.event_date.isoformat())
-    text.append("\n" + " · ".join(part for part in where if part), style="dim not bold")
+    text.append("\n" + " · ".join(one_line(part) for part in where if part), style="dim not bold")
     return Padding(text, (0, 0, 0, 2))

@@ -3,7 +3,6 @@
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +10,12 @@ import pytest
 from builders import SEAL, bundle, row
 from commands import Program
 from databases import ingest, settings_for
-from model_servers import ModelServer
+from model_servers import ModelServer, Received
 from pydantic import SecretStr
 
+from sourcebound.contracts.presentation import present
 from sourcebound.contracts.prompt import REFUSAL
+from sourcebound.contracts.released import read_template
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.graph.engine import Engine
 from sourcebound.models.minilm import MiniLmEmbedder
@@ -180,25 +181,38 @@ async def test_the_command_line_chooses_the_model(
 
 
 @pytest.mark.contract("R4-2")
-async def test_a_rejected_answer_goes_the_same_way_over_either_wire(
-    library: str, model_server: ModelServer, minilm: MiniLmEmbedder, tmp_path: Path
+@pytest.mark.contract("R5-12")
+@pytest.mark.parametrize("mended", [True, False])
+async def test_offline_and_online_differ_in_the_model_alone_under_the_source_bounded_policy(
+    library: str, model_server: ModelServer, minilm: MiniLmEmbedder, mended: bool
 ) -> None:
-    model_server.answer = SEAL  # without a citation
-    shipped = (files("sourcebound.contracts") / "policies" / "R2_POLICY_V1.toml").read_text("utf-8")
-    policy = tmp_path / "two-attempts.toml"
-    policy.write_text(
-        shipped.replace("R2_POLICY_V1", "TWO_ATTEMPTS_V1").replace("max_attempts = 1", "max_attempts = 2")
-    )
-    asked = Asked({"retrieval_bundle": _bundle(SEAL, policy_version="TWO_ATTEMPTS_V1")}, str(policy), "FAILED")
+    """SOURCE_BOUNDED_V1: one template, one repair, one presentation, whichever wire the model is on."""
+    asked = Asked({"question": ANSWERED}, "SOURCE_BOUNDED_V1", "OK" if mended else "FAILED")
+    opening, *_ = read_template("repair_v1").splitlines()
+    good = ""
+
+    def answer(call: Received) -> str:
+        return good if mended and opening in call.prompt else "The shaft is turned by hand."
+
     async with opened(library, model_server, minilm) as engine:
+        good = (await ask(engine, Asked(asked.request, asked.policy), EXTRACTIVE))["generation"]["raw_model_text"]
+        model_server.answer = answer
         runs = [await ask(engine, asked, model) for model in REMOTE]
-        first, second = [await state_of(engine, state["run"]["run_id"]) for state in runs]
-    for state in (first, second):
+        offline, online = [await state_of(engine, state["run"]["run_id"]) for state in runs]
+        shown = [present(await engine.answer(state["run"]["run_id"])) for state in runs]
+    for state in (offline, online):
         (attempt,) = state["attempts"]
-        assert attempt.pop("generation")["raw_model_text"] == SEAL
-    assert first == second
-    assert first["outcome"]["failure_code"] == "UNCITED_FACTUAL_STATEMENT"
+        assert attempt.pop("generation")["raw_model_text"] == "The shaft is turned by hand."
+        assert attempt["prompt"]["repair_template"] is None
+        assert state["prompt"]["repair_template"] == "repair_v1"
+    assert offline == online
+    assert offline["outcome"]["failure_code"] == (None if mended else "UNCITED_FACTUAL_STATEMENT")
+    assert shown[0] == shown[1]
+    assert ("\n\nSources:\n- [C0] " in shown[0]) is mended
     assert [call.route for call in model_server.calls] == [route for route in REMOTE.values() for _ in range(2)]
+    first, second, *others = [call.prompt for call in model_server.calls]
+    assert [first, second] == others
+    assert (opening in first, opening in second) == (False, True)
 
 
 async def test_the_answer_of_a_backend_is_its_own(
