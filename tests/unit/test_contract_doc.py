@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from sourcebound.contracts.answer_view import AnswerView
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.audit import audit_record
 from sourcebound.contracts.citations import find_citations, find_look_alikes
@@ -17,9 +18,18 @@ from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.intake import check_bundle
 from sourcebound.contracts.literals import check_literals, read_evidence
-from sourcebound.contracts.outcome import FailureCode, RefusalCode, Status, keep_worst, proceed
+from sourcebound.contracts.outcome import (
+    FailureCode,
+    RefusalCode,
+    RefusalSource,
+    Status,
+    keep_worst,
+    proceed,
+    refuse,
+)
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.prompt import Prompt, build_prompt, read_prompt
+from sourcebound.contracts.presentation import PRESENTATIONS, present
+from sourcebound.contracts.prompt import REFUSAL, Prompt, build_prompt, read_prompt
 from sourcebound.contracts.ranking import best_sentences
 from sourcebound.contracts.reading import CONNECTIVES, read_statements
 from sourcebound.contracts.refusal import is_exact_refusal, refusal_pattern
@@ -30,6 +40,7 @@ from sourcebound.contracts.response import package_response
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.sanitize import sanitize
 from sourcebound.contracts.validation import validate
+from sourcebound.contracts.verdict import Validation, not_run
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "contract.md").read_text("utf-8")
 CLAUSE: Final = re.compile(r"^- \*\*([A-Z0-9]+-[A-Z]?[0-9]+)\*\*(?: \(specified, not in force yet\))? \S", re.MULTILINE)
@@ -364,6 +375,39 @@ def test_the_example_of_a_response() -> None:
     response = package_response(the_run(), verdict.outcome, assembled(), generation(), verdict, 18.3)
     assert response.status is Status.OK
     assert response.model_dump(mode="json") == json.loads(example("public-response"))
+
+
+def _view(verdict: Validation) -> AnswerView:
+    refused = verdict.outcome.status is Status.NO_EVIDENCE
+    return AnswerView(
+        question=the_run().question,
+        response=package_response(the_run(), verdict.outcome, assembled(), generation(), verdict, 18.3),
+        presentation="plain",
+        refusal_source=verdict.outcome.refusal_source,
+        statements=verdict.statements,
+        evidence=() if refused else assembled().selected_evidence,
+    )
+
+
+@pytest.mark.contract("R6-8")
+def test_the_examples_of_presentations() -> None:
+    view = _view(validate(example("model-text"), assembled(), POLICY))
+    assert present(view, "answer_sources") == example("answer-sources")
+    assert present(view, "numbered_confidence") == example("numbered-confidence")
+
+
+@pytest.mark.contract("R6-8")
+@pytest.mark.parametrize("row", table("presentation", "refused by gate or selection", "refused by the model"))
+def test_the_table_of_refusal_sentences(row: Row) -> None:
+    (name,) = [each for each in PRESENTATIONS if each == span(row["presentation"])]
+    gated = not_run(refuse("assemble", RefusalCode.BELOW_SIMILARITY_GATE, RefusalSource.GATE, "too little"))
+    for verdict, column in (
+        (gated, "refused by gate or selection"),
+        (validate(REFUSAL, assembled(), POLICY), "refused by the model"),
+    ):
+        shown = present(_view(verdict), name)
+        sentence = json.loads(shown)["answer"] if name == "source_markers" else shown
+        assert sentence == (REFUSAL if span(row[column]) == "exact" else span(row[column]))
 
 
 @pytest.mark.contract("CP-6")

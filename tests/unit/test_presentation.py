@@ -1,12 +1,13 @@
 """R6-8: presentations render what was released, in full and in their own form, and nothing can forge their lines."""
 
 import json
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
-from builders import FILTER, SEAL, row
+from builders import FILTER, SEAL, bundle, row
 from profiles import ROWS, ask
 
+from sourcebound.cli.ask import Form, Shown, print_response
 from sourcebound.contracts.answer_view import evidence_documents, view_answer
 from sourcebound.contracts.citations import strip_citations
 from sourcebound.contracts.policy import Presentation
@@ -14,7 +15,10 @@ from sourcebound.contracts.presentation import PRESENTATIONS, present
 from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.response import PublicResponse
+from sourcebound.contracts.state import State
 from sourcebound.contracts.verdict import Validation
+from sourcebound.errors import RequestError
+from sourcebound.graph.presenting import open_answer
 
 BOTH = f"{SEAL} [C0] {FILTER} [C1]"
 PLACED = [
@@ -233,3 +237,50 @@ async def test_statements_are_those_that_the_firewall_cut() -> None:
 )
 def test_a_text_without_its_citations_keeps_its_words_apart(text: str, clean: str) -> None:
     assert strip_citations(text) == clean
+
+
+class Everyone:
+    """An access port that lets everybody read everything, and keeps who asked for what."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str | None, str, str]] = []
+
+    async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
+        self.asked.append((caller, collection, knowledge_id))
+        return True
+
+
+@pytest.mark.contract("R6-7")
+async def test_access_is_asked_for_each_document_and_for_none_of_a_bundle_from_elsewhere() -> None:
+    finished, access = await ask("GROUNDED_RAG_V1", BOTH), Everyone()
+    assert await open_answer(finished.state, access, "me") == finished.view
+    assert sorted(access.asked) == [("me", "manuals", "doc-0"), ("me", "manuals", "doc-1")]
+    brought = await ask("GROUNDED_RAG_V1", BOTH, request={"retrieval_bundle": bundle(ROWS, policy_version=None)})
+    access = Everyone()
+    assert (await open_answer(brought.state, access)).evidence[0].sanitized_text == SEAL
+    assert access.asked == []
+
+
+async def test_a_run_without_an_end_or_of_other_contracts_shows_no_answer() -> None:
+    finished = await ask("GROUNDED_RAG_V1", BOTH)
+    broken = {
+        "RUN_NOT_FOUND": {},
+        "RUN_NOT_ENDED": {name: value for name, value in finished.state.items() if name != "response"},
+        "RUN_UNREADABLE": {**finished.state, "response": {**finished.response, "schema_version": "0"}},
+    }
+    for code, state in broken.items():
+        with pytest.raises(RequestError) as caught:
+            await open_answer(cast("State", state), Everyone())
+        assert caught.value.failure_code == code
+
+
+async def test_an_answer_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    red = "It is \x1b[31mred\x1b[0m. [C0]"
+    finished = await ask("GROUNDED_RAG_V1", red, results=[row(0, chunk_text=SEAL, title="A\x1b[2J\nB"), ROWS[1]])
+    assert finished.response["answer"] == red
+    response = PublicResponse.model_validate(finished.response)
+    for text in (None, finished.shown("answer_sources")):
+        print_response(Shown(response, Form(), text))
+        printed = capsys.readouterr().out
+        assert "\x1b" not in printed
+        assert "It is \ufffd[31mred" in printed
