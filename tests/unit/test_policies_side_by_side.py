@@ -16,12 +16,6 @@ FACTS_PHASE = {"select_facts", "facts"}
 """The node and the channel that a table of the policy switches on (R3-9); it narrows the evidence."""
 
 
-def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = {name: leaf for key, item in inner for name, leaf in _leaves(item, f"{path}.{key}").items()}
-    return found or {path: value}
-
-
 def _apart_from(names: set[str], value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _apart_from(names, item) for key, item in value.items() if key not in names}
@@ -59,8 +53,4 @@ def _form(run: Profiled, narrowed: set[str]) -> dict[str, Any]:
 async def test_the_values_of_a_run_are_those_of_its_file(name: str) -> None:
     run = await ask(name)
     assert run.state["policy"] == load_shipped_policy(name).model_dump(mode="json")
-    others = {other: _leaves(load_shipped_policy(other).model_dump(mode="json")) for other in SEEDED if other != name}
-    mine = _leaves(run.state["policy"])
-    for leaves in others.values():
-        assert leaves.keys() == mine.keys()
-        assert {path for path in mine if mine[path] != leaves[path]} >= {".policy_version", ".description"}
+    assert run.state["run"]["policy_sha256"] == load_shipped_policy(name).sha256
