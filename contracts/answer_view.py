@@ -66,10 +66,8 @@ def view_answer(state: State, readable: Collection[str]) -> AnswerView:
     )
     if response.status is not Status.OK:
         return view
-    bundle, validation = (
-        AnswerBundle.model_validate(state["assembly"]),
-        Validation.model_validate(state["validation"]),
-    )
+    bundle = AnswerBundle.model_validate(state["assembly"])
+    validation = Validation.model_validate(state["validation"])
     evidence = tuple(
         chunk if chunk.knowledge_id in readable else chunk.model_copy(update={"sanitized_text": ""})
         for chunk in bundle.selected_evidence
