@@ -77,7 +77,7 @@ def admit(
         violations.extend(_question_violations(question))
     run_id = request.get("run_id") or new_id()
     run = Run(
-        request_id=_request_id(request, bundle) or new_id(),
+        request_id=stated_request_id(request) or new_id(),
         run_id=run_id,
         thread_id=thread_id or run_id,
         question=question,
@@ -137,8 +137,9 @@ def _question(request: AskInput, bundle: object) -> str:
     return stated.replace("\0", "") if isinstance(stated, str) else ""
 
 
-def _request_id(request: AskInput, bundle: object) -> str:
+def stated_request_id(request: AskInput) -> str:
     """The caller's own id, else the bundle's; empty where neither is a text."""
+    bundle = request.get("retrieval_bundle")
     stated = (request.get("request_id"), bundle.get("request_id") if isinstance(bundle, Mapping) else None)
     return next((name for name in stated if isinstance(name, str) and name), "")
 

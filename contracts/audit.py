@@ -3,6 +3,8 @@
 Ids, hashes and counts, never text (contract §7).
 """
 
+from typing import Protocol
+
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.model import Contract
@@ -46,6 +48,23 @@ class AuditRecord(Contract):
     policy_version: str
     policy_sha256: str
     support_level: SupportLevel | None
+
+
+class AuditLog(Protocol):
+    """Keeps the append-only record (R5P)."""
+
+    async def append(
+        self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
+    ) -> AuditRecord:
+        """Writes the record and closes the run in one transaction; writing the same record again changes nothing.
+
+        The attempts of a run are written in order, and the last one says how the run ended (R5-12). Returned is the
+        record that stands, with the time of its first writing.
+
+        Raises:
+            SourceboundError: The record could not be written, or differs from the one already there.
+        """
+        ...
 
 
 def audit_record(

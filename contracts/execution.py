@@ -1,6 +1,6 @@
 """R4: what a generator is asked and what it says, recorded and never edited (contract §5)."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic import model_validator
 
@@ -21,6 +21,8 @@ class Generation(Contract):
     model_name: str | None = None
     provider: str | None = None
     prompt_sha256: str | None = None
+    request_sha256: str | None = None
+    """Of the body of the request as it left, the last one where several were made; None where nothing was sent."""
     response_id: str | None = None
     finish_reason: str | None = None
     attempts: int = 0
@@ -40,4 +42,36 @@ class AnswerModel(Protocol):
 
     async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
         """Sends the prompt's bytes as they are and records the answer; faults of the model are failures, as data."""
+        ...
+
+
+class Asked(NamedTuple):
+    """What is asked of a model once: the prompt of one attempt of a run."""
+
+    run_id: str
+    attempt: int
+    """1, 2, … (R5-12); 0 for the rewriting of its question (CP-6)."""
+    prompt_sha256: str
+
+
+class AnswerLog(Protocol):
+    """Keeps what a model answered from the moment it did, so that nothing is asked twice (CP-2)."""
+
+    async def find(self, asked: Asked) -> Generation | None:
+        """The answer, if one was kept.
+
+        Raises:
+            SourceboundError: The store did not answer.
+        """
+        ...
+
+    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+        """Keeps an answer, durably before it returns.
+
+        Returns:
+            The answer that stands: the first that was kept.
+
+        Raises:
+            SourceboundError: It could not be kept; whatever depended on it would depend on what may be lost.
+        """
         ...

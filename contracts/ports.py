@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from sourcebound.contracts.audit import AuditRecord
+from sourcebound.contracts.audit import AuditLog as AuditLog
 from sourcebound.contracts.conversation import Conversations as Conversations
 from sourcebound.contracts.document import ParsedDocument
+from sourcebound.contracts.execution import AnswerLog as AnswerLog
 from sourcebound.contracts.execution import AnswerModel as AnswerModel
 from sourcebound.contracts.index import Collection, KnownDocument, KnownVector, StoredDocument
 from sourcebound.contracts.policy import Policy
@@ -183,18 +184,4 @@ class RunLog(Protocol):
 
     async def has_ended(self, run_id: str) -> bool:
         """Whether a run of that id has been recorded, or closed without a record."""
-        ...
-
-
-class AuditLog(Protocol):
-    """Keeps the append-only record (R5P)."""
-
-    async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
-        """Writes the record and closes the run in one transaction; writing the same record again changes nothing.
-
-        The attempts of a run are written in order, and the last one says how the run ended (R5-12).
-
-        Raises:
-            SourceboundError: The record could not be written, or differs from the one already there.
-        """
         ...

@@ -7,7 +7,7 @@ not a surprise when an old run is read.
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -20,10 +20,8 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from sourcebound.store.database import Pool, fetch_one
 from sourcebound.store.queries import query
-
-DURABLE: Final = "generation"
-"""The channel whose checkpoint is on disk before it counts as saved; what the other nodes make can be made again."""
 
 
 class RunSaver(AsyncPostgresSaver):
@@ -31,7 +29,19 @@ class RunSaver(AsyncPostgresSaver):
 
     The stock saver also keeps the writes of every node before it keeps the checkpoint that holds them; where nodes run
     alone, that says everything twice. Reading is the stock saver's own.
+
+    Only the commit of a run's first checkpoint waits for the disk, and that of a change by hand: from then on the run
+    can be gone on with. What the nodes make can be made again, but for a model's answer, which `store.answers` keeps,
+    and the audit record; the commit of either brings every checkpoint before it to disk. A response is made again from
+    the record, the same to the byte; one without a record waits for the disk too.
+
+    Args:
+        pool: The pool of `store.database`.
     """
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
+        self._pool = pool
 
     async def aput(
         self,
@@ -40,13 +50,16 @@ class RunSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Saves a checkpoint and the values that are new in it."""
+        """Saves a checkpoint and the values that are new in it; all of them where the one before it was lost.
+
+        A database that crashes loses commits that did not wait for the disk. A run that outlives it has them all still.
+        """
         place = config["configurable"]
         thread_id, namespace = place["thread_id"], place["checkpoint_ns"]
         inline = {name: value for name, value in checkpoint["channel_values"].items() if _is_inline(value)}
         values = {name: value for name, value in checkpoint["channel_values"].items() if name not in inline}
-        versions = {name: version for name, version in new_versions.items() if name in values}
-        blobs = self._dump_blobs(thread_id, namespace, values, versions)
+        is_over = "response" in values and "response" in new_versions
+        is_begun = metadata.get("source") != "loop"
         row = {
             "thread_id": thread_id,
             "namespace": namespace,
@@ -54,14 +67,21 @@ class RunSaver(AsyncPostgresSaver):
             "parent": place.get("checkpoint_id"),
             "checkpoint": json.dumps({**checkpoint, "channel_values": inline}),
             "metadata": json.dumps(get_serializable_checkpoint_metadata(config, metadata)),
-            "channels": [blob[2] for blob in blobs],
-            "versions": [blob[3] for blob in blobs],
-            "types": [blob[4] for blob in blobs],
-            "blobs": [blob[5] for blob in blobs],
-            "commit": "on" if DURABLE in versions else "off",
+            "commit": "on" if is_begun or (is_over and "audit" not in values) else "off",
+            "over": values["run"]["run_id"] if is_over else None,
         }
-        async with self._cursor() as cursor:
-            await cursor.execute(query("save_checkpoint"), row)
+        for versions in (new_versions, checkpoint["channel_versions"]):
+            kept = {name: version for name, version in versions.items() if name in values}
+            blobs = self._dump_blobs(thread_id, namespace, values, kept)
+            columns = {
+                "channels": [blob[2] for blob in blobs],
+                "versions": [blob[3] for blob in blobs],
+                "types": [blob[4] for blob in blobs],
+                "blobs": [blob[5] for blob in blobs],
+            }
+            saved = await fetch_one(self._pool, query("save_checkpoint"), row | columns)
+            if saved is not None and saved["follows"]:
+                break
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
@@ -78,7 +98,7 @@ def _is_inline(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def make_saver(pool: Any) -> RunSaver:
+def make_saver(pool: Pool) -> RunSaver:
     """A checkpoint saver for one run.
 
     Args:
@@ -87,4 +107,4 @@ def make_saver(pool: Any) -> RunSaver:
     Returns:
         The saver; its tables were made by `store.migrations`.
     """
-    return RunSaver(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
+    return RunSaver(pool)

@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 from uuid_utils import uuid7
 
+from sourcebound.contracts.admission import stated_request_id
 from sourcebound.contracts.answer_view import AnswerView
 from sourcebound.contracts.conversation import Turn
 from sourcebound.contracts.evidence import AnswerBundle
@@ -20,7 +21,7 @@ from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
-from sourcebound.errors import RequestError
+from sourcebound.errors import RequestError, StoreError, UsageError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.presenting import open_answer
 from sourcebound.graph.search import search
@@ -60,6 +61,7 @@ class Engine:
             conversations=services.conversations,
             read_state=self.state,
             audit_log=services.audit_log,
+            answers=services.answers,
             models=services.models,
             find_policy=find_policy,
             new_id=new_id,
@@ -93,28 +95,19 @@ class Engine:
             SourceboundError: The run could not be recorded at all: no database, no such policy, model or conversation,
                 or a `run_id` that another run has (S-2).
         """
-        chosen = context or RunContext()
-        await self._services.models.open(chosen.model or self._services.settings.model)
+        chosen = self._settle(context or RunContext())
+        await self._services.models.open(chosen.model or "")
         asked: AskInput = storable(dict(request))
-        run_id = asked.get("run_id") or new_id()
-        if asked.get("run_id") and await self.state(run_id):
-            raise RequestError(
-                f"there is a run {run_id!r} already.", "Leave run_id out, or give a new one.", code="RUN_EXISTS"
-            )
-        graph, response = self._compiled(), None
-        with store_faults():
-            async for update in graph.astream(
-                cast("AskInput", {**asked, "run_id": run_id}),
-                _thread(run_id),
-                context=chosen,
-                durability="async",
-                stream_mode="updates",
-            ):
-                for node, written in update.items():
-                    response = (written or {}).get("response", response)
-                    if on_node:
-                        on_node(node)
-        return PublicResponse.model_validate(response)
+        run_id = asked["run_id"] = asked.get("run_id") or new_id()
+        if not stated_request_id(asked):
+            asked["request_id"] = new_id()
+        await self._open(run_id, stated_request_id(asked), chosen)
+        async with self._at_work(run_id):
+            try:
+                return await self._go(run_id, asked, chosen, on_node)
+            except UsageError:  # `accept` would not have it, so that no run began (P-4)
+                await self._services.run_log.withdraw(run_id)
+                raise
 
     async def start_conversation(self) -> str:
         """Opens a conversation; its id goes into the `conversation_id` of each of its questions (CP-6)."""
@@ -145,32 +138,40 @@ class Engine:
         """
         return await search(storable(dict(request)), context or RunContext(), self.ports)
 
-    async def resume(self, thread_id: str, run_id: str | None = None) -> PublicResponse:
+    async def resume(self, run_id: str) -> PublicResponse:
         """Goes on with a run that was cancelled or cut off, from its last checkpoint; an ended one is left as it is.
 
         Args:
-            thread_id: The run's thread.
-            run_id: The run, where others may have followed it on that thread.
+            run_id: The run's id.
 
         Returns:
             The public response.
 
         Raises:
-            RequestError: The thread has no checkpoint to go on from.
-            SourceboundError: The run could not be recorded.
+            RequestError: There is nothing to go on from (`NEVER_BEGAN`, `NOT_RESUMABLE`), or somebody is at the run
+                (`RUN_AT_WORK`).
+            SourceboundError: The run was cut off again.
         """
-        graph = self._compiled()
-        with store_faults():
-            snapshot = await graph.aget_state(_thread(thread_id))
-            if not snapshot.values or _is_of_another(snapshot, run_id):
-                await self._services.run_log.check_kept(thread_id, run_id)
+        run_log = self._services.run_log
+        claimed = await run_log.claim(run_id)
+        if claimed is None:
+            return await self._ended(run_id)
+        async with self._at_work(run_id):
+            snapshot = await self._compiled().aget_state(_thread(claimed.thread_id))
+            if _is_of_another(snapshot, run_id):
+                raise _not_resumable()
+            if not snapshot.created_at:
+                await run_log.withdraw(run_id)
                 raise RequestError(
-                    "the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE"
+                    "the run ended before it began: nothing of it had been stored.",
+                    "Ask the question again; the run's id is free.",
+                    code="NEVER_BEGAN",
                 )
-            state = cast("State", snapshot.values)
-            if snapshot.next:
-                state = cast("State", await graph.ainvoke(None, _thread(thread_id), durability="async"))
-        return PublicResponse.model_validate(state["response"])
+            return await self._go(claimed.thread_id, None, claimed.context)
+
+    async def list_cut_off(self) -> list[str]:
+        """The ids of the runs that nobody is at although they have not ended, the oldest first."""
+        return await self._services.run_log.list_cut_off()
 
     async def fork(self, state: State) -> State:
         """Runs the graph from where retrieval ended, as a run of its own (CP-5).
@@ -185,11 +186,12 @@ class Engine:
             SourceboundError: The run could not be recorded.
         """
         run = Run.model_validate(state["run"])
-        graph, thread = self._compiled(), _thread(run.thread_id)
-        await self._services.run_log.begin(run)
-        with store_faults():
-            await graph.aupdate_state(thread, state, as_node="retrieve")
-            await graph.ainvoke(None, thread, durability="async")
+        chosen = RunContext(model=run.model, collection=run.collection)
+        await self._open(run.run_id, run.request_id, chosen)
+        async with self._at_work(run.run_id):
+            await self._services.run_log.begin(run)
+            await self._compiled().aupdate_state(_thread(run.thread_id), state, as_node="retrieve")
+            await self._go(run.thread_id, None, chosen)
         return await self.state(run.thread_id)
 
     async def trace(self, thread_id: str, run_id: str | None = None) -> list[NodeTrace]:
@@ -299,6 +301,75 @@ class Engine:
             await self._services.run_log.check_kept(thread_id, run_id)
         return await open_answer(state, access or self._services.index, caller)
 
+    async def _open(self, run_id: str, request_id: str, context: RunContext) -> None:
+        """Makes a run this process's own before anything of it is stored.
+
+        Raises:
+            RequestError: There is a run of that id.
+        """
+        if not await self._services.run_log.open(run_id, request_id, context):
+            raise RequestError(
+                f"there is a run {run_id!r} already.", "Leave run_id out, or give a new one.", code="RUN_EXISTS"
+            )
+
+    def _settle(self, context: RunContext) -> RunContext:
+        """What a run obeys: the caller's choice, and the settings of today where it left one open."""
+        defaults = self.ports.defaults
+        return RunContext(
+            policy=context.policy or defaults.policy,
+            model=context.model or defaults.model,
+            collection=context.collection or defaults.collection,
+        )
+
+    @asynccontextmanager
+    async def _at_work(self, run_id: str) -> AsyncIterator[None]:
+        """The work on a run of this process's own; where it is cut off, anybody may go on with it (CP-2)."""
+        run_log = self._services.run_log
+        try:
+            with store_faults():
+                yield
+        except BaseException as error:
+            await run_log.let_go(run_id)
+            if isinstance(error, StoreError):
+                next_step = f"{error.next_step} Then go on with the run: sourcebound runs resume {run_id}"
+                raise StoreError(error.message, next_step, code=error.failure_code) from error
+            raise
+        run_log.leave(run_id)
+
+    async def _go(
+        self,
+        thread_id: str,
+        asked: AskInput | None,
+        context: RunContext,
+        on_node: Callable[[str], None] | None = None,
+    ) -> PublicResponse:
+        """Runs the graph to its end, from the input or from the last checkpoint.
+
+        Each checkpoint is stored before the next node starts, so that whatever a node makes durable stands on
+        checkpoints that are.
+        """
+        graph, thread, response = self._compiled(), _thread(thread_id), None
+        async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):
+            for node, written in update.items():
+                response = (written or {}).get("response", response)
+                if on_node:
+                    on_node(node)
+        if response is None:  # there was nothing left to do
+            response = (await self.state(thread_id))["response"]
+        return PublicResponse.model_validate(response)
+
+    async def _ended(self, run_id: str) -> PublicResponse:
+        place = await self._services.run_log.find_place(run_id)
+        if place is None:
+            raise _not_resumable()
+        if place.at_work:
+            raise _at_work_elsewhere()
+        state = await self.state(place.thread_id, run_id)
+        if not state.get("response"):
+            await self._services.run_log.check_kept(place.thread_id, run_id)
+            raise _not_resumable()
+        return PublicResponse.model_validate(state["response"])
+
     def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
         return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})
 
@@ -311,6 +382,18 @@ def _is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
     """Whether a state is that of another run than the one that is meant, if one is."""
     run = snapshot.values.get("run")
     return run_id is not None and run is not None and run["run_id"] != run_id
+
+
+def _not_resumable() -> RequestError:
+    return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")
+
+
+def _at_work_elsewhere() -> RequestError:
+    return RequestError(
+        "the run is being worked on.",
+        "Wait for its end, or for that of the process that works on it.",
+        code="RUN_AT_WORK",
+    )
 
 
 def _seconds(timestamp: str | None) -> float:

@@ -159,7 +159,9 @@ class _Notebook:
     def __init__(self) -> None:
         self.written: list[_Written] = []
 
-    async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
+    async def append(
+        self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
+    ) -> AuditRecord:
         text = RecordedText(
             attempt=record.attempt,
             question=run.question,
@@ -167,6 +169,7 @@ class _Notebook:
             validated_answer_text=validated_answer_text or None,
         )
         self.written.append(_Written(record, text))
+        return record
 
 
 async def _record(recorded: Recorded) -> JsonObject:
@@ -201,7 +204,7 @@ def _row(stored: RecordedRow | None, record: AuditRecord) -> JsonObject:
 
 
 async def _package(recorded: Recorded) -> JsonObject:
-    """The response, at the moment at which the run ended."""
+    """The response; where there is no record to say when the run ended, at the moment that it says itself."""
     run = Run.model_validate(recorded.before["run"])
     took = PublicResponse.model_validate(recorded.changes["response"]).latency_ms
     ended = datetime.fromisoformat(run.started_at) + timedelta(milliseconds=took)

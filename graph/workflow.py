@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
-from sourcebound.contracts.ports import AnswerModels, AuditLog, Catalog, Conversations, Retriever, RunLog
+from sourcebound.contracts.ports import (
+    AnswerLog,
+    AnswerModels,
+    AuditLog,
+    Catalog,
+    Conversations,
+    Retriever,
+    RunLog,
+)
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 from sourcebound.nodes.accept import PolicySource, accept
@@ -30,6 +38,7 @@ class Ports(NamedTuple):
     conversations: Conversations
     read_state: StateReader
     audit_log: AuditLog
+    answers: AnswerLog
     models: AnswerModels
     find_policy: PolicySource
     new_id: Callable[[], str]
@@ -74,12 +83,16 @@ def _nodes(ports: Ports) -> dict[str, Node]:
             defaults=ports.defaults,
         ),
         "resolve": partial(
-            resolve, conversations=ports.conversations, models=ports.models, read_state=ports.read_state
+            resolve,
+            conversations=ports.conversations,
+            models=ports.models,
+            answers=ports.answers,
+            read_state=ports.read_state,
         ),
         "retrieve": partial(retrieve, retriever=ports.retriever),
         "assemble": assemble,
         "build_prompt": build_prompt,
-        "generate": partial(generate, models=ports.models),
+        "generate": partial(generate, models=ports.models, answers=ports.answers),
         "validate": validate,
         "record": partial(record, audit_log=ports.audit_log),
         "package": package,

@@ -5,6 +5,7 @@ further than its limit. What was seen is the ground on which a fault is judged: 
 status, and how long the server asks to be left alone.
 """
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -46,6 +47,8 @@ class Exchange:
     """Whether the client library came as far as making a request."""
     altered: tuple[str, ...] = ()
     """Where the request differs from the one asked for; it was not sent."""
+    sha256: str | None = None
+    """Of the body that left."""
     status: int | None = None
     """The HTTP status, once an answer has begun."""
     retry_after: float | None = None
@@ -79,6 +82,7 @@ async def _check_request(request: Any) -> None:
     exchange.altered = tuple(exchange.find_differences(request.content))
     if exchange.altered:
         raise ExchangeStopped
+    exchange.sha256 = hashlib.sha256(request.content).hexdigest()
 
 
 async def _read_response(response: Any) -> None:

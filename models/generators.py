@@ -52,7 +52,8 @@ class ChatGenerator:
         call = make_call(self._profile, policy)
         started = perf_counter()
         for attempt in range(1, self._profile.max_requests + 1):
-            result = await self._request(call, prompt, started)
+            exchange = _exchange(call, prompt)
+            result = await self._request(exchange, call, prompt, started)
             pause = self._pause(attempt, result)
             if pause is None or perf_counter() + pause - started >= self._profile.budget_seconds:
                 break
@@ -68,6 +69,7 @@ class ChatGenerator:
             model_name=storable(reply and reply.model_name) or self._profile.model,
             provider=self._profile.provider,
             prompt_sha256=prompt.prompt_sha256,
+            request_sha256=exchange.sha256,
             response_id=storable(reply and reply.response_id),
             finish_reason=storable(reply and reply.finish_reason),
             attempts=attempt,
@@ -105,13 +107,9 @@ class ChatGenerator:
         """Closes the backend's connections."""
         await self._backend.close()
 
-    async def _request(self, call: Call, prompt: Prompt, started: float) -> Reply | Fault:
+    async def _request(self, exchange: Exchange, call: Call, prompt: Prompt, started: float) -> Reply | Fault:
         """One request within its deadline, and what it came to."""
         left = self._profile.budget_seconds - (perf_counter() - started)
-        exchange = Exchange(
-            find_differences=partial(differences, call=call, messages=prompt.messages),
-            limit_bytes=BASE_BYTES + BYTES_PER_TOKEN * call.max_output_tokens,
-        )
         faults: tuple[type[Exception], ...] = (ExchangeStopped, *self._backend.faults)
         try:
             with exchange.watched():
@@ -128,3 +126,10 @@ class ChatGenerator:
             return None
         pause = self._profile.pause_seconds * (1 << (attempt - 1)) * (1 - JITTER * self._draw())
         return max(pause, result.retry_after or 0)
+
+
+def _exchange(call: Call, prompt: Prompt) -> Exchange:
+    return Exchange(
+        find_differences=partial(differences, call=call, messages=prompt.messages),
+        limit_bytes=BASE_BYTES + BYTES_PER_TOKEN * call.max_output_tokens,
+    )

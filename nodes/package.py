@@ -1,4 +1,4 @@
-"""R6: packages what may be released."""
+"""R6: packages what may be released; the same record gives the same response, to the byte."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,7 +17,9 @@ UTC_NOW: Final = partial(datetime.now, UTC)
 async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
     """Writes `response`, and the answer to a message as a message."""
     known = Channels(state)
-    elapsed = now() - datetime.fromisoformat(known.run.started_at)
+    audit = state.get("audit")
+    ended = datetime.fromisoformat(audit["timestamp_utc"]) if audit else now()
+    elapsed = ended - datetime.fromisoformat(known.run.started_at)
     resolution = known.resolution or Resolution()
     calls = [resolution.generation, *(attempt.generation for attempt in known.attempts)]
     response = package_response(

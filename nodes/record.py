@@ -22,7 +22,7 @@ UTC_NOW: Final = partial(datetime.now, UTC)
 
 
 async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
-    """Writes `audit`; a record that cannot be written fails the run."""
+    """Writes `audit`; a record that is refused fails the run."""
     known = Channels(state)
     try:
         for number, attempt in enumerate(known.attempts, start=1):
@@ -31,6 +31,8 @@ async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetim
         last = len(known.attempts) + 1
         entry = await _append(audit_log, known, now(), last, known.outcome, known.generation, known.validation)
     except StoreError as error:
+        if error.failure_code == StoreError.code:
+            raise  # the store is away: the run is cut off here, and its record is written when it is gone on with
         return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).model_dump(mode="json")}
     return {"audit": entry.model_dump(mode="json")}
 
@@ -47,5 +49,4 @@ async def _append(
     when = made_at.isoformat()
     entry = audit_record(known.run, outcome, when, known.retrieval, known.bundle, generation, validation, attempt)
     raw = generation.raw_model_text if generation else ""
-    await audit_log.append(entry, known.run, raw, validation.validated_answer_text if validation else "")
-    return entry
+    return await audit_log.append(entry, known.run, raw, validation.validated_answer_text if validation else "")

@@ -1,6 +1,6 @@
 """CP-6: makes a question of a conversation stand alone for the search; its words stay the user's (R3-4).
 
-A fault of store or model ends the run: an answer to half a question is none.
+A fault of store or model ends the run: an answer to half a question is none. A store that is away cuts it off (CP-2).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,18 +11,19 @@ from sourcebound.contracts.conversation import Resolution, Turn
 from sourcebound.contracts.conversation import resolve as resolve_by_rules
 from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.ports import AnswerModels, Conversations
+from sourcebound.contracts.ports import AnswerLog, AnswerModels, Conversations
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.rewriting import STAGE, read_rewriting, rewriting_policy, rewriting_prompt, shown_turns
 from sourcebound.contracts.state import State
-from sourcebound.errors import ModelError, SourceboundError, UsageError
+from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageError
+from sourcebound.nodes.asking import ask_once
 
 StateReader = Callable[[str, str], Awaitable[State]]
 """The state of a run, by its thread and its id."""
 
 
 async def resolve(
-    state: State, *, conversations: Conversations, models: AnswerModels, read_state: StateReader
+    state: State, *, conversations: Conversations, models: AnswerModels, answers: AnswerLog, read_state: StateReader
 ) -> dict[str, Any]:
     """Writes `resolution`, and into `run` what retrieval looks for."""
     run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
@@ -30,7 +31,7 @@ async def resolve(
     try:
         turns = await conversations.earlier(run)
         if limits and limits.resolver == "model" and shown_turns(turns):
-            resolution, outcome = await _ask_model(run, policy, turns, models)
+            resolution, outcome = await _ask_model(run, policy, turns, models, answers)
         else:
             resolution, outcome = resolve_by_rules(run.question, turns), proceed(STAGE)
         most = (limits and limits.carried_chunks) or 0
@@ -40,6 +41,8 @@ async def resolve(
         run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
         await conversations.keep(run)
     except SourceboundError as error:
+        if error.failure_code == StoreError.code:
+            raise
         model = FailureCode.MODEL_REJECTED if isinstance(error, UsageError) else FailureCode.MODEL_UNAVAILABLE
         code = model if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
         return {"outcome": fail(STAGE, code, str(error)).model_dump(mode="json")}
@@ -51,11 +54,9 @@ async def resolve(
 
 
 async def _ask_model(
-    run: Run, policy: Policy, turns: Sequence[Turn], models: AnswerModels
+    run: Run, policy: Policy, turns: Sequence[Turn], models: AnswerModels, answers: AnswerLog
 ) -> tuple[Resolution, Outcome]:
     shown = shown_turns(turns)
     prompt = rewriting_prompt(run.question, shown)
-    model = await models.open(run.model)
-    models.check(run.model, policy)
-    generation = await model.generate(prompt, rewriting_policy(policy))
+    generation = await ask_once(run, 0, prompt, rewriting_policy(policy), models=models, answers=answers)
     return read_rewriting(run.question, shown, prompt, generation), generation.outcome

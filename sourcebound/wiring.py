@@ -15,6 +15,7 @@ from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.ingest.parsers import ParserPool
 from sourcebound.models.registry import Models
 from sourcebound.settings import Settings
+from sourcebound.store.answers import PostgresAnswerLog
 from sourcebound.store.audit import PostgresAuditLog
 from sourcebound.store.conversations import PostgresConversations
 from sourcebound.store.database import Pool, open_pool
@@ -23,6 +24,7 @@ from sourcebound.store.migrations import migrate, pending_migrations
 from sourcebound.store.retention import Retention
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.runs import PostgresRunLog
+from sourcebound.store.workers import Worker
 
 DEFAULT_POLICY = "SOURCEBOUND_V1"
 LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V1"
@@ -45,9 +47,11 @@ class Services:
     def __post_init__(self) -> None:
         self.index = PostgresIndex(self.pool)
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
-        self.run_log = PostgresRunLog(self.pool)
+        self.worker = Worker(self.pool)
+        self.run_log = PostgresRunLog(self.pool, self.worker)
         self.conversations = PostgresConversations(self.pool)
         self.audit_log = PostgresAuditLog(self.pool)
+        self.answers = PostgresAnswerLog(self.pool)
         self.retention = Retention(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
@@ -83,6 +87,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 )
             await migrate(pool)
         services = Services(settings, pool)
+        stack.push_async_callback(services.worker.close)
         stack.callback(services.parser.close)
         stack.push_async_callback(services.models.close)
         yield services

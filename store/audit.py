@@ -23,7 +23,7 @@ from sourcebound.contracts.chain import (
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
-from sourcebound.store.database import Pool, Row, store_faults
+from sourcebound.store.database import Pool, Row, on_a_connection, store_faults
 from sourcebound.store.queries import query
 
 BATCH: Final = 1000
@@ -40,8 +40,10 @@ class PostgresAuditLog:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
-        """Writes the record, the run's texts and its end together (R5P-1, R5P-3, R5P-6)."""
+    async def append(
+        self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
+    ) -> AuditRecord:
+        """Writes the record, the run's texts and its end together; returns the record that stands (R5P-1, R5P-3)."""
         texts = {
             "run_id": run.run_id,
             "attempt": record.attempt,
@@ -52,15 +54,17 @@ class PostgresAuditLog:
         end = {
             "run_id": run.run_id,
             "status": record.generation_status,
+            "policy_version": record.policy_version,
             "reason": record.failure_reason or record.refusal_code,
         }
         try:
-            await self._write(record, texts, end)
+            written_at = await self._write(record, texts, end)
         except StoreError as error:
             if error.failure_code != StoreError.code:  # the database answers
                 with contextlib.suppress(StoreError):
                     await self._close_unrecorded(run)
             raise
+        return record.model_copy(update={"timestamp_utc": written_at})
 
     async def find_records(self, prefix: str) -> list[ChainedRow]:
         """The records of the runs whose id starts with `prefix` or whose request id it is, by position."""
@@ -81,12 +85,15 @@ class PostgresAuditLog:
                 finally:
                     await connection.set_isolation_level(None)
 
-    async def _write(self, record: AuditRecord, texts: Row, end: Row) -> None:
-        with store_faults():
-            async with self._pool.connection() as connection, connection.transaction():
-                await _append(connection, record)
+    async def _write(self, record: AuditRecord, texts: Row, end: Row) -> str:
+        async def write(connection: AsyncConnection[Row]) -> str:
+            async with connection.transaction():
+                written_at = await _append(connection, record)
                 await connection.execute(query("insert_run_text"), texts)
                 await connection.execute(query("finish_run"), end)
+                return written_at
+
+        return await on_a_connection(self._pool, write)
 
     async def _close_unrecorded(self, run: Run) -> None:
         """The list of runs must not show for ever as running what failed for want of its record."""
@@ -96,18 +103,22 @@ class PostgresAuditLog:
                 await connection.execute(query("close_unrecorded_run"), values)
 
 
-async def _append(connection: AsyncConnection[Row], record: AuditRecord) -> None:
-    """Writes the record at the end of the chain; the lock on the chain's head makes appends take turns."""
+async def _append(connection: AsyncConnection[Row], record: AuditRecord) -> str:
+    """Writes the record at the end of the chain, unless it is there; returns the time that stands in it.
+
+    The lock on the chain's head makes appends take turns.
+    """
     columns: Row = {**audit_columns(record)}
     head = _head(await (await connection.execute(query("lock_audit_head"))).fetchone())
     stored = await (await connection.execute(query("find_validation"), columns, binary=True)).fetchone()
     if stored is not None:
         _check_same(record, columns, stored)
-        return
+        return str(stored["timestamp_utc"])
     previous: str = head["row_hash"]
     place = {"position": head["position"] + 1, "row_hash": record_hash(columns, previous), "previous_hash": previous}
     await connection.execute(query("insert_validation"), columns | place)
     await connection.execute(query("move_audit_head"), place)
+    return record.timestamp_utc
 
 
 def _head(row: Row | None) -> Row:

@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 from sourcebound.contracts.conversation import MAX_TURNS, Turn
 from sourcebound.contracts.request import Run
 from sourcebound.errors import RequestError
-from sourcebound.store.database import Pool, Row, store_faults
+from sourcebound.store.database import Pool, Row, on_a_connection
 from sourcebound.store.queries import query
 
 
@@ -48,14 +48,13 @@ class PostgresConversations:
         await self._execute("keep_search_query", {"run_id": run.run_id, "search_query": run.search_query})
 
     async def _execute(self, name: str, values: Row) -> None:
-        with store_faults():
-            async with self._pool.connection() as connection:
-                await connection.execute(query(name), values)
+        await on_a_connection(self._pool, lambda connection: connection.execute(query(name), values))
 
     async def _fetch(self, name: str, values: Row) -> list[Row]:
-        with store_faults():
-            async with self._pool.connection() as connection:
-                return await (await connection.execute(query(name), values)).fetchall()
+        async def fetch(connection: AsyncConnection[Row]) -> list[Row]:
+            return await (await connection.execute(query(name), values)).fetchall()
+
+        return await on_a_connection(self._pool, fetch)
 
 
 async def take_turn(connection: AsyncConnection[Row], conversation_id: str) -> None:

@@ -5,9 +5,9 @@ them up), and a check of each connection before use (a killed backend costs no r
 """
 
 import select
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from typing import Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, errors
@@ -23,6 +23,7 @@ CONNECT_SECONDS: Final = 10
 Row = dict[str, Any]
 """A row as psycopg gives it; typed models are made of it before it leaves this room."""
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -89,6 +90,43 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
     )
     async with pool:
         yield pool
+
+
+async def on_a_connection(pool: Pool, work: Callable[[AsyncConnection[Row]], Awaitable[Result]]) -> Result:
+    """Does work that may be done twice; where its connection is lost on the way, it is done again on another.
+
+    Args:
+        pool: Where the connections come from; the second is waited for as long as any.
+        work: What to do, the same however often it is done.
+
+    Returns:
+        What the work returned.
+
+    Raises:
+        StoreError: The database did not answer, or refused.
+    """
+    with store_faults():
+        async with pool.connection() as connection:
+            try:
+                return await work(connection)
+            except psycopg.OperationalError:
+                if not connection.closed:
+                    raise
+        async with pool.connection() as connection:
+            return await work(connection)
+
+
+async def fetch_one(pool: Pool, statement: LiteralString, values: Row) -> Row | None:
+    """The first row of a statement that may be executed twice, as `on_a_connection` does.
+
+    Raises:
+        StoreError: As there.
+    """
+
+    async def fetch(connection: AsyncConnection[Row]) -> Row | None:
+        return await (await connection.execute(statement, values)).fetchone()
+
+    return await on_a_connection(pool, fetch)
 
 
 async def check_connection(connection: AsyncConnection[Any]) -> None:

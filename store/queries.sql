@@ -261,14 +261,87 @@ FROM (SELECT FROM chunks k
         AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
       LIMIT %(limit)s) AS found
 
+-- name: open_run
+-- Notes a run before its first checkpoint, whose commit brings this one to disk. The id of a run that has a checkpoint is
+-- taken; one that never had any begins anew unless somebody is at it.
+WITH durability AS (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
+SELECT %(run_id)s, %(request_id)s, %(run_id)s, %(collection)s, %(model)s, 'RUNNING', now(), %(context)s::json, %(worker)s
+FROM durability
+WHERE NOT EXISTS (SELECT FROM checkpoints WHERE thread_id = %(run_id)s)
+ON CONFLICT (run_id) DO UPDATE
+SET request_id = excluded.request_id, collection = excluded.collection, model = excluded.model,
+    started_at = excluded.started_at, context = excluded.context, worker = excluded.worker
+WHERE runs.status = 'RUNNING' AND runs.thread_id = excluded.thread_id AND runs.erased_at IS NULL
+  AND NOT is_at_work(runs.worker)
+RETURNING run_id
+
 -- name: begin_run
+-- What `accept` settled. That a run is there waits for the disk where another host opened it, and its place in a
+-- conversation does, on which other runs build.
+WITH durability AS (
+    SELECT CASE WHEN %(conversation_id)s::text IS NULL AND EXISTS (SELECT FROM runs WHERE run_id = %(run_id)s)
+                THEN set_config('synchronous_commit', 'off', true) END
+)
 INSERT INTO runs (run_id, request_id, thread_id, collection, policy_version, model, status, started_at,
                   conversation_id, ordinal)
-VALUES (%(run_id)s, %(request_id)s, %(thread_id)s, %(collection)s, %(policy_version)s, %(model)s, 'RUNNING',
-        %(started_at)s, %(conversation_id)s,
-        CASE WHEN %(conversation_id)s::text IS NOT NULL
-             THEN (SELECT coalesce(max(ordinal), 0) + 1 FROM runs WHERE conversation_id = %(conversation_id)s) END)
-ON CONFLICT (run_id) DO NOTHING
+SELECT %(run_id)s, %(request_id)s, %(thread_id)s, %(collection)s, %(policy_version)s, %(model)s, 'RUNNING',
+       %(started_at)s, %(conversation_id)s,
+       CASE WHEN %(conversation_id)s::text IS NOT NULL
+            THEN (SELECT coalesce(max(ordinal), 0) + 1 FROM runs WHERE conversation_id = %(conversation_id)s) END
+FROM durability
+ON CONFLICT (run_id) DO UPDATE
+SET policy_version = excluded.policy_version, collection = excluded.collection, model = excluded.model,
+    started_at = excluded.started_at, conversation_id = excluded.conversation_id, ordinal = excluded.ordinal
+WHERE runs.policy_version IS NULL
+
+-- name: be_at_work
+-- For the length of a transaction that is idle on purpose.
+SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock(%(number)s)
+
+-- name: claim_run
+-- Whoever looks second waits for the first, sees it at work and gets nothing. What another host began has no context.
+UPDATE runs SET worker = %(worker)s
+WHERE run_id = %(run_id)s AND (context IS NOT NULL OR status = 'RUNNING')
+  AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_at_work(worker)
+RETURNING thread_id, coalesce(context, '{}') AS context
+
+-- name: let_go_of_run
+UPDATE runs SET worker = NULL WHERE run_id = %(run_id)s AND worker = %(worker)s
+
+-- name: renumber_runs
+UPDATE runs SET worker = %(worker)s WHERE run_id = ANY(%(run_ids)s) AND worker = %(before)s
+
+-- name: cut_off_runs
+-- Runs that began here, whose response is not stored and that nobody is at, the oldest first.
+SELECT run_id FROM runs
+WHERE context IS NOT NULL AND erased_at IS NULL AND NOT is_at_work(worker)
+ORDER BY started_at, run_id
+
+-- name: run_place
+SELECT thread_id, (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work
+FROM runs WHERE run_id = %(run_id)s
+
+-- name: withdraw_run
+-- A run that never came to anything: all of it goes, and its id is free.
+WITH gone AS (
+    DELETE FROM runs WHERE run_id = %(run_id)s AND status = 'RUNNING' AND thread_id = run_id RETURNING run_id
+),
+turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM gone)),
+values_gone AS (DELETE FROM checkpoint_blobs WHERE thread_id IN (SELECT run_id FROM gone)),
+writes_gone AS (DELETE FROM checkpoint_writes WHERE thread_id IN (SELECT run_id FROM gone))
+DELETE FROM checkpoints WHERE thread_id IN (SELECT run_id FROM gone)
+
+-- name: find_answer
+SELECT generation FROM model_answers
+WHERE run_id = %(run_id)s AND attempt = %(attempt)s AND prompt_sha256 = %(prompt_sha256)s
+
+-- name: keep_answer
+-- The first answer stands; the update changes nothing and has the row that stands returned.
+INSERT INTO model_answers (run_id, attempt, prompt_sha256, request_sha256, generation)
+VALUES (%(run_id)s, %(attempt)s, %(prompt_sha256)s, %(request_sha256)s, %(generation)s::json)
+ON CONFLICT (run_id, attempt, prompt_sha256) DO UPDATE SET attempt = excluded.attempt
+RETURNING generation
 
 -- name: begin_turn
 INSERT INTO turn_texts (run_id, question) VALUES (%(run_id)s, %(question)s)
@@ -297,7 +370,9 @@ LIMIT %(limit)s
 UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 
 -- name: finish_run
-UPDATE runs SET status = %(status)s, reason = %(reason)s, finished_at = now()
+UPDATE runs
+SET status = %(status)s, reason = %(reason)s, finished_at = now(),
+    policy_version = coalesce(policy_version, %(policy_version)s)
 WHERE run_id = %(run_id)s AND (status, reason) IS DISTINCT FROM (%(status)s::text, %(reason)s::text)
 
 -- name: find_ended_run
@@ -369,7 +444,7 @@ WHERE (%(prefix)s::text IS NULL OR starts_with(run_id, %(prefix)s) OR request_id
 ORDER BY position, run_id, attempt
 
 -- name: find_validation
-SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS timestamp_utc,
+SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
     generation_status, validation_status, failure_reason, refusal_code,
     refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
@@ -392,7 +467,10 @@ SELECT position, row_hash, unchained,
 FROM audit_head
 
 -- name: erase_run_text
-WITH turn AS (DELETE FROM turn_texts WHERE run_id = %(run_id)s)
+-- A run that has not ended cannot be gone on with any more.
+WITH turn AS (DELETE FROM turn_texts WHERE run_id = %(run_id)s),
+answers AS (DELETE FROM model_answers WHERE run_id = %(run_id)s),
+ending AS (UPDATE runs SET context = NULL WHERE run_id = %(run_id)s AND context IS NOT NULL)
 DELETE FROM run_texts WHERE run_id = %(run_id)s
 
 -- name: count_runs
@@ -452,27 +530,19 @@ ORDER BY started_at DESC, run_id DESC
 LIMIT 1
 
 -- name: prunable_threads
--- Threads with checkpoints all of whose runs ended long enough ago, but for the newest runs; and those that the engine
--- began for a request that never became a run. Of `threads` alone, where they are given.
+-- Threads with checkpoints all of whose runs ended long enough ago, but for the newest runs. Of `threads` alone, where
+-- they are given.
 WITH newest AS MATERIALIZED (
     SELECT thread_id FROM runs WHERE status <> 'RUNNING' ORDER BY started_at DESC, run_id DESC LIMIT %(keep)s
 )
-SELECT r.thread_id, false AS stray
+SELECT r.thread_id
 FROM runs r
 WHERE %(threads)s::text[] IS NULL OR r.thread_id = ANY(%(threads)s)
 GROUP BY r.thread_id
 HAVING bool_and(r.status <> 'RUNNING' AND coalesce(r.finished_at < now() - %(age)s::interval, false))
    AND NOT EXISTS (SELECT FROM newest n WHERE n.thread_id = r.thread_id)
    AND EXISTS (SELECT FROM checkpoints c WHERE c.thread_id = r.thread_id)
-UNION ALL
-SELECT c.thread_id, true
-FROM checkpoints c
-WHERE (%(threads)s::text[] IS NULL OR c.thread_id = ANY(%(threads)s))
-  AND NOT EXISTS (SELECT FROM runs r WHERE r.thread_id = c.thread_id)
-GROUP BY c.thread_id
-HAVING bool_or(c.checkpoint -> 'channel_values' ->> 'run_id' = c.thread_id)
-   AND max((c.checkpoint ->> 'ts')::timestamptz) < now() - %(age)s::interval
-ORDER BY thread_id
+ORDER BY r.thread_id
 
 -- name: count_unfinished
 SELECT count(*) AS runs FROM runs WHERE status = 'RUNNING' AND started_at < now() - %(age)s::interval
@@ -488,7 +558,10 @@ SELECT (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_writes WHE
 SELECT pg_advisory_xact_lock(91738176906086)
 
 -- name: remove_checkpoints
-WITH writes AS (
+-- And the model's answers, which are there for those who go on from the checkpoints.
+WITH answers AS (
+    DELETE FROM model_answers WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ANY(%(threads)s))
+), writes AS (
     DELETE FROM checkpoint_writes WHERE thread_id = ANY(%(threads)s) RETURNING pg_column_size(blob) AS bytes
 ), blobs AS (
     DELETE FROM checkpoint_blobs WHERE thread_id = ANY(%(threads)s) RETURNING pg_column_size(blob) AS bytes
@@ -500,13 +573,13 @@ SELECT count(*) AS rows, coalesce(sum(bytes), 0)::bigint AS bytes
 FROM (SELECT bytes FROM writes UNION ALL SELECT bytes FROM blobs UNION ALL SELECT bytes FROM states) AS removed
 
 -- name: mark_pruned
-UPDATE runs SET pruned_at = now() WHERE thread_id = ANY(%(threads)s) AND erased_at IS NULL
+UPDATE runs SET pruned_at = now(), context = NULL WHERE thread_id = ANY(%(threads)s) AND erased_at IS NULL
 
 -- name: storage_sizes
 -- On disk, with indexes; whatever is neither of runs nor of the audit record belongs to the collections.
 WITH tables AS (
     SELECT pg_total_relation_size(c.oid) AS bytes,
-           CASE WHEN c.relname IN ('runs', 'run_texts') THEN 'runs'
+           CASE WHEN c.relname IN ('runs', 'run_texts', 'turn_texts', 'conversations', 'model_answers') THEN 'runs'
                 WHEN starts_with(c.relname, 'checkpoint') THEN 'checkpoints'
                 WHEN c.relname IN ('validations', 'audit_head') THEN 'audit'
                 ELSE 'collections' END AS purpose
@@ -546,13 +619,21 @@ FROM model_certificates
 ORDER BY model, certificate_id DESC
 
 -- name: save_checkpoint
--- A checkpoint and its values in one statement; only the commit of a model's answer waits for the disk.
+-- A checkpoint and its values in one statement. With its response a run is over; one that has no audit record by then
+-- failed for want of it.
 WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
 blobs AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     SELECT %(thread_id)s, %(namespace)s, *
     FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[])
     ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
+),
+over AS (
+    UPDATE runs
+    SET context = NULL, finished_at = coalesce(finished_at, now()),
+        reason = CASE status WHEN 'RUNNING' THEN 'AUDIT_UNAVAILABLE' ELSE reason END,
+        status = CASE status WHEN 'RUNNING' THEN 'FAILED' ELSE status END
+    WHERE run_id = %(over)s AND context IS NOT NULL
 )
 INSERT INTO checkpoints
     (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
@@ -560,3 +641,6 @@ SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, 
 FROM durability
 ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
+RETURNING parent_checkpoint_id IS NULL OR EXISTS (
+    SELECT FROM checkpoints c
+    WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = %(namespace)s AND c.checkpoint_id = %(parent)s) AS follows

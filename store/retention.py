@@ -1,8 +1,7 @@
 """Retention: checkpoints go by age and count, and nothing else does (contract CP-7).
 
 They are removed in bounded transactions, each of which leaves whole runs behind: with their checkpoints, or without and
-saying so. A run that has not ended is never touched. A request that failed before its run was listed (an unknown
-policy, say) leaves checkpoints that no run names; they go by their age alone.
+saying so. A run that has not ended is never touched, and neither is what no run names.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,9 +32,6 @@ class Prunable(NamedTuple):
     """What a rule would remove."""
 
     threads: tuple[str, ...]
-    """Of runs, and of requests that never became one."""
-    strays: int
-    """How many are of such requests."""
     bytes: int
     """As they are stored, without indexes."""
     unfinished: int
@@ -83,8 +79,7 @@ class Retention:
                 threads = [row["thread_id"] for row in found]
                 measured = await _one(connection, "measure_checkpoints", {"threads": threads})
                 unfinished = await _one(connection, "count_unfinished", _values(rule))
-        strays = sum(row["stray"] for row in found)
-        return Prunable(tuple(threads), strays, measured["bytes"], unfinished["runs"])
+        return Prunable(tuple(threads), measured["bytes"], unfinished["runs"])
 
     async def prune(
         self, rule: Rule, threads: Sequence[str], report: Callable[[int], None] = lambda done: None

@@ -1,13 +1,19 @@
-"""The list of runs."""
+"""The list of runs, and who is at which (CP-2)."""
 
+import json
+from dataclasses import asdict
 from datetime import datetime
 from typing import NamedTuple
 
+from psycopg import AsyncConnection
+
 from sourcebound.contracts.request import Run, fork_request
-from sourcebound.errors import RequestError
+from sourcebound.contracts.state import RunContext
+from sourcebound.errors import RequestError, StoreError
 from sourcebound.store.conversations import take_turn
-from sourcebound.store.database import Pool, store_faults
+from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
 from sourcebound.store.queries import query
+from sourcebound.store.workers import Worker
 
 
 class RunSummary(NamedTuple):
@@ -17,7 +23,7 @@ class RunSummary(NamedTuple):
     request_id: str
     thread_id: str
     collection: str | None
-    policy_version: str
+    policy_version: str | None
     model: str
     status: str
     reason: str | None
@@ -28,36 +34,122 @@ class RunSummary(NamedTuple):
     question: str | None
 
 
+class Claimed(NamedTuple):
+    """A run that was taken over."""
+
+    thread_id: str
+    context: RunContext
+    """What its caller chose; nothing where another host began it."""
+
+
+class Place(NamedTuple):
+    """Where a run is."""
+
+    thread_id: str
+    at_work: bool
+    """Whether some process is at it."""
+
+
 class PostgresRunLog:
     """The table `runs`.
 
     Args:
         pool: Connections to its database.
+        worker: This process.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, worker: Worker) -> None:
         self._pool = pool
+        self._worker = worker
+
+    async def open(self, run_id: str, request_id: str, context: RunContext) -> bool:
+        """Notes a run before anything of it is stored, as one that this process is at.
+
+        Args:
+            run_id: Its id, and that of its thread.
+            request_id: The caller's, or a new one.
+            context: What the caller chose, with the settings in place of what was left open.
+
+        Returns:
+            False where the id is another run's (S-2); the id of a run that came to nothing is free.
+        """
+        values = {
+            "run_id": run_id,
+            "request_id": request_id,
+            "collection": context.collection,
+            "model": context.model,
+            "context": json.dumps(asdict(context)),
+        }
+        return await self._take("open_run", values) is not None
 
     async def begin(self, run: Run) -> None:
-        """Notes that a run has begun, at the end of its conversation if it has one; noting it again changes nothing.
+        """Notes what was settled when a run was accepted, at the end of its conversation if it has one.
+
+        Noting it again changes nothing.
 
         Raises:
             RequestError: There is no such conversation.
         """
         values = run.model_dump(mode="json")
-        with store_faults():
-            async with self._pool.connection() as connection, connection.transaction():
+
+        async def note(connection: AsyncConnection[Row]) -> None:
+            async with connection.transaction():
                 if run.conversation_id is not None:
                     await take_turn(connection, run.conversation_id)
                     await connection.execute(query("begin_turn"), values)
                 await connection.execute(query("begin_run"), values)
 
+        await on_a_connection(self._pool, note)
+
     async def has_ended(self, run_id: str) -> bool:
         """Whether a run of that id has been recorded, or closed without a record."""
+        return await fetch_one(self._pool, query("find_ended_run"), {"run_id": run_id}) is not None
+
+    async def claim(self, run_id: str) -> Claimed | None:
+        """Takes over a run that has no response and that nobody is at.
+
+        Args:
+            run_id: The whole id.
+
+        Returns:
+            Where it is and what its caller chose; None where there is nothing to take over.
+        """
+        row = await self._take("claim_run", {"run_id": run_id})
+        return None if row is None else Claimed(row["thread_id"], RunContext(**row["context"]))
+
+    async def let_go(self, run_id: str) -> None:
+        """Leaves a run that was cut off to whoever goes on with it.
+
+        Where that cannot be noted, this process gives its number up, so that the run is free all the same.
+        """
+        self._worker.runs.discard(run_id)
+        number = self._worker.current
+        if number is not None:
+            try:
+                await self._execute("let_go_of_run", {"run_id": run_id, "worker": number})
+            except StoreError:
+                await self._worker.retire()
+
+    def leave(self, run_id: str) -> None:
+        """The work on a run that has ended is over."""
+        self._worker.runs.discard(run_id)
+
+    async def withdraw(self, run_id: str) -> None:
+        """Takes back a run that came to nothing, with its checkpoints; its id is free."""
+        await self._execute("withdraw_run", {"run_id": run_id})
+        self._worker.runs.discard(run_id)
+
+    async def list_cut_off(self) -> list[str]:
+        """The ids of the runs that have no response and that nobody is at, the oldest first."""
         with store_faults():
             async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("find_ended_run"), {"run_id": run_id})
-                return await cursor.fetchone() is not None
+                cursor = await connection.execute(query("cut_off_runs"))
+                return [row["run_id"] for row in await cursor.fetchall()]
+
+    async def find_place(self, run_id: str) -> Place | None:
+        """Where a run is, and whether some process, this one included, is at it; None where there is no such run."""
+        row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
+        return None if row is None else Place(row["thread_id"], row["at_work"] or run_id in self._worker.runs)
 
     async def list_runs(self, limit: int) -> list[RunSummary]:
         """The latest runs, newest first."""
@@ -121,3 +213,26 @@ class PostgresRunLog:
             f"Its audit record is there: sourcebound audit show {row['run_id']}",
             code="RUN_ERASED" if row["erased_at"] else "RUN_PRUNED",
         )
+
+    async def _take(self, name: str, values: Row) -> Row | None:
+        """Makes a run this process's own, if the query finds it free."""
+        run_id = values["run_id"]
+        if run_id in self._worker.runs:
+            return None
+        self._worker.runs.add(run_id)
+        try:
+            number = await self._worker.number()
+            with store_faults():
+                async with self._pool.connection() as connection:
+                    row = await (await connection.execute(query(name), values | {"worker": number})).fetchone()
+        except BaseException:
+            await self.let_go(run_id)
+            raise
+        if row is None:
+            self._worker.runs.discard(run_id)
+        return row
+
+    async def _execute(self, name: str, values: Row) -> None:
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(query(name), values)

@@ -10,7 +10,7 @@ from builders import JsonObject, collection, generation
 
 from sourcebound.contracts.audit import AuditRecord
 from sourcebound.contracts.conversation import Turn
-from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.execution import Asked, Generation
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.ports import AnswerModel
@@ -87,12 +87,28 @@ class FakeAuditLog:
     raw_texts: list[str] = field(default_factory=list)
     validated_texts: list[str] = field(default_factory=list)
 
-    async def append(self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str) -> None:
+    async def append(
+        self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
+    ) -> AuditRecord:
         if self.fault:
             raise self.fault
         self.records.append(record)
         self.raw_texts.append(raw_model_text)
         self.validated_texts.append(validated_answer_text)
+        return record
+
+
+@dataclass
+class FakeAnswerLog:
+    """Keeps the answers."""
+
+    kept: dict[Asked, Generation] = field(default_factory=dict)
+
+    async def find(self, asked: Asked) -> Generation | None:
+        return self.kept.get(asked)
+
+    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+        return self.kept.setdefault(asked, generation)
 
 
 @dataclass
@@ -129,6 +145,7 @@ class FakeOutside:
     catalog: FakeCatalog = field(default_factory=FakeCatalog)
     run_log: FakeRunLog = field(default_factory=FakeRunLog)
     audit_log: FakeAuditLog = field(default_factory=FakeAuditLog)
+    answers: FakeAnswerLog = field(default_factory=FakeAnswerLog)
     models_opened: list[str] = field(default_factory=list)
     conversations: FakeConversations = field(default_factory=FakeConversations)
     states: dict[str, State] = field(default_factory=dict)
@@ -157,6 +174,7 @@ class FakeOutside:
             conversations=self.conversations,
             read_state=self.read_state,
             audit_log=self.audit_log,
+            answers=self.answers,
             models=self,
             find_policy=self.find_policy,
             new_id=new_id,

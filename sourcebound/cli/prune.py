@@ -112,8 +112,7 @@ def _progress(runs: int) -> "Iterator[Callable[[int], None]]":
 
 
 def _described(plan: "Prunable") -> str:
-    strays = f", {plan.strays} of which never began" if plan.strays else ""
-    return f"the checkpoints of {_count(len(plan.threads), 'run')}{strays}, {_megabytes(plan.bytes)}"
+    return f"the checkpoints of {_count(len(plan.threads), 'run')}, {_megabytes(plan.bytes)}"
 
 
 def describe_sizes(sizes: "Sizes") -> tuple[str, str]:

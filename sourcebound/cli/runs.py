@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sourcebound.cli.console import run_async, say
+from sourcebound.cli.console import exit_with, run_async, say
 from sourcebound.cli.export import export
 from sourcebound.cli.prune import prune
 from sourcebound.errors import RequestError
@@ -82,12 +82,24 @@ def show_run(
 
 @app.command("resume")
 def resume_run(
-    run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the public response as JSON, alone.")] = False,
+    run: Annotated[str | None, typer.Argument(help="A run id, the start of one, or a request id.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every run that was cut off and that nobody is at.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the public response as JSON, alone; with --all, one line a run.")
+    ] = False,
 ) -> None:
-    """Go on with a run that was interrupted, and print its response; an ended run is not asked again."""
-    from sourcebound.cli.ask import Form, show_response
+    """Go on with a run that was interrupted, and print its response; an ended run is not asked again.
 
+    With --all the exit code is 0 where every run came to its end, whatever its answer, and 1 where one could not.
+    """
+    from sourcebound.cli.ask import Form, show_response
+    from sourcebound.cli.resume import resume_every_run
+
+    if every == (run is not None):
+        raise exit_with(RequestError("give either a run or --all.", "See `sourcebound runs list`."))
+    if run is None:
+        resume_every_run(as_json=as_json)
+        return
     show_response(run_async(lambda: _resume(run, Form(as_json=as_json))))
 
 
@@ -141,7 +153,7 @@ async def _resume(run: str, form: "Form") -> "Shown":
 
     async with open_services(get_settings()) as services:
         found, engine = await find_run(services, run), Engine(services)
-        response = await engine.resume(found.thread_id, found.run_id)
+        response = await engine.resume(found.run_id)
         return await prepare_response(engine, response, found.thread_id, form)
 
 

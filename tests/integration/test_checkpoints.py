@@ -222,21 +222,18 @@ async def test_saving_a_checkpoint_again_changes_nothing_but_what_is_new(service
 
 
 @pytest.mark.contract("CP-2")
-async def test_only_the_checkpoint_of_an_answer_waits_for_the_disk(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[tuple[str, bool]] = []
+async def test_only_the_first_checkpoint_waits_for_the_disk(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[tuple[str, str]] = []
     execute = AsyncCursor.execute
 
     async def watched(self: AsyncCursor[Any], statement: Any, parameters: Any = None, **options: Any) -> Any:
         if isinstance(parameters, dict) and "commit" in parameters:
-            waits.append((parameters["commit"], "generation" in parameters["channels"]))
+            waits.append((json.loads(parameters["metadata"])["source"], parameters["commit"]))
         return await execute(self, statement, parameters, **options)
 
     monkeypatch.setattr(AsyncCursor, "execute", watched)
     await engine.ask({"question": ANSWERED})
-    assert [commit for commit, is_answer in waits if is_answer] == ["on"]
-    assert {commit for commit, is_answer in waits if not is_answer} == {"off"}
+    assert waits == [("input", "on")] + [("loop", "off")] * (len(WHOLE) + 1)
 
 
 @pytest.mark.contract("CP-2")

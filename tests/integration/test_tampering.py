@@ -119,10 +119,10 @@ async def test_no_recorded_value_can_change_unseen_but_those_that_the_contract_n
     assert unseen == {
         "run.model",
         "generation.provider",
+        "generation.request_sha256",
         "generation.finish_reason",
         "generation.attempts",
         "call.model",
-        "response.latency_ms",
         "0.position",  # of the audit record in its chain
     }
 

@@ -238,10 +238,10 @@ async def test_the_status_never_gets_better_along_a_run_of_several_attempts(answ
 async def test_without_the_record_of_an_earlier_attempt_nothing_is_released() -> None:
     @dataclass
     class OnceAway(FakeAuditLog):
-        async def append(self, record: Any, run: Any, raw_model_text: str, validated_answer_text: str) -> None:
+        async def append(self, record: Any, run: Any, raw_model_text: str, validated_answer_text: str) -> Any:
             if record.attempt == 1:
-                raise StoreError("the disk is full.", "Free some space.")
-            await super().append(record, run, raw_model_text, validated_answer_text)
+                raise StoreError("the disk is full.", "Free some space.", code="NO_DISK_SPACE")
+            return await super().append(record, run, raw_model_text, validated_answer_text)
 
     outside = _outside(UNCITED, GOOD)
     outside.audit_log = OnceAway()

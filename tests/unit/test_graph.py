@@ -193,7 +193,7 @@ async def test_a_fault_of_retrieval_is_a_failure_of_the_run(fault: StoreError | 
 @pytest.mark.parametrize("text", [f"{SEAL} [C0]", REFUSAL])
 async def test_without_an_audit_row_nothing_is_released(text: str) -> None:
     outside = _outside(text=text)
-    outside.audit_log = FakeAuditLog(fault=StoreError("the disk is full.", "Free some space."))
+    outside.audit_log = FakeAuditLog(fault=StoreError("the disk is full.", "Free some space.", code="NO_DISK_SPACE"))
     finished = await _run(outside)
     assert finished.response["status"] == "FAILED"
     assert finished.response["failure_code"] == "AUDIT_UNAVAILABLE"
@@ -201,6 +201,15 @@ async def test_without_an_audit_row_nothing_is_released(text: str) -> None:
     assert finished.response["citations"] == []
     assert "the disk is full" in finished.response["message"]
     assert "audit" not in finished.state
+
+
+@pytest.mark.contract("R5P-6")
+@pytest.mark.contract("CP-2")
+async def test_a_store_that_does_not_answer_cuts_the_run_off_before_its_end() -> None:
+    outside = _outside()
+    outside.audit_log = FakeAuditLog(fault=StoreError("the store is away."))
+    with pytest.raises(StoreError, match="the store is away"):
+        await _run(outside)
 
 
 @pytest.mark.contract("R1-2")
@@ -328,7 +337,7 @@ OUTSIDES = {
     "all dropped": lambda: _outside([row(chunk_text="")]),
     "refused by the model": lambda: _outside(text=REFUSAL),
     "rejected": lambda: _outside(text="No. [c0]"),
-    "audit away": lambda: replace(_outside(), audit_log=FakeAuditLog(fault=StoreError("away."))),
+    "audit away": lambda: replace(_outside(), audit_log=FakeAuditLog(fault=StoreError("away.", code="NO_DISK_SPACE"))),
     "retrieval away": lambda: replace(_outside(), retriever=FakeRetriever({}, fault=StoreError("away."))),
 }
 

@@ -18,6 +18,7 @@ from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.state import AskInput, State
 from sourcebound.errors import ConfigurationError, ModelError, StoreError
 from sourcebound.graph.workflow import build_graph
+from sourcebound.nodes.resolve import resolve
 
 BEFORE = "How often must the shaft seal of the HP-200 be checked?"
 FOLLOW_UP = "and for the HP-300?"
@@ -157,7 +158,7 @@ async def test_a_model_that_fails_ends_the_run_before_anything_is_searched_for()
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (StoreError("the store is away"), "RETRIEVAL_FAILED"),
+        (StoreError("the table is gone", code="STORE_REFUSED"), "RETRIEVAL_FAILED"),
         (ModelError("the model is away"), "MODEL_UNAVAILABLE"),
         (ConfigurationError("no such key"), "MODEL_REJECTED"),
     ],
@@ -168,6 +169,33 @@ async def test_a_fault_at_an_edge_ends_the_run_with_its_code(fault: Any, code: s
     state, nodes = await _run(outside)
     assert nodes == ["accept", "resolve", "record", "package"]
     assert state["response"]["failure_code"] == code
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_store_that_is_away_cuts_the_run_off() -> None:
+    outside = _outside()
+    outside.conversations.fault = StoreError("the store is away")
+    with pytest.raises(StoreError, match="the store is away"):
+        await _run(outside)
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("CP-6")
+async def test_a_model_that_rewrote_the_question_is_not_asked_for_it_again() -> None:
+    outside = _outside(resolver="model")
+    state, _ = await _run(outside)
+    (asked,) = [asked for asked in outside.answers.kept if asked.attempt == 0]
+    assert asked.prompt_sha256 == state["resolution"]["prompt"]["prompt_sha256"]
+    sent = len(outside.model.prompts)
+    again = await resolve(
+        state,
+        conversations=outside.conversations,
+        models=outside,
+        answers=outside.answers,
+        read_state=outside.read_state,
+    )
+    assert again["resolution"] == state["resolution"]
+    assert len(outside.model.prompts) == sent
 
 
 @pytest.mark.contract("CP-6")

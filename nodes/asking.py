@@ -1,0 +1,35 @@
+"""CP-2: a model is asked once; its answer is kept before anything depends on it.
+
+Where a node is run again, the answer that was kept is the answer, and the model is not asked.
+"""
+
+from sourcebound.contracts.execution import Asked, Generation
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.ports import AnswerLog, AnswerModels
+from sourcebound.contracts.prompt import Prompt
+from sourcebound.contracts.request import Run
+
+
+async def ask_once(
+    run: Run, attempt: int, prompt: Prompt, policy: Policy, *, models: AnswerModels, answers: AnswerLog
+) -> Generation:
+    """What the model of a run says to a prompt; what it said, where it has been asked already.
+
+    Args:
+        run: The run.
+        attempt: 1, 2, … (R5-12); 0 for the rewriting of its question (CP-6).
+        prompt: What is sent.
+        policy: What the call obeys.
+        models: The generators.
+        answers: Where the answers are kept.
+
+    Raises:
+        StoreError: The answer could not be looked up or kept.
+        SourceboundError: The model cannot be opened, or is too small for the policy.
+    """
+    asked = Asked(run.run_id, attempt, prompt.prompt_sha256 or "")
+    if (kept := await answers.find(asked)) is not None:
+        return kept
+    model = await models.open(run.model)
+    models.check(run.model, policy)  # again: what its server says of its window is known only now
+    return await answers.keep(asked, await model.generate(prompt, policy))

@@ -1,0 +1,104 @@
+"""This process as other processes see it: at work for as long as the advisory lock of its number is held (CP-2).
+
+A run carries the number of the process that works on it. The lock is held by one connection, in a transaction that
+does nothing else: a killed process loses it at once, and a transaction pooler cannot lend it to anybody. When the
+connection is lost, the number is dead for good. The runs at work are then given the next one, and a run that could not
+be let go in the meantime is free.
+"""
+
+import asyncio
+import secrets
+from contextlib import suppress
+from typing import Final
+
+import psycopg
+from psycopg import AsyncConnection
+
+from sourcebound.store.database import CONNECT_SECONDS, Pool, store_faults
+from sourcebound.store.queries import query
+
+NUMBERS: Final = 2**63
+RETRY_SECONDS: Final = 0.5
+
+
+class Worker:
+    """The number of this process and the runs that it is at.
+
+    Args:
+        pool: Connections to the database; the lock gets one of its own beside it.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._taking = asyncio.Lock()
+        self._connection: AsyncConnection[object] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._number = 0
+        self.runs: set[str] = set()
+
+    async def number(self) -> int:
+        """The number under which this process is at work now.
+
+        Raises:
+            StoreError: The database does not answer.
+        """
+        async with self._taking:
+            with store_faults():
+                await self._take()
+            return self._number
+
+    @property
+    def current(self) -> int | None:
+        """The number, unless it is lost."""
+        is_there = self._connection is not None and not self._connection.closed
+        return self._number if is_there else None
+
+    async def retire(self) -> None:
+        """Gives the number up: whatever carries it is free, but for the runs that are at work here."""
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._connection is not None:
+            await self._connection.close()
+        if self.runs:
+            self._watch = asyncio.create_task(self._take_again())
+
+    async def close(self) -> None:
+        """Ends the work of this process."""
+        self.runs.clear()
+        await self.retire()
+
+    async def _take(self) -> None:
+        if self.current is not None:
+            return
+        number, before = secrets.randbelow(NUMBERS), self._number
+        connection = await AsyncConnection.connect(
+            str(self._pool.conninfo), autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS
+        )
+        try:
+            await connection.execute("BEGIN")
+            await connection.execute(query("be_at_work"), {"number": number})
+            if self.runs:
+                values = {"worker": number, "before": before, "run_ids": list(self.runs)}
+                async with self._pool.connection() as pooled:
+                    await pooled.execute(query("renumber_runs"), values)
+        except BaseException:
+            await connection.close()
+            raise
+        self._connection, self._number = connection, number
+        self._watch = asyncio.create_task(self._wait_for_loss(connection))
+
+    async def _wait_for_loss(self, connection: AsyncConnection[object]) -> None:
+        """Nothing is ever notified; the wait ends with the connection."""
+        with suppress(psycopg.Error):
+            async for _ in connection.notifies():
+                pass
+        await connection.close()
+        await self._take_again()
+
+    async def _take_again(self) -> None:
+        """As long as a run is at work, it is to be seen so."""
+        while self.runs:
+            with suppress(psycopg.Error):
+                async with self._taking:
+                    return await self._take()
+            await asyncio.sleep(RETRY_SECONDS)
