@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from sourcebound.store.database import Pool, fetch_one
+from sourcebound.store.database import Pool, Row, fetch_one
 from sourcebound.store.queries import query
 
 
@@ -42,6 +42,8 @@ class RunSaver(AsyncPostgresSaver):
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
         self._pool = pool
+        self._written: dict[str, list[Row]] = {}
+        """By thread, the checkpoints of a run that is at work, from its beginning."""
 
     async def aput(
         self,
@@ -50,7 +52,7 @@ class RunSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Saves a checkpoint and the values that are new in it; all of them where the one before it was lost.
+        """Saves a checkpoint and the values that are new in it; where the one before it was lost, all of the run's.
 
         A database that crashes loses commits that did not wait for the disk. A run that outlives it has them all still.
         """
@@ -60,6 +62,8 @@ class RunSaver(AsyncPostgresSaver):
         values = {name: value for name, value in checkpoint["channel_values"].items() if name not in inline}
         is_over = "response" in values and "response" in new_versions
         is_begun = metadata.get("source") != "loop"
+        new = {name: version for name, version in new_versions.items() if name in values}
+        blobs = self._dump_blobs(thread_id, namespace, values, new)
         row = {
             "thread_id": thread_id,
             "namespace": namespace,
@@ -69,20 +73,23 @@ class RunSaver(AsyncPostgresSaver):
             "metadata": json.dumps(get_serializable_checkpoint_metadata(config, metadata)),
             "commit": "on" if is_begun or (is_over and "audit" not in values) else "off",
             "over": values["run"]["run_id"] if is_over else None,
+            "channels": [blob[2] for blob in blobs],
+            "versions": [blob[3] for blob in blobs],
+            "types": [blob[4] for blob in blobs],
+            "blobs": [blob[5] for blob in blobs],
         }
-        for versions in (new_versions, checkpoint["channel_versions"]):
-            kept = {name: version for name, version in versions.items() if name in values}
-            blobs = self._dump_blobs(thread_id, namespace, values, kept)
-            columns = {
-                "channels": [blob[2] for blob in blobs],
-                "versions": [blob[3] for blob in blobs],
-                "types": [blob[4] for blob in blobs],
-                "blobs": [blob[5] for blob in blobs],
-            }
-            saved = await fetch_one(self._pool, query("save_checkpoint"), row | columns)
-            if saved is not None and saved["follows"]:
-                break
+        written = [] if is_begun else self._written.pop(thread_id, [])
+        if not await self._save(row):
+            for earlier in written:
+                await self._save(earlier)
+        if not is_over:
+            self._written[thread_id] = [*written, row]
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
+
+    async def _save(self, row: Row) -> bool:
+        """Whether the checkpoint before it is there."""
+        saved = await fetch_one(self._pool, query("save_checkpoint"), row)
+        return saved is None or bool(saved["follows"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""

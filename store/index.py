@@ -23,7 +23,7 @@ from sourcebound.contracts.index import (
 )
 from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
-from sourcebound.store.database import Pool, Row, store_faults
+from sourcebound.store.database import Pool, Row, on_a_connection, store_faults
 from sourcebound.store.queries import query
 from sourcebound.store.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED, VectorIndexes
 
@@ -52,9 +52,7 @@ class PostgresIndex:
 
     async def find_collection(self, name: str) -> Collection | None:
         """The collection of that name, or None."""
-        with store_faults():
-            async with self._pool.connection() as connection:
-                return await _find(connection, name)
+        return await on_a_connection(self._pool, lambda connection: _find(connection, name))
 
     async def open_collection(self, name: str) -> Collection:
         """The collection of that name.

@@ -3,10 +3,11 @@
 Every row keeps its true similarity (R1-5).
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
+
+from psycopg import AsyncConnection
 
 from sourcebound.contracts.fusion import Ranking, diversify, fuse_reciprocal_rank, merge_best, relevance_of
 from sourcebound.contracts.index import Collection
@@ -27,7 +28,7 @@ from sourcebound.contracts.retrieval import (
 )
 from sourcebound.contracts.variants import needs_fallback, query_variants
 from sourcebound.errors import ConfigurationError
-from sourcebound.store.database import Pool, Row, store_faults
+from sourcebound.store.database import Pool, Row, on_a_connection
 from sourcebound.store.index import PostgresIndex
 from sourcebound.store.search import ChunkSearch, Words
 from sourcebound.store.vector_cache import VectorCache
@@ -37,6 +38,7 @@ LEXICAL: Final = "lexical"
 LEXICAL_NOTICE: Final = "no embedder: retrieval is lexical, by full text alone"
 PROBE_NOTICE: Final = "the probe found nothing similar enough to the question, so nothing else was searched for"
 SIMILARITY_DIGITS: Final = 6
+Result = TypeVar("Result")
 OpenEmbedder = Callable[[str], Awaitable[Embedder | None]]
 
 
@@ -99,8 +101,9 @@ class PostgresRetriever:
         if found is None:
             texts = query_variants(asked, policy.retrieval.expansions or ())
             searches = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
-            async with self._search(run, collection) as search:
-                found = await _find(search, collection, searches, policy, run.carried)
+            found = await self._search(
+                run, collection, lambda search: _find(search, collection, searches, policy, run.carried)
+            )
         return RetrievalBundle(
             **searched_for(run, policy),
             retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
@@ -129,22 +132,30 @@ class PostgresRetriever:
 
     async def _probe(self, run: Run, minimum: float, collection: Collection, searches: Searches) -> Found | None:
         """R1-3: the end of a retrieval whose nearest chunk is not near enough; None where it goes on."""
-        async with self._search(run, collection) as search:
+
+        async def probe(search: ChunkSearch) -> Found | None:
             words = await search.words(() if searches.vectors else searches.texts)
             nearest = list(await _one_list(search, searches, words, 0, 1))
             rows = await search.rows(nearest, searches.vectors, words)
-        if any(_similarity(row, words) >= minimum for row in rows.values()):
-            return None
-        return Found(_version(collection, words), notices=(PROBE_NOTICE,))
+            if any(_similarity(row, words) >= minimum for row in rows.values()):
+                return None
+            return Found(_version(collection, words), notices=(PROBE_NOTICE,))
 
-    @asynccontextmanager
-    async def _search(self, run: Run, collection: Collection) -> AsyncIterator[ChunkSearch]:
-        with store_faults():
+        return await self._search(run, collection, probe)
+
+    async def _search(
+        self, run: Run, collection: Collection, look: Callable[[ChunkSearch], Awaitable[Result]]
+    ) -> Result:
+        """What a look into one state of the collection finds; a lost connection has it looked again."""
+
+        async def work(connection: AsyncConnection[Row]) -> Result:
             # In a pipeline what returns nothing costs no way there and back.
-            async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
+            async with connection.pipeline(), connection.transaction():
                 search = ChunkSearch(connection, collection, run.filters, self._cache)
                 await search.begin()
-                yield search
+                return await look(search)
+
+        return await on_a_connection(self._pool, work)
 
 
 async def _embed(embedder: Embedder | None, texts: Sequence[str]) -> list[str]:
