@@ -99,6 +99,13 @@ class RunSaver(AsyncPostgresSaver):
         if special:
             await super().aput_writes(config, special, task_id, task_path)
 
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Removes what some runs of a host (by its own ids) left on their threads, as if they had not been made.
+
+        A server of LangGraph's asks for it when a run is rolled back for another. Audit records stay (R5P-1).
+        """
+        await fetch_one(self._pool, query("remove_checkpoints_of_host_runs"), {"run_ids": list(run_ids)})
+
 
 def _is_inline(value: object) -> bool:
     """Whether the stock saver keeps a value in the checkpoint itself."""

@@ -158,7 +158,7 @@ class Engine:
             return await self._ended(run_id)
         async with self._at_work(run_id):
             snapshot = await self._compiled().aget_state(_thread(claimed.thread_id))
-            if _is_of_another(snapshot, run_id):
+            if _is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
                 raise _not_resumable()
             if not snapshot.created_at:
                 await run_log.withdraw(run_id)
@@ -230,12 +230,23 @@ class Engine:
                     return cast("State", snapshot.values)
         return {}
 
-    async def erase(self, run_id: str, thread_id: str) -> None:
-        """Erases every text of a run: its row of `run_texts` and its thread's checkpoints (R5P-3).
+    async def erase(self, run_id: str, thread_id: str, *, whole_thread: bool = False) -> None:
+        """Erases every text of a run, and its thread's checkpoints (R5P-3).
 
         Its audit record stays; nothing of the thread can be replayed or resumed afterwards.
+
+        Args:
+            run_id: The run.
+            thread_id: Its thread.
+            whole_thread: Erases every other run of the thread as well.
+
+        Raises:
+            RequestError: Other runs share the thread (`THREAD_SHARED`), or somebody is at the run (`RUN_AT_WORK`).
         """
-        await self._services.run_log.erase(run_id, thread_id)
+        place = await self._services.run_log.find_place(run_id)
+        if place and place.at_work:
+            raise _at_work_elsewhere()
+        await self._services.run_log.erase(run_id, thread_id, whole_thread=whole_thread)
 
     async def evidence(
         self,

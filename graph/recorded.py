@@ -8,7 +8,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from sourcebound.contracts.chain import ChainedRow
 from sourcebound.contracts.replay import NotReplayable, RecordedRow, RecordedRun, RecordedStep
-from sourcebound.contracts.state import JsonObject
+from sourcebound.contracts.state import AskInput, JsonObject
 from sourcebound.store.history import StoredCheckpoint, StoredRun, StoredValue
 
 TRIGGER: Final = "branch:to:"
@@ -33,18 +33,24 @@ def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
     run_id = stored.summary.run_id
     if not stored.checkpoints:
         return _without_checkpoints(stored)
-    checkpoints = _lineage(stored.checkpoints)
-    if checkpoints[0].parent_checkpoint_id is not None:
-        return _lost(run_id, "its first checkpoints are gone")
     values: Values = {(value.channel, value.version): value for value in stored.values}
-    begin = 1 if checkpoints[0].metadata.get("source") == "input" else 0
-    if len(checkpoints) <= begin or "response" not in checkpoints[-1].checkpoint["channel_versions"]:
-        return NotReplayable(
-            run_id, "RUN_UNFINISHED", "the run has not ended", f"Run `sourcebound runs resume {run_id}` first."
-        )
+    end = _end(run_id, stored.checkpoints, values)
+    if end is None:
+        recorded = stored.summary.status != "RUNNING"
+        return _lost(run_id, "its checkpoints are gone from its thread") if recorded else _unfinished(run_id)
+    checkpoints = _lineage(stored.checkpoints, end)
+    has_input = checkpoints[0].metadata.get("source") == "input"
+    if checkpoints[0].parent_checkpoint_id is not None and not has_input:
+        return _lost(run_id, "its first checkpoints are gone")
+    begin = 1 if has_input else 0
+    if len(checkpoints) <= begin or "response" not in end.checkpoint["channel_versions"]:
+        return _unfinished(run_id)
     start = _read_changes("(input)", checkpoints[begin], {}, values)
-    steps = [start] if start.damaged else []
-    steps += [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
+    steps = [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
+    if checkpoints[0].parent_checkpoint_id is not None:
+        start, steps = _alone(start, steps)
+    if start.damaged:
+        steps.insert(0, start)
     return RecordedRun(
         run_id=run_id,
         start=start.changes,
@@ -75,14 +81,47 @@ def _lost(run_id: str, how: str) -> NotReplayable:
     return NotReplayable(run_id, "CHECKPOINTS_MISSING", how, "Restore them from a backup of the database.")
 
 
-def _lineage(checkpoints: tuple[StoredCheckpoint, ...]) -> list[StoredCheckpoint]:
-    """The last checkpoint and those that led to it, first to last; a branch that was left is no part of it."""
+def _unfinished(run_id: str) -> NotReplayable:
+    next_step = f"Run `sourcebound runs resume {run_id}` first."
+    return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", next_step)
+
+
+def _end(run_id: str, checkpoints: tuple[StoredCheckpoint, ...], values: Values) -> StoredCheckpoint | None:
+    """The last checkpoint of a run; on a thread that has others too, the first that holds its response."""
+    inputs = sum(checkpoint.metadata.get("source") == "input" for checkpoint in checkpoints)
+    if inputs <= 1 and {_run_id(checkpoint, "run", values) for checkpoint in checkpoints} <= {run_id, None}:
+        return checkpoints[-1]
+    return next((each for each in checkpoints if _run_id(each, "response", values) == run_id), None)
+
+
+def _run_id(checkpoint: StoredCheckpoint, channel: str, values: Values) -> object:
+    """The run that a channel of a checkpoint is of; None where nothing says so."""
+    try:
+        found = _load(values[channel, checkpoint.checkpoint["channel_versions"][channel]])
+    except (KeyError, ValueError):
+        return None
+    return found.get("run_id") if isinstance(found, dict) else None
+
+
+def _lineage(checkpoints: tuple[StoredCheckpoint, ...], end: StoredCheckpoint) -> list[StoredCheckpoint]:
+    """A checkpoint and those that led to it from the input on; a branch that was left is no part of it."""
     by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
-    lineage, parent = [], checkpoints[-1].checkpoint_id
+    lineage, parent = [], end.checkpoint_id
     while parent in by_id:
         lineage.append(by_id.pop(parent))
-        parent = lineage[-1].parent_checkpoint_id or ""
+        is_input = lineage[-1].metadata.get("source") == "input"
+        parent = "" if is_input else lineage[-1].parent_checkpoint_id or ""
     return lineage[::-1]
+
+
+def _alone(start: RecordedStep, steps: list[RecordedStep]) -> tuple[RecordedStep, list[RecordedStep]]:
+    """A run without what the run before it left on the thread, and without its first node's taking that away."""
+    given = {name: value for name, value in start.changes.items() if name in AskInput.__annotations__}
+    kept = [
+        step.model_copy(update={"changes": {name: value for name, value in step.changes.items() if value is not None}})
+        for step in steps[:1]
+    ]
+    return start.model_copy(update={"changes": given}), [*kept, *steps[1:]]
 
 
 def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values) -> RecordedStep:

@@ -4,12 +4,13 @@ No model is asked, nothing is retrieved, no database is opened: all that is need
 state that was recorded before it, so that a difference stands at the layer that has it.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final, cast, get_type_hints
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, cast, get_type_hints
 
 from langgraph.constants import END, START
 from pydantic import ValidationError
 
+from sourcebound.contracts.messages import keep_messages
 from sourcebound.contracts.outcome import keep_worst
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.replay import (
@@ -32,6 +33,8 @@ UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
 """What pydantic calls a field or a word that this version's contracts do not have."""
 UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What computing with a record that was tampered with can end in."""
+REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": keep_messages}
+"""How the channels that add to what they hold do so."""
 CHANNELS: Final = frozenset(get_type_hints(State))
 RULES: Final = "rules"
 """The first layer of a report: the released files that the run obeyed."""
@@ -115,8 +118,8 @@ async def _differences(
 ) -> list[Difference | None]:
     """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads."""
     update = await LAYERS[step.node].compute(Recorded(cast("State", state), step.changes, run))
-    if "outcome" in update:
-        update["outcome"] = keep_worst(state.get("outcome"), update["outcome"])
+    for name in REDUCERS.keys() & update.keys():
+        update[name] = REDUCERS[name](state.get(name), update[name])
     reached = _route(step.node, {**state, **update})
     stored = dict(step.changes)
     if "validations" in update:

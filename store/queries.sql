@@ -466,12 +466,12 @@ SELECT position, row_hash, unchained,
        (SELECT count(*) FROM validations v WHERE v.position IS NULL OR v.position < 1) AS unplaced
 FROM audit_head
 
--- name: erase_run_text
--- A run that has not ended cannot be gone on with any more.
-WITH turn AS (DELETE FROM turn_texts WHERE run_id = %(run_id)s),
-answers AS (DELETE FROM model_answers WHERE run_id = %(run_id)s),
-ending AS (UPDATE runs SET context = NULL WHERE run_id = %(run_id)s AND context IS NOT NULL)
-DELETE FROM run_texts WHERE run_id = %(run_id)s
+-- name: runs_of_thread
+SELECT run_id, pruned_at IS NULL AND erased_at IS NULL AS whole FROM runs WHERE thread_id = %(thread_id)s ORDER BY started_at
+
+-- name: erase_run_texts
+WITH turns AS (DELETE FROM turn_texts WHERE run_id = ANY(%(run_ids)s))
+DELETE FROM run_texts WHERE run_id = ANY(%(run_ids)s)
 
 -- name: count_runs
 SELECT count(*) AS runs FROM runs WHERE %(since)s::timestamptz IS NULL OR started_at >= %(since)s
@@ -518,7 +518,8 @@ WHERE run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
 
 -- name: mark_erased
-UPDATE runs SET erased_at = coalesce(erased_at, now()) WHERE run_id = %(run_id)s
+-- A run that has not ended cannot be gone on with any more.
+UPDATE runs SET erased_at = coalesce(erased_at, now()), context = NULL WHERE run_id = ANY(%(run_ids)s)
 
 -- name: gone_thread
 -- The run whose checkpoints were removed from a thread, if any were.
@@ -571,6 +572,25 @@ WITH answers AS (
 )
 SELECT count(*) AS rows, coalesce(sum(bytes), 0)::bigint AS bytes
 FROM (SELECT bytes FROM writes UNION ALL SELECT bytes FROM blobs UNION ALL SELECT bytes FROM states) AS removed
+
+-- name: remove_checkpoints_of_host_runs
+-- A value goes where no checkpoint that is left names its version.
+WITH gone AS (
+    DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%(run_ids)s)
+    RETURNING thread_id, checkpoint_ns, checkpoint_id
+), writes AS (
+    DELETE FROM checkpoint_writes w USING gone g
+    WHERE (w.thread_id, w.checkpoint_ns, w.checkpoint_id) = (g.thread_id, g.checkpoint_ns, g.checkpoint_id)
+), blobs AS (
+    DELETE FROM checkpoint_blobs b
+    WHERE thread_id IN (SELECT thread_id FROM gone)
+      AND NOT EXISTS (
+          SELECT FROM checkpoints c
+          WHERE c.thread_id = b.thread_id AND c.checkpoint_ns = b.checkpoint_ns
+            AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version
+            AND NOT coalesce(c.metadata ->> 'run_id' = ANY(%(run_ids)s), false))
+)
+SELECT count(*) AS checkpoints FROM gone
 
 -- name: mark_pruned
 UPDATE runs SET pruned_at = now(), context = NULL WHERE thread_id = ANY(%(threads)s) AND erased_at IS NULL

@@ -172,23 +172,31 @@ class PostgresRunLog:
                 cursor = await connection.execute(query("list_forks"), {"request_id": fork_request(run_id)})
                 return [row["run_id"] for row in await cursor.fetchall()]
 
-    async def erase(self, run_id: str, thread_id: str) -> bool:
+    async def erase(self, run_id: str, thread_id: str, *, whole_thread: bool = False) -> bool:
         """Erases the texts of a run and its checkpoints, all or nothing; its row and its audit record stay (R5P-3).
 
         Args:
             run_id: The whole id.
             thread_id: The thread of its checkpoints.
+            whole_thread: Erases every other run of the thread as well.
 
         Returns:
             Whether there was a text to erase.
+
+        Raises:
+            RequestError: The thread has other runs, whose checkpoints hold texts of this one (`THREAD_SHARED`).
         """
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await connection.execute(query("removal_turn"))
+                rows = await (await connection.execute(query("runs_of_thread"), {"thread_id": thread_id})).fetchall()
+                others = [row["run_id"] for row in rows if row["run_id"] != run_id]
+                if not whole_thread and any(row["whole"] for row in rows if row["run_id"] != run_id):
+                    raise _shared(run_id, others)
+                run_ids = [run_id, *others] if whole_thread else [run_id]
                 await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
-                cursor = await connection.execute(query("erase_run_text"), {"run_id": run_id})
-                await connection.execute(query("mark_erased"), {"run_id": run_id})
-                await connection.execute(query("mark_pruned"), {"threads": [thread_id]})  # the thread's other runs
+                cursor = await connection.execute(query("erase_run_texts"), {"run_ids": run_ids})
+                await connection.execute(query("mark_erased"), {"run_ids": run_ids})
                 return cursor.rowcount > 0
 
     async def check_kept(self, thread_id: str, run_id: str | None = None) -> None:
@@ -236,3 +244,11 @@ class PostgresRunLog:
         with store_faults():
             async with self._pool.connection() as connection:
                 await connection.execute(query(name), values)
+
+
+def _shared(run_id: str, others: list[str]) -> RequestError:
+    return RequestError(
+        f"run {run_id} shares its thread, and its texts, with {', '.join(others)}; nothing was erased.",
+        f"To erase all of them: sourcebound runs erase {run_id} --thread --yes",
+        code="THREAD_SHARED",
+    )

@@ -107,9 +107,10 @@ def resume_run(
 def erase_run(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
     yes: Annotated[bool, typer.Option("--yes", help="Erase; nothing is erased without it.")] = False,
+    thread: Annotated[bool, typer.Option("--thread", help="Every run of its thread (LangGraph Studio).")] = False,
 ) -> None:
     """Erase the texts of one run: its question, its answer, its evidence. Its audit record stays, for good."""
-    summary = run_async(lambda: _erase(run, yes))
+    summary = run_async(lambda: _erase(run, yes, thread))
     print(f"erased the texts and the checkpoints of run {summary.run_id}; it can no longer be shown whole or replayed")
     if summary.status == "RUNNING":
         say("The run has not ended. If it is still at work, erase it again when it has.")
@@ -157,7 +158,7 @@ async def _resume(run: str, form: "Form") -> "Shown":
         return await prepare_response(engine, response, found.thread_id, form)
 
 
-async def _erase(run: str, yes: bool) -> "RunSummary":
+async def _erase(run: str, yes: bool, thread: bool) -> "RunSummary":
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
@@ -167,10 +168,10 @@ async def _erase(run: str, yes: bool) -> "RunSummary":
         if not yes:
             raise RequestError(
                 f"the texts and the checkpoints of run {found.run_id} would be erased for good; nothing was.",
-                f"If that is meant: sourcebound runs erase {found.run_id} --yes",
+                f"If that is meant: sourcebound runs erase {found.run_id} {'--thread ' if thread else ''}--yes",
                 code="NOT_CONFIRMED",
             )
-        await Engine(services).erase(found.run_id, found.thread_id)
+        await Engine(services).erase(found.run_id, found.thread_id, whole_thread=thread)
         for fork in await services.run_log.list_forks(found.run_id):
             say(f"Run {fork} is a fork of it and holds the same texts. Next: sourcebound runs erase {fork} --yes")
         return found

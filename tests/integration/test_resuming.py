@@ -15,12 +15,14 @@ from databases import rows, settings_for, single
 from homes import wait_until
 from model_servers import ModelServer
 from pydantic import SecretStr
+from replaying import drifts, recorded, verified
 
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError, SourceboundError, StoreError
 from sourcebound.graph import workflow
 from sourcebound.graph.engine import Engine
+from sourcebound.graph.rerun import what_if
 from sourcebound.graph.resuming import Ending, resume_all
 from sourcebound.settings import Settings
 from sourcebound.store.answers import PostgresAnswerLog
@@ -190,6 +192,9 @@ async def test_a_run_that_is_at_work_is_left_alone_even_when_its_process_loses_a
         with pytest.raises(RequestError) as raised:
             await Engine(other).resume("run-1")
         assert raised.value.failure_code == "RUN_AT_WORK"
+        with pytest.raises(RequestError) as raised:
+            await Engine(other).erase("run-1", "run-1")
+        assert raised.value.failure_code == "RUN_AT_WORK"
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
@@ -242,6 +247,27 @@ async def test_an_erased_run_keeps_no_answer_and_is_not_gone_on_with(
             await engine.resume("run-1")
     assert raised.value.failure_code == "RUN_ERASED"
     assert rows(database, "SELECT run_id FROM runs") == [("run-1",)]
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("CP-5")
+async def test_a_fork_that_was_cut_off_is_gone_on_with(
+    settings: Settings, model_server: ModelServer, failing: Callable[[str], None]
+) -> None:
+    async with open_services(settings) as services:
+        engine = Engine(services)
+        origin = await engine.ask({"retrieval_bundle": EVIDENCE}, RunContext(model=MODEL))
+        whole = await recorded(engine, origin.run_id)
+        failing("record")
+        with pytest.raises(StoreError):
+            await what_if(services, whole, model=MODEL)
+        failing("")
+        (resumed,) = [each async for each in resume_all(engine)]
+        assert resumed.response is not None
+        assert (resumed.ending, resumed.response.answer) == (Ending.ENDED, ANSWER)
+        assert drifts(await verified(await recorded(engine, resumed.run_id))) == {}
+        assert await services.run_log.list_forks(origin.run_id) == [resumed.run_id]
+    assert [call.model for call in model_server.calls] == ["gpt-4.1"] * 2
 
 
 @pytest.mark.contract("CP-2")

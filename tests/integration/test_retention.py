@@ -213,18 +213,6 @@ async def test_whoever_asks_for_a_run_that_is_gone_is_told_why(
     assert marked(database) == ({name} if way == "pruned" else set())
 
 
-@pytest.mark.contract("R5P-3")
-async def test_erasing_a_run_takes_the_checkpoints_of_the_others_on_its_thread_and_they_say_so(
-    services: Services, engine: Engine, database: str
-) -> None:
-    erased, other = await ended(engine, database, 2, 1)
-    rows(database, "UPDATE runs SET thread_id = %s WHERE run_id = %s", erased, other)
-    await engine.erase(erased, erased)
-    with pytest.raises(RequestError, match=f"{other} were pruned"):
-        await services.run_log.check_kept(erased, other)
-    assert marked(database) == {other}
-
-
 async def test_a_run_that_is_whole_or_unknown_is_not_said_to_be_gone(
     services: Services, engine: Engine, database: str
 ) -> None:
