@@ -15,6 +15,7 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
+    CheckpointTuple,
     get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -37,13 +38,21 @@ class RunSaver(AsyncPostgresSaver):
 
     Args:
         pool: The pool of `store.database`.
+        is_new: Whether its thread is known to have no checkpoint yet, so that none need be looked for.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, is_new: bool = False) -> None:
         super().__init__(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
         self._pool = pool
+        self._is_new = is_new
         self._written: dict[str, list[Row]] = {}
         """By thread, the checkpoints of a run that is at work, from its beginning."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint to go on from; None where the thread is new."""
+        if self._is_new and not self._written:
+            return None
+        return await super().aget_tuple(config)
 
     async def aput(
         self,
@@ -112,13 +121,14 @@ def _is_inline(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def make_saver(pool: Pool) -> RunSaver:
+def make_saver(pool: Pool, *, is_new: bool = False) -> RunSaver:
     """A checkpoint saver for one run.
 
     Args:
         pool: The pool of `store.database`.
+        is_new: Whether the run begins on a thread of its own.
 
     Returns:
         The saver; its tables were made by `store.migrations`.
     """
-    return RunSaver(pool)
+    return RunSaver(pool, is_new=is_new)

@@ -359,7 +359,7 @@ class Engine:
         Each checkpoint is stored before the next node starts, so that whatever a node makes durable stands on
         checkpoints that are.
         """
-        graph, thread, response = self._compiled(), _thread(thread_id), None
+        graph, thread, response = self._compiled(is_new=asked is not None), _thread(thread_id), None
         async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):
             for node, written in update.items():
                 response = (written or {}).get("response", response)
@@ -381,8 +381,8 @@ class Engine:
             raise _not_resumable()
         return PublicResponse.model_validate(state["response"])
 
-    def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
-        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool)})
+    def _compiled(self, *, is_new: bool = False) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
+        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool, is_new=is_new)})
 
 
 def _thread(thread_id: str) -> RunnableConfig:

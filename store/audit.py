@@ -87,7 +87,8 @@ class PostgresAuditLog:
 
     async def _write(self, record: AuditRecord, texts: Row, end: Row) -> str:
         async def write(connection: AsyncConnection[Row]) -> str:
-            async with connection.transaction():
+            # In a pipeline the lock, which all runs wait for, is held for one way there and back.
+            async with connection.pipeline(), connection.transaction():
                 written_at = await _append(connection, record)
                 await connection.execute(query("insert_run_text"), texts)
                 await connection.execute(query("finish_run"), end)
@@ -109,8 +110,9 @@ async def _append(connection: AsyncConnection[Row], record: AuditRecord) -> str:
     The lock on the chain's head makes appends take turns.
     """
     columns: Row = {**audit_columns(record)}
-    head = _head(await (await connection.execute(query("lock_audit_head"))).fetchone())
-    stored = await (await connection.execute(query("find_validation"), columns, binary=True)).fetchone()
+    locked = await connection.execute(query("lock_audit_head"))
+    found = await connection.execute(query("find_validation"), columns, binary=True)
+    head, stored = _head(await locked.fetchone()), await found.fetchone()
     if stored is not None:
         _check_same(record, columns, stored)
         return str(stored["timestamp_utc"])

@@ -93,10 +93,12 @@ class PostgresRunLog:
         values = run.model_dump(mode="json")
 
         async def note(connection: AsyncConnection[Row]) -> None:
+            if run.conversation_id is None:
+                await connection.execute(query("begin_run"), values)
+                return
             async with connection.transaction():
-                if run.conversation_id is not None:
-                    await take_turn(connection, run.conversation_id)
-                    await connection.execute(query("begin_turn"), values)
+                await take_turn(connection, run.conversation_id)
+                await connection.execute(query("begin_turn"), values)
                 await connection.execute(query("begin_run"), values)
 
         await on_a_connection(self._pool, note)
