@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -20,6 +20,14 @@ TOO_LARGE: Final = "too large to show"
 SIMILARITY_FIELDS: Final = ("similarity_score", "similarity", "score")
 TRACE_FIELDS: Final = ("index_version", "embedding_model", "policy_version", "top_k", "run_id")
 """Fields that R2-V7 wants present; a value of the wrong type is the schema's."""
+
+
+UNREADABLE: Final = "unreadable"
+
+
+def unreadable(reason: str) -> dict[str, Any]:
+    """What stands in a bundle's place where one was sent and could not be read; its violation says why."""
+    return {UNREADABLE: reason}
 
 
 class CheckedBundle(NamedTuple):
@@ -45,6 +53,8 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
     """
     if not isinstance(raw, Mapping):
         return CheckedBundle(None, (_schema("the bundle is not an object", None, raw),))
+    if raw.keys() == {UNREADABLE}:
+        return CheckedBundle(None, (_schema(str(raw[UNREADABLE]), None, raw),))
     try:
         bundle = RetrievalBundle.model_validate(dict(raw))
     except ValidationError as error:

@@ -1,8 +1,9 @@
 """Runs the graph: one thread a run, every node checkpointed, the response at the end."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, Self, cast
 
@@ -23,6 +24,7 @@ from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError, StoreError, UsageError
 from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.many import AT_ONCE, in_order
 from sourcebound.graph.presenting import open_answer
 from sourcebound.graph.search import search
 from sourcebound.graph.workflow import Ports, build_graph
@@ -108,6 +110,30 @@ class Engine:
             except UsageError:  # `accept` would not have it, so that no run began (P-4)
                 await self._services.run_log.withdraw(run_id)
                 raise
+
+    async def ask_many(
+        self,
+        requests: Iterable[AskInput] | AsyncIterable[AskInput],
+        context: RunContext | None = None,
+        *,
+        at_once: int = AT_ONCE,
+    ) -> AsyncGenerator[PublicResponse, None]:
+        """Runs the graph once for each request, as they come; each is a run with a record of its own.
+
+        Args:
+            requests: Questions or retrieval bundles, any number of them: few are read ahead of the responses.
+            context: Policy and model of these runs, where they differ from the settings.
+            at_once: Requests that are read and whose response has not been taken, at most.
+
+        Yields:
+            The responses in the order of the requests.
+
+        Raises:
+            SourceboundError: As `ask`, after the responses before it. The runs under way after it are cut off; so are
+                they where the caller stops (`resume` goes on with them).
+        """
+        async for response in in_order(requests, partial(self.ask, context=context), at_once):
+            yield response
 
     async def start_conversation(self) -> str:
         """Opens a conversation; its id goes into the `conversation_id` of each of its questions (CP-6)."""

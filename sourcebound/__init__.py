@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sourcebound.errors import SourceboundError as SourceboundError
     from sourcebound.graph.engine import Engine as Engine
     from sourcebound.settings import Settings as Settings
+    from sourcebound.store.tables import bundles_from_table as bundles_from_table
 
 _HOMES = {
     "AskInput": "sourcebound.contracts.state",
@@ -24,6 +25,7 @@ _HOMES = {
     "RunContext": "sourcebound.contracts.state",
     "Settings": "sourcebound.settings",
     "SourceboundError": "sourcebound.errors",
+    "bundles_from_table": "sourcebound.store.tables",
     "check_answer": "sourcebound.contracts.checking",
     "present": "sourcebound.contracts.presentation",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "RunContext",
     "Settings",
     "SourceboundError",
+    "bundles_from_table",
     "check_answer",
     "present",
 ]

@@ -1,7 +1,6 @@
 """`sourcebound ask`: one question, one checked answer, its sources; the exit code says how it went."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
@@ -26,7 +25,10 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print the public response as JSON, alone.")] = False,
     bundle: Annotated[
         Path | None,
-        typer.Option(help="A retrieval bundle (JSON) of another retriever; enters at assembly. - is stdin."),
+        typer.Option(
+            help="Retrieval bundles of another retriever: JSON, one or many, or a Parquet or Arrow file with one "
+            "candidate a row. - is stdin. Each is answered by itself, in order."
+        ),
     ] = None,
     collection: Annotated[str | None, typer.Option(help="Where to look; the setting's when omitted.")] = None,
     filters: Annotated[
@@ -46,14 +48,19 @@ def ask(
     policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
     model: Annotated[str | None, typer.Option(help="The generator.")] = None,
     presentation: Annotated[str | None, typer.Option(help=PRESENTATION_HELP)] = None,
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="With --bundle: how many are under way at once.")] = 4,
 ) -> None:
     """Answer a question from a collection, or say that its documents do not hold the answer.
 
-    Exit codes: 0 answered, 3 no evidence, 4 failed, 2 bad usage, 1 fault.
+    Exit codes: 0 answered, 3 no evidence, 4 failed, 2 bad usage, 1 fault; of several bundles the worst.
     """
-    request = _request(question, bundle, collection, filters or [])
-    request["limits"] = read_limits(limits or [])
     form = Form(read_presentation(presentation, as_json=as_json), as_json)
+    if bundle is not None:
+        _check_alone(question, collection, filters)
+        shared: AskInput = {"limits": read_limits(limits or [])}
+        raise typer.Exit(_ask_bundles(bundle, shared, policy, model, at_once, form))
+    request = _request(question, collection, filters or [])
+    request["limits"] = read_limits(limits or [])
     show_response(run_async(lambda: _ask(request, policy, model, form), interrupted=RESUME))
 
 
@@ -120,18 +127,31 @@ async def _ask(request: "AskInput", policy: str | None, model: str | None, form:
         return await prepare_response(engine, response, response.run_id, form)
 
 
-def _request(question: str | None, bundle: Path | None, collection: str | None, filters: list[str]) -> "AskInput":
-    if (question is None) == (bundle is None):
+def _ask_bundles(
+    path: Path, request: "AskInput", policy: str | None, model: str | None, at_once: int, form: Form
+) -> int:
+    from sourcebound.cli.bundles import answer_bundles
+    from sourcebound.contracts.state import RunContext
+
+    context = RunContext(policy=policy, model=model)
+    return run_async(lambda: answer_bundles(path, request, context, at_once, form), interrupted=RESUME)
+
+
+def _check_alone(question: str | None, collection: str | None, filters: list[str] | None) -> None:
+    if question is not None:
         raise RequestError("give either a question or --bundle FILE.", 'Try: sourcebound ask "How often …?"')
-    if bundle is not None and (filters or collection):
+    if filters or collection:
         raise RequestError(
             "--filter and --collection go with a question.", "A bundle says what it was filtered by in filters_applied."
         )
-    if bundle is not None:
-        return {"retrieval_bundle": _read_bundle(bundle)}
-    if not (question or "").strip():
+
+
+def _request(question: str | None, collection: str | None, filters: list[str]) -> "AskInput":
+    if question is None:
+        raise RequestError("give either a question or --bundle FILE.", 'Try: sourcebound ask "How often …?"')
+    if not question.strip():
         raise RequestError("the question is empty.", 'Try: sourcebound ask "How often …?"')
-    request: AskInput = {"question": question or "", "filters": read_filters(filters)}
+    request: AskInput = {"question": question, "filters": read_filters(filters)}
     if collection:
         request["collection"] = collection
     return request
