@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from builders import SEAL, bundle, row
 from commands import MANUALS, Finished, Program
@@ -159,6 +160,35 @@ def test_a_bundle_that_breaks_its_contract_ends_with_4(demo: Program, changed: d
     assert response["latency_ms"] > 0
 
 
+@pytest.mark.contract("R1-1")
+def test_a_stream_of_bundles_is_answered_in_order_and_ends_with_its_worst(demo: Program) -> None:
+    good = [bundle([row(chunk_text=SEAL)], request_id=f"good-{number}") for number in range(3)]
+    refused = bundle([row(similarity_score=0.1)], request_id="refused")
+    stream = "\n".join([*map(json.dumps, [good[0], refused, good[1]]), "oops", json.dumps(good[2], indent=2)])
+    done = demo("ask", "--json", "--bundle", "-", stdin=stream)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.code, done.stderr) == (4, "")
+    assert [response["status"] for response in found] == ["OK", "NO_EVIDENCE", "OK", "FAILED", "OK"]
+    assert [found[place]["request_id"] for place in (0, 1, 2, 4)] == ["good-0", "refused", "good-1", "good-2"]
+    assert found[3]["failure_code"] == "INVALID_SCHEMA"
+    assert found[3]["message"].startswith("line 4 of the stream is no bundle: it is not JSON: Expecting value")
+    assert demo("ask", "--bundle", "-", stdin=json.dumps(good[0]) + json.dumps(refused)).code == 3
+    assert "\nrecord     1  " in demo("runs", "show", found[3]["run_id"]).stdout
+
+
+@pytest.mark.contract("R1-1")
+def test_a_table_of_candidates_is_answered(demo: Program, tmp_path: Path) -> None:
+    path, asked = tmp_path / "candidates", {**bundle(), "results": None, "filters_applied": None}
+    names = [{**asked, "request_id": f"r-{number}", **row(chunk_text=SEAL)} for number in range(2)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(names), path)
+    done = demo("ask", "--json", "--bundle", path, "--at-once", "1")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.code, [(response["request_id"], response["status"]) for response in found]) == (
+        0,
+        [("r-0", "OK"), ("r-1", "OK")],
+    )
+
+
 def test_a_failure_is_shown_without_an_answer(demo: Program) -> None:
     done = demo("ask", "--bundle", "-", stdin=json.dumps(bundle([])))
     assert done.code == 4
@@ -178,6 +208,8 @@ def test_a_failure_is_shown_without_an_answer(demo: Program) -> None:
         (["ask", "--bundle", "/nowhere/bundle.json"], "", "cannot be read: No such file"),
         (["ask", "--bundle", "-"], "not json", "is not JSON"),
         (["ask", "--bundle", "-"], "[]", "holds no JSON object"),
+        (["ask", "--bundle", "-"], "\n", "stdin holds no bundle"),
+        (["ask", "--bundle", "-", "--collection", "demo"], "{}", "go with a question"),
         (["ingest", "/nowhere", "--equipment-id", " "], "", "--equipment-id is empty"),
     ],
 )

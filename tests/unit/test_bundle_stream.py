@@ -1,0 +1,117 @@
+"""A stream of bundles is taken apart however it is cut, and what is broken costs nothing beside it (R1-1, R2-V1)."""
+
+import json
+from typing import Any
+
+import pytest
+from builders import JsonObject, bundle, policy, row
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sourcebound.contracts.bundle_stream import BundleReader, StreamedBundle
+from sourcebound.contracts.intake import check_bundle
+from sourcebound.contracts.outcome import FailureCode
+
+ONE, TWO, THREE = ({"request_id": name, "results": [{"rank": 0}, {}]} for name in ("one", "two", "three"))
+WORDS = st.text(max_size=8)
+VALUES = st.dictionaries(WORDS, st.one_of(WORDS, st.lists(st.dictionaries(WORDS, WORDS, max_size=2), max_size=2)))
+
+
+def _read(data: bytes, size: int | None = None, max_bytes: int = 1000) -> list[StreamedBundle]:
+    reader, found = BundleReader(max_bytes), []
+    for start in range(0, len(data), size or max(len(data), 1)):
+        found += reader.feed(data[start : start + (size or len(data))])
+    return [*found, *reader.close()]
+
+
+def _bundles(data: str, size: int | None = None) -> list[JsonObject]:
+    return [found.bundle for found in _read(data.encode(), size)]
+
+
+@pytest.mark.contract("R1-1")
+@pytest.mark.parametrize("size", [None, 1, 7])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\n".join(map(json.dumps, (ONE, TWO, THREE))),
+        "\r\n\r\n".join(map(json.dumps, (ONE, TWO, THREE))) + "\r\n",
+        "".join(map(json.dumps, (ONE, TWO, THREE))),
+        "\n".join(json.dumps(each, indent=2) for each in (ONE, TWO, THREE)),
+        " ".join(json.dumps(each, indent="\t") for each in (ONE, TWO, THREE)) + "\n",
+        "\ufeff" + json.dumps(ONE, indent=1) + "\n" + json.dumps(TWO) + json.dumps(THREE),
+    ],
+    ids=["lines", "blank lines", "one line", "indented", "end to end", "mixed"],
+)
+def test_bundles_are_found_however_they_are_written_and_cut(written: str, size: int | None) -> None:
+    assert _bundles(written, size) == [ONE, TWO, THREE]
+
+
+@pytest.mark.contract("R1-1")
+@settings(max_examples=30)
+@given(st.lists(VALUES, max_size=3), st.integers(1, 40), st.sampled_from([None, 1, 4]))
+def test_what_is_written_as_json_comes_back(values: list[dict[str, Any]], size: int, indent: int | None) -> None:
+    written = "\n".join(json.dumps(value, indent=indent, ensure_ascii=False) for value in values)
+    assert [found.bundle for found in _read(written.encode(), size, 10_000)] == values
+
+
+@pytest.mark.contract("R1-1")
+def test_a_line_is_given_as_soon_as_it_has_ended() -> None:
+    reader, lines = BundleReader(), [json.dumps(each).encode() + b"\n" for each in (ONE, TWO)]
+    assert [[found.bundle for found in reader.feed(line)] for line in lines] == [[ONE], [TWO]]
+
+
+@pytest.mark.contract("R2-V1")
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ("not json", "it is not JSON: Expecting value"),
+        ('{"request_id": }', "it is not JSON: Expecting value, line 1 column 16"),
+        ('{"request_id": "x"', "it is not JSON: Expecting ',' delimiter"),
+        ('{"a": 1}, {"b": 2}', "it is not JSON"),
+        ("[]", "it holds no JSON object but a list"),
+        ("null", "it holds no JSON object but null"),
+        ("17", "it holds no JSON object but a number"),
+        ('"bundle"', "it holds no JSON object but a text"),
+        ('{"a": ' + "[" * 100_000, "nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "a number is too long"),
+        ("{" + " " * 200_000 + "}", "it is longer than 150000 bytes"),
+    ],
+)
+def test_what_is_broken_is_named_with_its_line_and_costs_no_other(broken: str, reason: str) -> None:
+    found = _read(f"{json.dumps(ONE)}\n\n{broken}\n{json.dumps(TWO)}\n{json.dumps(THREE)}".encode(), 997, 150_000)
+    (fault,) = [each for each in found if each.fault]
+    assert (fault.line, reason in fault.fault) == (3, True), fault
+    assert [each.bundle for each in found if not each.fault and each.bundle != {"a": 1}] == [ONE, TWO, THREE]
+    (violation,) = check_bundle(fault.bundle, policy()).violations
+    assert (violation.code, violation.clause, violation.message) == (FailureCode.INVALID_SCHEMA, "R2-V1", fault.fault)
+
+
+def test_what_is_not_utf8_is_broken() -> None:
+    first, second = _read(b'{"a": "\xff"}\n{"b": 1}\n')
+    assert (first.line, "it is not UTF-8" in first.fault, second.bundle) == (1, True, {"b": 1})
+
+
+def test_what_is_broken_over_several_lines_is_one_fault() -> None:
+    cut = json.dumps(ONE, indent=2)[:-2]
+    found = _read(f"{cut}\n{json.dumps(TWO)}".encode())
+    assert [(each.line, bool(each.fault)) for each in found] == [(1, True), (cut.count("\n") + 2, False)]
+
+
+@pytest.mark.contract("R1-1")
+@pytest.mark.parametrize("ending", ["", "\n"])
+def test_no_more_than_one_bundle_is_held(ending: str) -> None:
+    reader, long = BundleReader(max_bytes=1000), ("x" * 100 + ending).encode()
+    found = [each for _ in range(10_000) for each in reader.feed(long)]
+    assert sum(map(len, reader._held)) + len(reader._line or b"") <= 1000
+    found += reader.feed(b"\n" + json.dumps(ONE).encode() + b"\n")
+    assert [(bool(each.fault), each.bundle == ONE) for each in found] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"  \n\t"])
+def test_nothing_holds_no_bundle(data: bytes) -> None:
+    assert _read(data) == []
+
+
+@pytest.mark.contract("R2-V1")
+def test_a_bundle_that_also_has_the_mark_is_a_bundle() -> None:
+    assert check_bundle(bundle([row()], unreadable="no"), policy()).bundle is not None
