@@ -47,6 +47,7 @@ def admit(
     thread_id: str,
     new_id: Callable[[], str],
     started_at: str,
+    is_draft: bool = False,
 ) -> Admission:
     """Opens a run.
 
@@ -59,6 +60,7 @@ def admit(
         thread_id: The checkpoint thread.
         new_id: Makes ids (UUIDv7).
         started_at: UTC, ISO 8601.
+        is_draft: Whether the policy is a draft (P-1).
 
     Returns:
         The run and its first outcome.
@@ -89,6 +91,7 @@ def admit(
         entry="question" if bundle is None else "bundle",
         started_at=started_at,
         conversation_id=request.get("conversation_id"),
+        is_draft=is_draft,
     )
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))

@@ -53,6 +53,8 @@ class Run(Contract):
     entry: Annotated[str, Field(pattern="^(question|bundle)$")]
     started_at: str
     """UTC, ISO 8601."""
+    is_draft: bool = False
+    """Whether its policy was not released when it began (P-1)."""
     conversation_id: str | None = None
     search_query: str | None = None
     """What retrieval looks for in place of the question, where that is a follow-up (CP-6)."""

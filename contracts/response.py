@@ -57,7 +57,7 @@ class PublicResponse(Contract):
     search_query: str | None = None
     """What was searched for in place of the question, where it is a follow-up (CP-6)."""
     notices: tuple[str, ...] = ()
-    """What else a reader should know of how the question was understood."""
+    """What else a reader should know: of how the question was understood, of a policy that is a draft (P-1)."""
 
 
 def package_response(

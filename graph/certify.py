@@ -16,7 +16,7 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.engine import Engine, new_id
-from sourcebound.wiring import DEFAULT_POLICY, find_policy
+from sourcebound.wiring import DEFAULT_POLICY
 
 
 class Progress(NamedTuple):
@@ -53,7 +53,7 @@ async def certify(
         SourceboundError: There is no such model or policy, the policy decides every case before the model is asked, or
             a run could not be recorded.
     """
-    policy = find_policy(policy_name or DEFAULT_POLICY, embedding_model=None)
+    policy = engine.ports.find_policy(policy_name or DEFAULT_POLICY, embedding_model=None).policy
     left_out = unreachable(load_cases(), policy)
     cases = [case for case in load_cases() if case.name not in left_out]
     if not cases:

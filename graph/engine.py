@@ -30,7 +30,7 @@ from sourcebound.graph.search import search
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
-from sourcebound.wiring import Services, find_policy, open_services
+from sourcebound.wiring import Services, open_services, resolve_policy
 
 
 class NodeTrace(NamedTuple):
@@ -65,7 +65,7 @@ class Engine:
             audit_log=services.audit_log,
             answers=services.answers,
             models=services.models,
-            find_policy=find_policy,
+            find_policy=partial(resolve_policy, folder=settings.policies),
             new_id=new_id,
             defaults=RunContext(policy=settings.policy, model=settings.model, collection=settings.collection),
         )

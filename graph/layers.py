@@ -68,6 +68,7 @@ async def _accept(recorded: Recorded) -> JsonObject:
         thread_id=run.thread_id,
         new_id=lambda: next(made, run.request_id),
         started_at=run.started_at,
+        is_draft=run.is_draft,
     )
     bundle = request.get("retrieval_bundle")
     by_request = bundle is not None or admission.outcome.status is Status.FAILED

@@ -13,6 +13,7 @@ from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import Status, proceed
 from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy_lock import Standing
 from sourcebound.contracts.prompt import Prompt, canonical_prompt
 from sourcebound.contracts.replay import RecordedRun
 from sourcebound.contracts.request import Run, fork_request
@@ -23,7 +24,7 @@ from sourcebound.contracts.verdict import Validation, not_run
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine, new_id
 from sourcebound.nodes.retrieve import STAGE
-from sourcebound.wiring import Services, find_policy
+from sourcebound.wiring import Services, resolve_policy
 
 
 class Rerun(NamedTuple):
@@ -121,11 +122,14 @@ async def what_if(
             code="NO_RETRIEVAL",
         )
     policy, limits = Policy.model_validate(state["policy"]), state.get("limits") or {}
+    origin = Run.model_validate(state["run"])
+    is_draft = origin.is_draft
     if policy_name is not None:
-        released = find_policy(policy_name, embedding_model=bundle.get("embedding_model"))
-        limits = {name: value for name, value in limits.items() if not tighten(released, {name: value}).violations}
-        policy = tighten(released, limits).policy
-    run = _fork(Run.model_validate(state["run"]), policy, model)
+        embedder, folder = bundle.get("embedding_model"), services.settings.policies
+        named, standing = resolve_policy(policy_name, embedding_model=embedder, folder=folder)
+        limits = {name: value for name, value in limits.items() if not tighten(named, {name: value}).violations}
+        policy, is_draft = tighten(named, limits).policy, standing is Standing.DRAFT
+    run = _fork(origin, policy, model).model_copy(update={"is_draft": is_draft})
     await services.models.open(run.model)
     services.models.check(run.model, policy)
     begin: JsonObject = {

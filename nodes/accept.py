@@ -13,6 +13,7 @@ from langgraph.runtime import Runtime
 from sourcebound.contracts.admission import Admission, admit
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy_lock import FoundPolicy, Standing
 from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
 from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.contracts.tightening import tighten
@@ -22,8 +23,8 @@ from sourcebound.errors import RequestError
 class PolicySource(Protocol):
     """Finds the policy of a run."""
 
-    def __call__(self, name: str | None, *, embedding_model: str | None) -> Policy:
-        """The named policy, or the default for an index of that embedder."""
+    def __call__(self, name: str | None, *, embedding_model: str | None) -> FoundPolicy:
+        """The named policy, or the default for an index of that embedder, and how it stands."""
         ...
 
 
@@ -33,6 +34,7 @@ class Settled(NamedTuple):
     policy: Policy
     collection: Collection | None
     collection_name: str | None
+    is_draft: bool
 
 
 async def settle(
@@ -47,17 +49,17 @@ async def settle(
     name = request.get("collection") or defaults.collection
     if request.get("retrieval_bundle") is None and name:
         collection = await catalog.find_collection(name)
-    policy = find_policy(
+    found = find_policy(
         context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
     )
-    tightened = tighten(policy, request.get("limits") or {})
+    tightened = tighten(found.policy, request.get("limits") or {})
     if tightened.violations:
         raise RequestError(
             "; ".join(violation.message for violation in tightened.violations) + ".",
             "Leave the limit out, or name a policy that allows it.",
             code="POLICY_LOOSENED",
         )
-    return Settled(tightened.policy, collection, name)
+    return Settled(tightened.policy, collection, name, found.standing is Standing.DRAFT)
 
 
 async def accept(
@@ -74,18 +76,20 @@ async def accept(
 ) -> dict[str, Any]:
     """Opens the run: ids, policy and collection are settled here and never again."""
     context = runtime.context or RunContext()
-    policy, collection, name = await settle(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
+    settled = await settle(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
+    policy = settled.policy
     model = context.model or defaults.model or ""
     models.check(model, policy)
     admission: Admission = admit(
         state,
         policy,
-        collection,
-        collection_name=name,
+        settled.collection,
+        collection_name=settled.collection_name,
         model=model,
         thread_id=str(config.get("configurable", {}).get("thread_id", "")),
         new_id=new_id,
         started_at=datetime.now(UTC).isoformat(),
+        is_draft=settled.is_draft,
     )
     await run_log.begin(admission.run)
     return {

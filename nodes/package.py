@@ -8,6 +8,7 @@ from typing import Any, Final
 from sourcebound.contracts.channels import Channels
 from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.messages import answer_message, is_chat
+from sourcebound.contracts.policy_lock import draft_notices
 from sourcebound.contracts.response import package_response
 from sourcebound.contracts.state import State
 
@@ -30,7 +31,7 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
         known.validation,
         latency_ms=elapsed.total_seconds() * 1000,
         earlier=[call for call in calls if call],
-        notices=resolution.notices,
+        notices=(*resolution.notices, *draft_notices(known.run)),
     )
     reply = {"messages": [answer_message(response)]} if is_chat(state) else {}
     return {"response": response.model_dump(mode="json"), **reply}

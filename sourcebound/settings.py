@@ -45,6 +45,8 @@ class Settings(BaseSettings):
     """A model registry of your own, in the form of `models/registry.toml`; what it names goes before ours."""
     policy: str | None = None
     """A released policy's name or the path of a policy file; the one made for the collection's embedder when unset."""
+    policies: Path | None = None
+    """A folder of policies of your own, each in a file that bears its name; their lock stands there too."""
     signing_key: Path | None = None
     """The private key of receipts; `keys/receipts.pem` under `home` when unset."""
     max_file_megabytes: int = Field(default=200, gt=0)

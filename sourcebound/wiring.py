@@ -6,14 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from sourcebound.contracts.policy import Policy, parse_policy
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy_lock import FoundPolicy
 from sourcebound.contracts.ports import Embedder
-from sourcebound.contracts.released import SHIPPED, load_shipped_policy, read_lock
-from sourcebound.errors import ConfigurationError, StoreError
+from sourcebound.errors import StoreError
 from sourcebound.ingest.parsers import ParserPool
 from sourcebound.models.registry import Models
+from sourcebound.policies import look_up_policy
 from sourcebound.settings import Settings
 from sourcebound.store.answers import PostgresAnswerLog
 from sourcebound.store.audit import PostgresAuditLog
@@ -109,62 +108,23 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
         await asyncio.to_thread(server.release)
 
 
-def find_policy(name: str | None, *, embedding_model: str | None) -> Policy:
-    """The policy of a run (P-1, P-6).
+def find_policy(name: str | None, *, embedding_model: str | None, folder: Path | None = None) -> Policy:
+    """The policy of a run (P-1, P-6); as `resolve_policy`, without how it stands."""
+    return resolve_policy(name, embedding_model=embedding_model, folder=folder).policy
+
+
+def resolve_policy(name: str | None, *, embedding_model: str | None, folder: Path | None = None) -> FoundPolicy:
+    """The policy of a run, and whether it is released (P-1, P-6).
 
     Args:
-        name: A shipped policy's name, the path of a policy file, or None for the default.
+        name: A policy's name, the path of a policy file, or None for the default.
         embedding_model: What the collection was embedded with; None for a bundle brought from elsewhere.
-
-    Returns:
-        The policy.
+        folder: The deployment's own policies (`SOURCEBOUND_POLICIES`).
 
     Raises:
-        ConfigurationError: There is no such policy, or the file is not a valid one.
+        ConfigurationError: There is no such policy, its file is not valid, or it was changed after its release.
     """
     if name is None:
         name = BUNDLE_POLICY if embedding_model is None else DEFAULT_POLICY
         name = LEXICAL_POLICY if embedding_model == "lexical" else name
-    if name in SHIPPED:
-        return load_shipped_policy(name)
-    path = Path(name)
-    if not _is_file(path):
-        raise ConfigurationError(
-            f"there is no policy {name!r}.",
-            f"Released policies: {', '.join(SHIPPED)}; or give the path of a policy file.",
-            code="UNKNOWN_POLICY",
-        )
-    try:
-        return _with_its_template(parse_policy(path.read_text("utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f"{path} is not a valid policy: {_reason(error)}.",
-            "Compare it with `sourcebound policy show SOURCEBOUND_V1`.",
-            code="INVALID_POLICY",
-        ) from error
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def _with_its_template(policy: Policy) -> Policy:
-    """The policy, if its template is a released one.
-
-    Raises:
-        ValueError: There is no such template, or the policy names another digest of it.
-    """
-    name, templates = policy.prompt.template, read_lock()["templates"]
-    if templates.get(name) != policy.prompt.template_sha256:
-        raise ValueError(f"prompt.template: {name!r} with this template_sha256 is not one of {', '.join(templates)}")
-    return policy
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    details = error.errors(include_url=False)
-    return "; ".join(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details)
+    return look_up_policy(name, folder)

@@ -13,6 +13,7 @@ from sourcebound.contracts.conversation import Turn
 from sourcebound.contracts.execution import Asked, Generation
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy_lock import FoundPolicy, Standing
 from sourcebound.contracts.ports import AnswerModel
 from sourcebound.contracts.prompt import Prompt
 from sourcebound.contracts.request import Run
@@ -149,9 +150,10 @@ class FakeOutside:
     models_opened: list[str] = field(default_factory=list)
     conversations: FakeConversations = field(default_factory=FakeConversations)
     states: dict[str, State] = field(default_factory=dict)
+    standing: Standing = Standing.RELEASED
 
-    def find_policy(self, name: str | None, *, embedding_model: str | None) -> Policy:
-        return self.policy
+    def find_policy(self, name: str | None, *, embedding_model: str | None) -> FoundPolicy:
+        return FoundPolicy(self.policy, self.standing)
 
     def check(self, name: str, policy: Policy) -> None:
         """Every model can hold every prompt."""

@@ -1,7 +1,6 @@
 """`sourcebound calibrate`: gates for a collection of one's own, from questions of one's own (contract P-3)."""
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 SHOWN_FINDINGS = 5
 SHOWN_QUESTIONS = 10
-NAME = re.compile(r"[A-Z][A-Z0-9_]*_V[0-9]+")
 
 
 class Measured(NamedTuple):
@@ -93,25 +91,15 @@ def calibrate(
 
 def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -> None:
     """Everything that can be known to be wrong before the questions are asked."""
-    from sourcebound.contracts.released import SHIPPED
+    from sourcebound.cli.policy import check_new_file, check_new_name
 
     if (output is None) != (name is None):
-        raise RequestError("--output and --name go together.", "Try: --name MY_POLICY_V1 --output my_policy.toml")
-    if name is not None and not NAME.fullmatch(name):
-        raise RequestError(f"{name!r} is not the name of a policy version.", "Try --name MY_POLICY_V1.")
-    if name in SHIPPED:
-        raise RequestError(
-            f"{name} is a released policy, and a released policy never changes.",
-            "Give it a name of your own, such as MY_POLICY_V1.",
-            code="RELEASED_POLICY",
-        )
+        raise RequestError("--output and --name go together.", "Try: --name MY_POLICY_V1 --output MY_POLICY_V1.toml")
+    if name is not None and output is not None:
+        check_new_name(name, output.parent)
     for path in (output, plot):
-        if path is not None and path.exists():
-            raise RequestError(
-                f"{path} is there already, and is not overwritten.", "Name a new file.", code="FILE_EXISTS"
-            )
-        if path is not None and not path.parent.is_dir():
-            raise RequestError(f"there is no folder {path.parent}.", "Make it, or name another.", code="PATH_MISSING")
+        if path is not None:
+            check_new_file(path)
 
 
 def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
@@ -151,7 +139,8 @@ async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, poli
             raise ConfigurationError(
                 f"{state} {name!r}.", f"Run `sourcebound ingest PATH --collection {name}`.", code="COLLECTION_NOT_FOUND"
             )
-        base = find_policy(policy_name or settings.policy, embedding_model=collection.embedding_model)
+        named, model = policy_name or settings.policy, collection.embedding_model
+        base = find_policy(named, embedding_model=model, folder=settings.policies)
         return Measured(collection, base, asked, await ask_all(services, asked, collection, base))
 
 
@@ -274,9 +263,9 @@ def _say_next(output: Path | None, plot: Path | None) -> None:
     if plot:
         say(f"The trade-off is drawn in {plot}.")
     if output:
-        say(f'Next: sourcebound ask "…" --policy {output}')
+        say(f'Next: sourcebound ask "…" --policy {output}; then sourcebound policy release {output}')
     else:
-        say("Next: the same again with --name MY_POLICY_V1 --output my_policy.toml writes a policy with these minima.")
+        say("Next: --name MY_POLICY_V1 --output MY_POLICY_V1.toml as well writes a policy with these minima.")
 
 
 def _as_json(result: Result, proposed: "Policy | None", output: Path | None, plot: Path | None) -> dict[str, Any]:

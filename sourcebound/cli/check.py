@@ -29,9 +29,10 @@ def check(
     Exit codes: 0 passed, 3 the exact refusal, 4 rejected, 2 bad usage.
     """
     from sourcebound.contracts.checking import check_answer
-    from sourcebound.wiring import find_policy
+    from sourcebound.policies import look_up_policy
+    from sourcebound.settings import get_settings
 
-    rules = find_policy(policy, embedding_model=None)
+    rules = look_up_policy(policy, get_settings().policies).policy
     verdict = check_answer(_json(bundle), _text(answer), rules)
     if as_json:
         print(json.dumps(verdict.model_dump(mode="json"), ensure_ascii=False, indent=2))

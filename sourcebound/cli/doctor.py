@@ -44,15 +44,28 @@ async def _examine() -> list[Finding]:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     findings = [Finding("sourcebound", True, f"{version('sourcebound')} on Python {python}")]
     model, digest = await _model(settings)
-    findings += [_policies(), _embedder(settings.embedder), model]
+    findings += [_policies(settings), _embedder(settings.embedder), model]
     return findings + await _database(digest)
 
 
-def _policies() -> Finding:
+def _policies(settings: "Settings") -> Finding:
+    """The policies that ship, and the deployment's own: a draft works, a changed release does not."""
+    from sourcebound.contracts.policy_lock import Standing
     from sourcebound.contracts.released import SHIPPED, check_lock
+    from sourcebound.policies import check_own_policies, list_own_policies, look_up_policy
 
-    findings = check_lock()
-    return Finding("policies", not findings, "; ".join(findings) or f"{', '.join(SHIPPED)}, as released")
+    try:
+        findings = [*check_lock(), *check_own_policies(settings.policies)]
+        own = [each for each in list_own_policies(settings.policies) if each.found]
+        chosen = look_up_policy(settings.policy, settings.policies).standing if settings.policy else Standing.SHIPPED
+    except SourceboundError as error:
+        return Finding("policies", False, error.message, error.next_step)
+    named = [f"{each.path.stem} ({each.found.standing})" for each in own if each.found]
+    fine = ", ".join([f"{', '.join(SHIPPED)}, as released", *named])
+    if chosen is Standing.DRAFT:
+        fine, release = f"{fine}; in use is a draft", "sourcebound policy release FILE"
+        return Finding("policies", not findings, "; ".join(findings) or fine, release)
+    return Finding("policies", not findings, "; ".join(findings) or fine)
 
 
 def _embedder(name: str) -> Finding:
@@ -67,12 +80,13 @@ def _embedder(name: str) -> Finding:
 async def _model(settings: "Settings") -> tuple[Finding, str | None]:
     """The configured model, and the digest of its weights where its server gives one."""
     from sourcebound.models.registry import Models
-    from sourcebound.wiring import DEFAULT_POLICY, find_policy
+    from sourcebound.policies import look_up_policy
+    from sourcebound.wiring import DEFAULT_POLICY
 
     try:
         models = Models(settings)
         facts = await models.examine(settings.model)
-        models.check(settings.model, find_policy(settings.policy or DEFAULT_POLICY, embedding_model=None))
+        models.check(settings.model, look_up_policy(settings.policy or DEFAULT_POLICY, settings.policies).policy)
     except SourceboundError as error:
         return Finding("model", False, error.message, error.next_step), None
     return Finding("model", True, settings.model), facts.digest

@@ -203,7 +203,8 @@ async def _judge(services: "Services", collection: "Collection", asked: "tuple[L
     from sourcebound.contracts.calibration import refused
     from sourcebound.wiring import find_policy
 
-    policy = find_policy(services.settings.policy, embedding_model=collection.embedding_model)
+    settings = services.settings
+    policy = find_policy(settings.policy, embedding_model=collection.embedding_model, folder=settings.policies)
     signals = await ask_all(services, asked, collection, policy)
     minima = policy.retrieval.min_top_similarity, policy.retrieval.min_question_coverage or 0.0
     kinds = [

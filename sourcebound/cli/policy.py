@@ -1,32 +1,48 @@
 """`sourcebound policy`: the values that runs obey, and whether a released one was touched."""
 
+import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from sourcebound.cli.console import BAD_USAGE, exit_with, say
-from sourcebound.errors import ConfigurationError
+from sourcebound.cli.console import BAD_USAGE, FAILED, exit_with, say
+from sourcebound.errors import ConfigurationError, RequestError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.policy import Policy
+    from sourcebound.contracts.policy_diff import PolicyChange
+    from sourcebound.contracts.policy_lock import FoundPolicy
 
-app = typer.Typer(help="List, show and check policies.", no_args_is_help=True)
+app = typer.Typer(help="List, show, compare, make, check and release policies.", no_args_is_help=True)
+NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*_V[0-9]+")
+Named = Annotated[str, typer.Argument(help="A policy's name or a policy file.")]
 
 
 @app.command("list")
 def list_policies() -> None:
-    """List the released policies."""
+    """List the policies that ship and those of SOURCEBOUND_POLICIES: shipped, released, draft, or not accepted."""
+    from sourcebound.contracts.policy_lock import FoundPolicy, Standing
     from sourcebound.contracts.released import SHIPPED, load_shipped_policy
+    from sourcebound.policies import list_own_policies
 
     for name in SHIPPED:
-        policy = load_shipped_policy(name)
-        print(f"{name}  {policy.sha256[:12]}  {policy.description}")
+        _print_policy(name, FoundPolicy(load_shipped_policy(name), Standing.SHIPPED))
+    for path, found, fault in list_own_policies(_folder()):
+        if found is None:
+            print(f"{path.stem}  NOT ACCEPTED  {fault}")
+        else:
+            _print_policy(path.stem, found)
+
+
+def _print_policy(name: str, found: "FoundPolicy") -> None:
+    print(f"{name}  {found.standing}  {found.policy.sha256[:12]}  {found.policy.description}")
 
 
 @app.command("show")
-def show_policy(name: Annotated[str, typer.Argument(help="A released policy or a policy file.")]) -> None:
-    """Print a policy file as it is released."""
+def show_policy(name: Named) -> None:
+    """Print a policy file as it is."""
     from importlib.resources import files
 
     from sourcebound.contracts.released import SHIPPED
@@ -35,21 +51,25 @@ def show_policy(name: Annotated[str, typer.Argument(help="A released policy or a
         print((files("sourcebound.contracts") / "policies" / f"{name}.toml").read_text("utf-8"), end="")
         return
     _find(name)
-    print(Path(name).read_text("utf-8"), end="")
+    own = (_folder() or Path()) / f"{name}.toml"
+    print((own if own.is_file() else Path(name)).read_text("utf-8"), end="")
 
 
 @app.command("check")
 def check_policy(
-    name: Annotated[str | None, typer.Argument(help="A policy file to check; the released ones when omitted.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A policy's name or file to check; every released one when omitted.")
+    ] = None,
 ) -> None:
     """Check a policy file, or that every released policy and template is the one that was released."""
     from sourcebound.contracts.released import check_lock
+    from sourcebound.policies import check_own_policies
 
     if name is not None:
-        policy = _find(name)
-        print(f"{policy.policy_version}  {policy.sha256}  valid")
+        found = _find(name)
+        print(f"{found.policy.policy_version}  {found.policy.sha256}  valid, {found.standing}")
         return
-    findings = check_lock()
+    findings = [*check_lock(), *check_own_policies(_folder())]
     for finding in findings:
         say(finding)
     if findings:
@@ -57,10 +77,141 @@ def check_policy(
     print("Every released policy and template is as it was released.")
 
 
-def _find(name: str) -> "Policy":
-    from sourcebound.wiring import find_policy
+@app.command("diff")
+def diff_policies(
+    old: Named,
+    new: Named,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON, alone.")] = False,
+) -> None:
+    """Show each value in which two policies differ, old to new, and whether that tightens or loosens.
+
+    What a request may tighten has a direction (P-4); any other value has none. Name and description are no values.
+    Exit codes: 0 the same values, 4 others, 2 bad usage.
+    """
+    from sourcebound.contracts.policy_diff import compare_policies
+
+    before, after = _find(old).policy, _find(new).policy
+    changes = compare_policies(before, after)
+    if as_json:
+        print(json.dumps(_diff_json(before, after, changes), ensure_ascii=False, indent=2))
+    else:
+        _render_diff(before, after, changes)
+        if changes:
+            say(f"Next: what it does to a recorded run: sourcebound replay whatif RUN --policy {new}")
+    raise typer.Exit(FAILED if changes else 0)
+
+
+@app.command("new")
+def new_policy(
+    name: Annotated[str, typer.Argument(help="The new policy version: MY_POLICY_V1.")],
+    base: Annotated[str, typer.Option("--from", help="The policy whose values it begins with.")],
+    folder: Annotated[Path | None, typer.Option(help="Where NAME.toml is written; here when omitted.")] = None,
+) -> None:
+    """Write a draft: a copy of a policy under a name of its own, to be edited, tried and released."""
+    from sourcebound.contracts.proposal import render_policy
+
+    path = (folder or Path()) / f"{name}.toml"
+    check_new_name(name, path.parent)
+    check_new_file(path)
+    origin = _find(base).policy
+    labels = {"policy_version": name, "description": f"A copy of {origin.policy_version}."}
+    remark = f"A draft, made from {origin.policy_version}. `sourcebound policy release {name}.toml` releases it."
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(render_policy(origin.model_copy(update=labels), [remark]))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be written: {error.strerror}.", "Name another folder.") from error
+    print(path)
+    say(f"Next: edit it, then sourcebound policy diff {base} {path}")
+
+
+@app.command("release")
+def release_policy(path: Annotated[Path, typer.Argument(help="A policy file that bears the policy's name.")]) -> None:
+    """Release a policy: from now on its name stands for these values, and a changed file is refused.
+
+    Name and digest go into policies.lock beside it; keep both under version control.
+    """
+    from sourcebound.contracts.policy_lock import LOCK_FILE, Standing
+    from sourcebound.policies import release_policy
+
+    found = release_policy(path, _folder())
+    done = "released" if found.standing is Standing.DRAFT else f"{found.standing} already, with this digest"
+    print(f"{found.policy.policy_version}  {found.policy.sha256}  {done}")
+    if found.standing is Standing.DRAFT:
+        say(f"Its digest is in {path.parent / LOCK_FILE}; a change of {path} is refused from now on.")
+
+
+def check_new_name(name: str, folder: Path) -> None:
+    """That a policy version of this name may be made.
+
+    Args:
+        name: The name.
+        folder: Where its file is to stand.
+
+    Raises:
+        RequestError: It is no name of a version, or a released one.
+    """
+    from sourcebound.contracts.released import SHIPPED
+    from sourcebound.policies import read_policy_lock
+
+    if not NAME.fullmatch(name):
+        raise RequestError(f"{name!r} is not the name of a policy version.", "Try MY_POLICY_V1.")
+    released = {*SHIPPED, *read_policy_lock(folder), *read_policy_lock(_folder() or folder)}
+    if name in released:
+        raise RequestError(
+            f"{name} is a released policy, and a released policy never changes.",
+            "Give it a name of your own that is not released, such as MY_POLICY_V1.",
+            code="RELEASED_POLICY",
+        )
+
+
+def check_new_file(path: Path) -> None:
+    """That a file can be made without taking another's place.
+
+    Raises:
+        RequestError: It is there already, or its folder is not.
+    """
+    if path.exists():
+        raise RequestError(f"{path} is there already, and is not overwritten.", "Name a new file.", code="FILE_EXISTS")
+    if not path.parent.is_dir():
+        raise RequestError(f"there is no folder {path.parent}.", "Make it, or name another.", code="PATH_MISSING")
+
+
+def _diff_json(before: "Policy", after: "Policy", changes: "tuple[PolicyChange, ...]") -> dict[str, Any]:
+    return {
+        "old": {"policy_version": before.policy_version, "sha256": before.sha256},
+        "new": {"policy_version": after.policy_version, "sha256": after.sha256},
+        "same": not changes,
+        "changes": [change.model_dump(mode="json") for change in changes],
+    }
+
+
+def _render_diff(before: "Policy", after: "Policy", changes: "tuple[PolicyChange, ...]") -> None:
+    from sourcebound.contracts.policy_diff import Effect
+
+    for policy, mark in ((before, "---"), (after, "+++")):
+        print(f"{mark} {policy.policy_version}  {policy.sha256[:12]}")
+    width = max((len(change.field) for change in changes), default=0)
+    for change in changes:
+        old, new = (
+            "–" if value is None else json.dumps(value, ensure_ascii=False) for value in (change.old, change.new)
+        )
+        effect = "" if change.effect is Effect.UNDEFINED else f"  {change.effect}"
+        print(f"{change.field:{width}}  {old} → {new}{effect}")
+    if not changes:
+        print("the same values")
+
+
+def _find(name: str) -> "FoundPolicy":
+    from sourcebound.policies import look_up_policy
 
     try:
-        return find_policy(name, embedding_model=None)
+        return look_up_policy(name, _folder())
     except ConfigurationError as error:
         raise exit_with(error) from error
+
+
+def _folder() -> Path | None:
+    from sourcebound.settings import get_settings
+
+    return get_settings().policies

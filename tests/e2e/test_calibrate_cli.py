@@ -58,7 +58,7 @@ def _check_fault(done: Finished, failure_code: str, *, said: str) -> None:
 
 @pytest.mark.contract("P-3")
 def test_a_policy_is_proposed_drawn_checked_and_obeyed(demo: Program, questions: Path, tmp_path: Path) -> None:
-    output, plot = tmp_path / "mine.toml", tmp_path / "mine.svg"
+    output, plot = tmp_path / "MY_POLICY_V1.toml", tmp_path / "mine.svg"
     done = demo(
         "calibrate", "--questions", questions, "--name", "MY_POLICY_V1", "--output", output, "--plot", plot, "--json"
     )
@@ -77,12 +77,17 @@ def test_a_policy_is_proposed_drawn_checked_and_obeyed(demo: Program, questions:
     assert found["index_version"] in output.read_text("utf-8").splitlines()[0]
     assert ElementTree.fromstring(plot.read_text("utf-8")).tag.endswith("svg")
     checked = demo("policy", "check", output)
-    assert checked.stdout.split()[:2] == ["MY_POLICY_V1", found["policy"]["sha256"]]
+    assert checked.stdout.split() == ["MY_POLICY_V1", found["policy"]["sha256"], "valid,", "draft"]
     asked = [demo("ask", text, "--json", "--policy", output) for text in (_answered()[0], OFF_TOPIC[0])]
     assert [(each.code, json.loads(each.stdout)["policy_version"]) for each in asked] == [
         (0, "MY_POLICY_V1"),
         (3, "MY_POLICY_V1"),
     ]
+    assert all("MY_POLICY_V1 is a draft" in json.loads(each.stdout)["notices"][0] for each in asked)
+    assert demo("policy", "release", output).code == 0
+    assert json.loads(demo("ask", OFF_TOPIC[0], "--json", "--policy", output).stdout)["notices"] == []
+    again = demo("calibrate", "--questions", questions, "--name", "MY_POLICY_V1", "--output", tmp_path / "new.toml")
+    _check_fault(again, "RELEASED_POLICY", said="never changes")
 
 
 def test_the_trade_off_is_shown_with_what_goes_wrong(demo: Program, tmp_path: Path) -> None:

@@ -98,13 +98,16 @@ async def test_a_result_does_not_wait_for_the_next_item() -> None:
 
 async def test_a_fault_of_the_work_comes_after_the_results_before_it_and_cancels_what_follows() -> None:
     outside = Outside(9)
-    taken: list[int] = []
-    for gate in outside.gates[:5]:
+    results = in_order(outside.items(), outside.work, AT_ONCE)
+    for gate in outside.gates[:4]:
         gate.set()
+    assert [await anext(results) for _ in range(4)] == [0, 1, 2, 3]
+    following = asyncio.ensure_future(anext(results))
+    await _settle()
+    outside.gates[4].set()
     with pytest.raises(ValueError, match="4"):
-        await _take(in_order(outside.items(), outside.work, AT_ONCE), taken)
-    assert (taken, outside.cancelled) == ([0, 1, 2, 3], outside.read[5:])
-    assert len(outside.read) <= 5 + AT_ONCE
+        await following
+    assert (outside.read, outside.cancelled) == (list(range(7)), [5, 6])
 
 
 async def test_a_fault_of_reading_comes_after_the_results_of_what_was_read() -> None:

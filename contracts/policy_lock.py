@@ -1,0 +1,82 @@
+"""The lock of a deployment's own policies: the name and the digest of each that it has released (contract P-1).
+
+A policy file that no lock names is a draft: it may still change under its name, and a run under it says so. A released
+name stands for one digest for ever; a file that bears it with another is refused. What ships is released by its own
+lock, which counts for every file.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from pydantic import TypeAdapter
+
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.proposal import toml_value
+from sourcebound.contracts.request import Run
+
+LOCK_FILE: Final = "policies.lock"
+DRAFT_NOTICE: Final = "the policy {} is a draft: it is not released, and may change under this name"
+HEADING: Final = (
+    "# Digests of the policies released here, by `sourcebound policy release`: a changed one needs a new name."
+)
+Digests = Mapping[str, str]
+_DIGESTS: Final = TypeAdapter(dict[str, dict[str, str]])
+
+
+class Standing(StrEnum):
+    """How a policy stands to the locks."""
+
+    SHIPPED = "shipped"
+    """It is one that ships, value for value."""
+    RELEASED = "released"
+    """A lock of the deployment has its digest."""
+    DRAFT = "draft"
+    """No lock has its name."""
+    CHANGED = "changed"
+    """A lock has its name with another digest: it is never accepted."""
+
+
+def parse_lock(text: str) -> dict[str, str]:
+    """The digests of a lock file by policy version.
+
+    Raises:
+        ValueError: It is not TOML, or of another shape.
+    """
+    return _DIGESTS.validate_python(tomllib.loads(text)).get("policies", {})
+
+
+def render_lock(digests: Digests) -> str:
+    """The text of a lock file, which `parse_lock` reads back."""
+    lines = [f"{name} = {toml_value(digest)}" for name, digest in digests.items()]
+    return "\n".join([HEADING, "", "[policies]", *lines]) + "\n"
+
+
+def standing_of(policy: Policy, shipped: Digests, locks: Iterable[Digests]) -> Standing:
+    """How a policy stands.
+
+    Args:
+        policy: The policy, before any limit of a request.
+        shipped: The digests of what ships.
+        locks: The locks of the deployment that count for it.
+    """
+    name, digest = policy.policy_version, policy.sha256
+    known = {lock[name] for lock in (shipped, *locks) if name in lock}
+    if known - {digest}:
+        return Standing.CHANGED
+    if not known:
+        return Standing.DRAFT
+    return Standing.SHIPPED if name in shipped else Standing.RELEASED
+
+
+class FoundPolicy(NamedTuple):
+    """A policy and how it stands."""
+
+    policy: Policy
+    standing: Standing
+
+
+def draft_notices(run: Run) -> tuple[str, ...]:
+    """What the reader of an answer is told where its policy is a draft."""
+    return (DRAFT_NOTICE.format(run.policy_version),) if run.is_draft else ()
