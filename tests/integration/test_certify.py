@@ -164,11 +164,11 @@ async def test_a_server_that_is_away_is_counted_and_judges_nothing(
 
 
 def _policy_file(folder: Path, name: str, old: str, new: str) -> str:
-    """A policy file: a released one with one line changed."""
+    """A policy file: a released one under another name, with one line changed."""
     text = (Path(__file__).parents[2] / "contracts" / "policies" / f"{POLICY}.toml").read_text("utf-8")
     assert old in text
     path = folder / name
-    path.write_text(text.replace(old, new), "utf-8")
+    path.write_text(text.replace(old, new).replace(POLICY, "MINE_V1"), "utf-8")
     return str(path)
 
 

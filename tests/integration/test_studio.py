@@ -314,7 +314,7 @@ async def test_a_run_that_cannot_be_made_says_what_to_do(client: LangGraphClient
     thread_id = (await client.threads.create())["thread_id"]
     stream = client.runs.stream(thread_id, GRAPH, input={"question": ANSWERED}, context={"policy": "NO_SUCH_POLICY"})
     (error,) = [part.data async for part in stream if part.event == "error"]
-    assert error["message"].startswith("there is no policy 'NO_SUCH_POLICY'. Released policies: SOURCEBOUND_V1")
+    assert error["message"].startswith("there is no policy 'NO_SUCH_POLICY'. Policies: SOURCEBOUND_V1")
     told = await _ask(client, {"question": ANSWERED}, thread_id)
     assert told["response"]["status"] == "OK"
 
