@@ -6,6 +6,7 @@ place, so that whatever was sent has a response, and what follows is read.
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sourcebound.contracts.intake import unreadable
@@ -13,6 +14,8 @@ from sourcebound.contracts.intake import unreadable
 MAX_BUNDLE_BYTES: Final = 16 * 2**20
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 KINDS: Final = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+OPEN: Final = (b"[", b",", b":")
+"""How a line ends after which JSON cannot end."""
 DECODER: Final = json.JSONDecoder()
 
 
@@ -27,11 +30,16 @@ class StreamedBundle(NamedTuple):
     """Why it is none; empty where it is one."""
 
 
+class _Line(NamedTuple):
+    number: int
+    text: bytes
+
+
 class BundleReader:
     """Takes a stream apart into bundles.
 
-    A line with `{` in its first column begins a bundle, whatever came of the one before, so that a broken one costs no
-    other. Lines without anything on them are passed over.
+    A line with `{` in its first column begins a bundle, so that a broken one costs no other; but after a line that ends
+    with `[`, `,` or `:` it goes on with the one before, if that comes out whole. Empty lines are passed over.
 
     Args:
         max_bytes: The longest bundle; a longer one is not held, and is a fault.
@@ -41,8 +49,9 @@ class BundleReader:
         self._max_bytes = max_bytes
         self._line: bytearray | None = bytearray()  # the line that has not ended yet; None where it is too long
         self._number = 0
-        self._held: list[bytes] = []  # the lines of the bundle that has not ended yet
-        self._start = 0
+        self._held: list[_Line] = []  # those of the bundle that has not ended yet
+        self._size = 0  # of their texts
+        self._tried = 0  # their size when they were last found to go on
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[StreamedBundle]:
@@ -71,47 +80,63 @@ class BundleReader:
             yield from self._refuse()
             return
         text = bytes(line).removeprefix(BYTE_ORDER_MARK if self._number == 1 else b"")
-        if text.startswith(b"{"):
+        if text.startswith(b"{") and not (self._held and self._held[-1].text.rstrip().endswith(OPEN)):
             yield from self._finish()
             self._skipping = False
         if self._skipping or not text.strip():
             return
-        self._start = self._start if self._held else self._number
-        if sum(map(len, self._held)) + len(text) > self._max_bytes:
+        if self._size + len(text) > self._max_bytes:
             yield from self._refuse()
             return
-        self._held.append(text)
-        if text.rstrip().endswith(b"}") and (len(self._held) == 1 or text.startswith(b"}")):
+        self._held.append(_Line(self._number, text))
+        self._size += len(text)
+        if self._may_have_ended(text):
             yield from self._finish(only_whole=True)
+
+    def _may_have_ended(self, text: bytes) -> bool:
+        """Whether to look for the end; a bundle that goes on and on is looked at again when it has doubled."""
+        ends = text.rstrip().endswith(b"}") and (len(self._held) == 1 or text.startswith((b"}", b"]")))
+        return ends and self._size > 2 * self._tried
 
     def _refuse(self) -> Iterator[StreamedBundle]:
         """What is too long is not held, and neither is what belongs to it."""
-        line = self._start if self._held else self._number
-        self._held, self._skipping = [], True
+        line = self._held[0].number if self._held else self._number
+        self._held, self._size, self._tried, self._skipping = [], 0, 0, True
         yield _broken(line, f"it is longer than {self._max_bytes} bytes")
 
     def _finish(self, *, only_whole: bool = False) -> Iterator[StreamedBundle]:
         """The values of the lines held; nothing, and they stay, where they may go on."""
-        if not self._held:
-            return
-        values, fault = _decode(b"\n".join(self._held))
+        values, fault = _decode(self._held)
         if fault and only_whole:
+            self._tried = self._size
             return
-        self._held = []
-        for value in values:
-            if isinstance(value, dict):
-                yield StreamedBundle(self._start, value)
-            else:
-                yield _broken(self._start, f"it holds no JSON object but {KINDS.get(type(value), 'null')}")
-        if fault:
-            yield _broken(self._start, fault)
+        held, self._held, self._size, self._tried = self._held, [], 0, 0
+        if not fault:
+            yield from (_bundle(held[0].number, value) for value in values)
+            return
+        starts = [place for place, line in enumerate(held) if place and line.text.startswith(b"{")]
+        for start, end in pairwise([0, *starts, len(held)]):
+            yield from _read(held[start:end])
 
 
-def _decode(data: bytes) -> tuple[list[object], str]:
+def _read(lines: list[_Line]) -> Iterator[StreamedBundle]:
+    values, fault = _decode(lines)
+    yield from (_bundle(lines[0].number, value) for value in values)
+    if fault:
+        yield _broken(lines[0].number, fault)
+
+
+def _bundle(line: int, value: object) -> StreamedBundle:
+    if isinstance(value, dict):
+        return StreamedBundle(line, value)
+    return _broken(line, f"it holds no JSON object but {KINDS.get(type(value), 'null')}")
+
+
+def _decode(lines: list[_Line]) -> tuple[list[object], str]:
     """The JSON values that stand one after another, and why what follows them is none; empty where nothing does."""
     values: list[object] = []
     try:
-        text = data.decode().strip()
+        text = b"\n".join(line.text for line in lines).decode().strip()
         while text:
             value, end = DECODER.raw_decode(text)
             values.append(value)

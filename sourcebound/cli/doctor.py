@@ -56,16 +56,15 @@ def _policies(settings: "Settings") -> Finding:
 
     try:
         findings = [*check_lock(), *check_own_policies(settings.policies)]
-        own = [each for each in list_own_policies(settings.policies) if each.found]
+        own = list_own_policies(settings.policies)
         chosen = look_up_policy(settings.policy, settings.policies).standing if settings.policy else Standing.SHIPPED
     except SourceboundError as error:
         return Finding("policies", False, error.message, error.next_step)
     named = [f"{each.path.stem} ({each.found.standing})" for each in own if each.found]
-    fine = ", ".join([f"{', '.join(SHIPPED)}, as released", *named])
+    told = "; ".join(findings) or ", ".join([f"{', '.join(SHIPPED)}, as released", *named])
     if chosen is Standing.DRAFT:
-        fine, release = f"{fine}; in use is a draft", "sourcebound policy release FILE"
-        return Finding("policies", not findings, "; ".join(findings) or fine, release)
-    return Finding("policies", not findings, "; ".join(findings) or fine)
+        return Finding("policies", not findings, f"{told}; in use is a draft", "sourcebound policy release FILE")
+    return Finding("policies", not findings, told)
 
 
 def _embedder(name: str) -> Finding:

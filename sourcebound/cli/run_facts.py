@@ -61,7 +61,7 @@ def identity(page: "RunPage") -> list[Fact]:
         entry="a retrieval bundle from elsewhere" if run and run.entry == "bundle" else None,
         filters=", ".join(f"{name}={value}" for name, value in filters.items()) or None,
         limits=", ".join(f"{name}={value}" for name, value in page.limits.items()) or None,
-        policy=head.policy_version,
+        policy=head.policy_version + (", a draft" if run and run.is_draft else ""),
         policy_sha256=run.policy_sha256 if run else None,
         index=search.index_version if search else None,
         embedder=search.embedding_model if search else None,

@@ -8,6 +8,7 @@ from builders import JsonObject, bundle, policy, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sourcebound.contracts import bundle_stream
 from sourcebound.contracts.bundle_stream import BundleReader, StreamedBundle
 from sourcebound.contracts.intake import check_bundle
 from sourcebound.contracts.outcome import FailureCode
@@ -18,7 +19,8 @@ VALUES = st.dictionaries(WORDS, st.one_of(WORDS, st.lists(st.dictionaries(WORDS,
 
 
 def _read(data: bytes, size: int | None = None, max_bytes: int = 1000) -> list[StreamedBundle]:
-    reader, found = BundleReader(max_bytes), []
+    reader = BundleReader(max_bytes)
+    found: list[StreamedBundle] = []
     for start in range(0, len(data), size or max(len(data), 1)):
         found += reader.feed(data[start : start + (size or len(data))])
     return [*found, *reader.close()]
@@ -38,9 +40,11 @@ def _bundles(data: str, size: int | None = None) -> list[JsonObject]:
         "".join(map(json.dumps, (ONE, TWO, THREE))),
         "\n".join(json.dumps(each, indent=2) for each in (ONE, TWO, THREE)),
         " ".join(json.dumps(each, indent="\t") for each in (ONE, TWO, THREE)) + "\n",
+        "\n".join(json.dumps(each, indent=0) for each in (ONE, TWO, THREE)),
+        "\n".join(json.dumps(each).replace("[", "[\n").replace("}, ", "},\n") for each in (ONE, TWO, THREE)),
         "\ufeff" + json.dumps(ONE, indent=1) + "\n" + json.dumps(TWO) + json.dumps(THREE),
     ],
-    ids=["lines", "blank lines", "one line", "indented", "end to end", "mixed"],
+    ids=["lines", "blank lines", "one line", "indented", "end to end", "not indented", "a row a line", "mixed"],
 )
 def test_bundles_are_found_however_they_are_written_and_cut(written: str, size: int | None) -> None:
     assert _bundles(written, size) == [ONE, TWO, THREE]
@@ -48,7 +52,7 @@ def test_bundles_are_found_however_they_are_written_and_cut(written: str, size: 
 
 @pytest.mark.contract("R1-1")
 @settings(max_examples=30)
-@given(st.lists(VALUES, max_size=3), st.integers(1, 40), st.sampled_from([None, 1, 4]))
+@given(st.lists(VALUES, max_size=3), st.integers(1, 40), st.sampled_from([None, 0, 4]))
 def test_what_is_written_as_json_comes_back(values: list[dict[str, Any]], size: int, indent: int | None) -> None:
     written = "\n".join(json.dumps(value, indent=indent, ensure_ascii=False) for value in values)
     assert [found.bundle for found in _read(written.encode(), size, 10_000)] == values
@@ -67,6 +71,8 @@ def test_a_line_is_given_as_soon_as_it_has_ended() -> None:
         ("not json", "it is not JSON: Expecting value"),
         ('{"request_id": }', "it is not JSON: Expecting value, line 1 column 16"),
         ('{"request_id": "x"', "it is not JSON: Expecting ',' delimiter"),
+        ('{"request_id": "x",', "it is not JSON: Expecting property name"),
+        ('{"request_id": "x", "results": [', "it is not JSON: Expecting value"),
         ('{"a": 1}, {"b": 2}', "it is not JSON"),
         ("[]", "it holds no JSON object but a list"),
         ("null", "it holds no JSON object but null"),
@@ -102,9 +108,22 @@ def test_what_is_broken_over_several_lines_is_one_fault() -> None:
 def test_no_more_than_one_bundle_is_held(ending: str) -> None:
     reader, long = BundleReader(max_bytes=1000), ("x" * 100 + ending).encode()
     found = [each for _ in range(10_000) for each in reader.feed(long)]
-    assert sum(map(len, reader._held)) + len(reader._line or b"") <= 1000
+    assert sum(len(line.text) for line in reader._held) + len(reader._line or b"") <= 1000
     found += reader.feed(b"\n" + json.dumps(ONE).encode() + b"\n")
     assert [(bool(each.fault), each.bundle == ONE) for each in found] == [(True, False), (False, True)]
+
+
+def test_a_bundle_that_goes_on_is_not_read_again_with_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    decode = bundle_stream._decode
+
+    def counted(lines: list[Any]) -> tuple[list[object], str]:
+        looked.append(len(lines))
+        return decode(lines)
+
+    monkeypatch.setattr(bundle_stream, "_decode", counted)
+    *_, found = _read(b"{\n" + b"}]\n]}\n" * 5000, max_bytes=100_000)
+    assert (bool(found.fault), len(looked) < 30) == (True, True)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"  \n\t"])

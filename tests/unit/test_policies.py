@@ -176,7 +176,7 @@ def test_the_folder_is_listed_and_its_faults_are_named(tmp_path: Path) -> None:
     assert check_own_policies(tmp_path / "nowhere") == [
         f"there is no folder {tmp_path / 'nowhere'}, which SOURCEBOUND_POLICIES names"
     ]
-    assert check_own_policies(None) == list_own_policies(None) == []
+    assert (check_own_policies(None), list_own_policies(None)) == ([], [])
 
 
 def test_a_policy_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
