@@ -5,6 +5,7 @@ place, so that whatever was sent has a response, and what follows is read.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 KINDS: Final = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 OPEN: Final = (b"[", b",", b":")
 """How a line ends after which JSON cannot end."""
+BLANKS: Final = re.compile(r"\s*")
 DECODER: Final = json.JSONDecoder()
 
 
@@ -137,10 +139,11 @@ def _decode(lines: list[_Line]) -> tuple[list[object], str]:
     values: list[object] = []
     try:
         text = b"\n".join(line.text for line in lines).decode().strip()
-        while text:
-            value, end = DECODER.raw_decode(text)
+        place = 0
+        while place < len(text):
+            value, end = DECODER.raw_decode(text, place)
             values.append(value)
-            text = text[end:].lstrip()
+            place = next(BLANKS.finditer(text, end)).end()
     except json.JSONDecodeError as error:
         return values, f"it is not JSON: {error.msg}, line {error.lineno} column {error.colno} of it"
     except UnicodeDecodeError:
