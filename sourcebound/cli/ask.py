@@ -205,18 +205,6 @@ def read_presentation(name: str | None, *, as_json: bool) -> "Presentation | Non
     return None
 
 
-def _read_bundle(path: Path) -> dict[str, Any]:
-    try:
-        bundle = json.loads(sys.stdin.read() if str(path) == "-" else path.read_text("utf-8"))
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-    except ValueError as error:
-        raise RequestError(f"{path} is not JSON: {error}.", "Give one retrieval bundle as a JSON object.") from error
-    if not isinstance(bundle, dict):
-        raise RequestError(f"{path} holds no JSON object.", "Give one retrieval bundle as a JSON object.")
-    return bundle
-
-
 def _understood(response: "PublicResponse") -> list[str]:
     """How a question of a conversation was understood (CP-6)."""
     searched = [f"searched for: {response.search_query}"] if response.search_query else []
