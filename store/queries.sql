@@ -645,7 +645,7 @@ WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
 blobs AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     SELECT %(thread_id)s, %(namespace)s, *
-    FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[])
+    FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[])
     ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
 ),
 over AS (
