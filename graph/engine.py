@@ -269,9 +269,7 @@ class Engine:
         Raises:
             RequestError: Other runs share the thread (`THREAD_SHARED`), or somebody is at the run (`RUN_AT_WORK`).
         """
-        place = await self._services.run_log.find_place(run_id)
-        if place and place.at_work:
-            raise _at_work_elsewhere()
+        await self._services.run_log.find_idle(run_id)
         await self._services.run_log.erase(run_id, thread_id, whole_thread=whole_thread)
 
     async def evidence(
@@ -396,14 +394,12 @@ class Engine:
         return PublicResponse.model_validate(response)
 
     async def _ended(self, run_id: str) -> PublicResponse:
-        place = await self._services.run_log.find_place(run_id)
-        if place is None:
+        thread_id = await self._services.run_log.find_idle(run_id)
+        if thread_id is None:
             raise _not_resumable()
-        if place.at_work:
-            raise _at_work_elsewhere()
-        state = await self.state(place.thread_id, run_id)
+        state = await self.state(thread_id, run_id)
         if not state.get("response"):
-            await self._services.run_log.check_kept(place.thread_id, run_id)
+            await self._services.run_log.check_kept(thread_id, run_id)
             raise _not_resumable()
         return PublicResponse.model_validate(state["response"])
 
@@ -423,14 +419,6 @@ def _is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
 
 def _not_resumable() -> RequestError:
     return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")
-
-
-def _at_work_elsewhere() -> RequestError:
-    return RequestError(
-        "the run is being worked on.",
-        "Wait for its end, or for that of the process that works on it.",
-        code="RUN_AT_WORK",
-    )
 
 
 def _seconds(timestamp: str | None) -> float:

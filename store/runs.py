@@ -42,14 +42,6 @@ class Claimed(NamedTuple):
     """What its caller chose; nothing where another host began it."""
 
 
-class Place(NamedTuple):
-    """Where a run is."""
-
-    thread_id: str
-    at_work: bool
-    """Whether some process is at it."""
-
-
 class PostgresRunLog:
     """The table `runs`.
 
@@ -148,10 +140,20 @@ class PostgresRunLog:
                 cursor = await connection.execute(query("cut_off_runs"))
                 return [row["run_id"] for row in await cursor.fetchall()]
 
-    async def find_place(self, run_id: str) -> Place | None:
-        """Where a run is, and whether some process, this one included, is at it; None where there is no such run."""
+    async def find_idle(self, run_id: str) -> str | None:
+        """The thread of a run that nobody is at; None where there is no such run.
+
+        Raises:
+            RequestError: Some process, this one included, is at it (`RUN_AT_WORK`).
+        """
         row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
-        return None if row is None else Place(row["thread_id"], row["at_work"] or run_id in self._worker.runs)
+        if run_id in self._worker.runs or (row and row["at_work"]):
+            raise RequestError(
+                "the run is being worked on.",
+                "Wait for its end, or for that of the process that works on it.",
+                code="RUN_AT_WORK",
+            )
+        return row["thread_id"] if row else None
 
     async def list_runs(self, limit: int) -> list[RunSummary]:
         """The latest runs, newest first."""
