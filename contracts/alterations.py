@@ -15,6 +15,7 @@ from sourcebound.contracts.attempts import Attempt
 from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.facts_phase import FactsPhase
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, Violation
 from sourcebound.contracts.policy import Policy
@@ -32,6 +33,7 @@ MODELS: Final[Mapping[str, type[Contract]]] = {
     "resolution": Resolution,
     "retrieval": RetrievalBundle,
     "assembly": AnswerBundle,
+    "facts": FactsPhase,
     "prompt": Prompt,
     "generation": Generation,
     "validation": Validation,
@@ -40,6 +42,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "resolve": ("run", "outcome", "policy"),
     "retrieve": ("run", "outcome", "policy"),
     "assemble": ("run", "outcome", "policy", "retrieval"),
+    "select_facts": ("run", "outcome", "policy", "assembly"),
     "build_prompt": ("run", "outcome", "policy", "assembly"),
     "generate": ("run", "outcome", "policy", "prompt"),
     "validate": ("run", "outcome", "policy", "assembly", "generation"),

@@ -9,24 +9,20 @@ without an anchor; every other row has one.
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, NoReturn, Self, cast
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from sourcebound.contracts.citations import CITATION
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Violation
 from sourcebound.contracts.prompt import REFUSAL
-from sourcebound.contracts.sanitize import storable
+from sourcebound.contracts.strict_json import bare_schema, read_strict
 
 PROFILE: Final = "answer_sentences"
 MAX_SENTENCES: Final = 6
 LINE: Final = re.compile("[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]+")
 """One line of text: a sentence with a line break could hold a heading, which needs no citation."""
-WORDS: Final = ("title", "description")
-"""What pydantic writes into a schema for people."""
-SHOWN: Final = 200
-"""Characters of an explanation that a violation keeps."""
 
 
 def _check_sentence(sentence: str) -> str:
@@ -71,11 +67,8 @@ class AnswerSentences(Contract):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of the profile, for providers that take one (R3-7).
-
-    It has no title and no description: a model would read them, and they are not in the prompt (R4-1).
-    """
-    return cast("dict[str, Any]", _without_words(AnswerSentences.model_json_schema()))
+    """The JSON schema of the profile, for providers that take one (R3-7)."""
+    return bare_schema(AnswerSentences)
 
 
 def parse(raw: str) -> AnswerSentences | Violation:
@@ -88,17 +81,11 @@ def parse(raw: str) -> AnswerSentences | Violation:
         The rows, or why there are none: the text is not JSON (nothing around it, no key twice, no NaN, no depth beyond
         reading), or it is off the schema.
     """
-    try:
-        value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant)
-        return AnswerSentences.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return _violation(": ".join(filter(None, (where, first["msg"]))))
-    except RecursionError:
-        return _violation("the JSON is nested too deeply")
-    except ValueError as error:
-        return _violation(str(error))
+    read = read_strict(raw, AnswerSentences)
+    if isinstance(read, AnswerSentences):
+        return read
+    message = f"the answer is not the JSON that was asked for: {read}"
+    return Violation(code=FailureCode.INVALID_OUTPUT_SCHEMA, clause="R5-10", message=message, field="raw_model_text")
 
 
 def join(answer: AnswerSentences) -> str:
@@ -126,26 +113,3 @@ def write(rows: Sequence[tuple[str, str]], confidence: Literal["High", "Medium",
         "confidence": confidence,
     }
     return json.dumps(form, ensure_ascii=False)
-
-
-def _without_words(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        kept = {key: value for key, value in schema.items() if not (key in WORDS and isinstance(value, str))}
-        return {key: _without_words(value) for key, value in kept.items()}
-    return [_without_words(item) for item in schema] if isinstance(schema, list) else schema
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("the JSON has a key twice")
-    return value
-
-
-def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _violation(reason: str) -> Violation:
-    message = f"the answer is not the JSON that was asked for: {storable(reason)[:SHOWN]}"
-    return Violation(code=FailureCode.INVALID_OUTPUT_SCHEMA, clause="R5-10", message=message, field="raw_model_text")

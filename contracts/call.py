@@ -5,16 +5,22 @@ after the library has made it and before a byte of it leaves.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, assert_never
 
-from sourcebound.contracts.answer_json import PROFILE, json_schema
+from sourcebound.contracts import answer_json, relevant_facts
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.profile import ModelProfile, Wire, context_tokens
 from sourcebound.contracts.prompt import Message
 
 JsonObject = dict[str, Any]
+OutputProfile = Literal["prose", "answer_sentences", "relevant_facts"]
+SCHEMAS: Final[Mapping[OutputProfile, Callable[[], JsonObject]]] = {
+    "answer_sentences": answer_json.json_schema,
+    "relevant_facts": relevant_facts.json_schema,
+}
+"""The JSON schema of each profile that has one."""
 NEUTRAL: Final[tuple[object, ...]] = (None, False, "", [], {})
 """Values by which a key says no more than its absence."""
 
@@ -30,6 +36,8 @@ class Call(Contract):
     context_tokens: int
     """Ollama's `num_ctx`; other wires have no such parameter."""
     keep_alive: str | None
+    output_profile: OutputProfile
+    """What the prompt asks for: an answer in one of two forms (R3-7), or a choice of facts (R3-9)."""
     structured_output: bool
     """Whether the provider is held to the JSON schema of the output profile (R3-7)."""
 
@@ -44,7 +52,8 @@ def make_call(profile: ModelProfile, policy: Policy) -> Call:
         max_output_tokens=policy.prompt.reserved_output_tokens,
         context_tokens=context_tokens(policy),
         keep_alive=profile.keep_alive,
-        structured_output=profile.structured_output and policy.prompt.output_profile == PROFILE,
+        output_profile=policy.prompt.output_profile,
+        structured_output=profile.structured_output and policy.prompt.output_profile in SCHEMAS,
     )
 
 
@@ -72,20 +81,20 @@ def request_body(call: Call, messages: Sequence[Message]) -> JsonObject:
             return {
                 **body,
                 **_sampling(call),
-                **({"text": {"format": text_format()}} if call.structured_output else {}),
+                **({"text": {"format": text_format(call)}} if call.structured_output else {}),
             }
         case Wire.CHAT_COMPLETIONS:
             body = {"model": call.model, "messages": turns, "max_completion_tokens": call.max_output_tokens}
             return {
                 **body,
                 **_sampling(call),
-                **({"response_format": response_format()} if call.structured_output else {}),
+                **({"response_format": response_format(call)} if call.structured_output else {}),
             }
         case Wire.OLLAMA_CHAT:
             options = {"num_ctx": call.context_tokens, "num_predict": call.max_output_tokens, **_sampling(call)}
             body = {"model": call.model, "messages": turns, "stream": False, "options": options}
             body |= {"keep_alive": call.keep_alive} if call.keep_alive else {}
-            return {**body, **({"format": json_schema()} if call.structured_output else {})}
+            return {**body, **({"format": json_schema(call)} if call.structured_output else {})}
         case _:
             assert_never(call.wire)
 
@@ -117,14 +126,27 @@ def differences(body: bytes, call: Call, messages: Sequence[Message]) -> list[st
     ]
 
 
-def text_format() -> JsonObject:
+def json_schema(call: Call) -> JsonObject:
+    """The JSON schema of a call's output profile.
+
+    Raises:
+        KeyError: It is `prose`, which has none.
+    """
+    return SCHEMAS[call.output_profile]()
+
+
+def text_format(call: Call) -> JsonObject:
     """The output profile as the Responses API takes it."""
-    return {"type": "json_schema", "name": PROFILE, "schema": json_schema(), "strict": True}
+    return {"type": "json_schema", **_named_schema(call)}
 
 
-def response_format() -> JsonObject:
+def response_format(call: Call) -> JsonObject:
     """The output profile as the chat completions API takes it."""
-    return {"type": "json_schema", "json_schema": {"name": PROFILE, "schema": json_schema(), "strict": True}}
+    return {"type": "json_schema", "json_schema": _named_schema(call)}
+
+
+def _named_schema(call: Call) -> JsonObject:
+    return {"name": call.output_profile, "schema": json_schema(call), "strict": True}
 
 
 def _sampling(call: Call) -> JsonObject:

@@ -4,6 +4,7 @@ from sourcebound.contracts.attempts import Attempt
 from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.facts_phase import FactsPhase
 from sourcebound.contracts.outcome import Outcome, Status
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle
@@ -26,6 +27,8 @@ class Channels:
         self.attempts = tuple(Attempt.model_validate(attempt) for attempt in state.get("attempts") or ())
         resolution = state.get("resolution")
         self.resolution = Resolution.model_validate(resolution) if resolution else None
+        facts = state.get("facts")
+        self.facts = FactsPhase.model_validate(facts) if facts else None
         generation, validation = state.get("generation"), state.get("validation")
         self.generation = Generation.model_validate(generation) if generation else None
         self.validation = Validation.model_validate(validation) if validation else None

@@ -30,11 +30,12 @@ class RefusalCode(StrEnum):
     INSUFFICIENT_SOURCES = "insufficient_sources"
     BELOW_SIMILARITY_GATE = "below_similarity_gate"
     ALL_EVIDENCE_DROPPED = "all_evidence_dropped"
+    NO_RELEVANT_FACTS = "no_relevant_facts"
     MODEL_REFUSED = "model_refused"
 
 
 class RefusalSource(StrEnum):
-    """Who refused: the retrieval gate, evidence selection, or the model."""
+    """Who refused: the retrieval gate, the selection of evidence or facts, or the model."""
 
     GATE = "GATE"
     SELECTION = "SELECTION"
@@ -57,6 +58,9 @@ class FailureCode(StrEnum):
     INVALID_DOMAIN = "INVALID_DOMAIN"
     MISSING_TRACE = "MISSING_TRACE"
     # R3
+    INVALID_FACTS_SCHEMA = "INVALID_FACTS_SCHEMA"
+    UNKNOWN_FACT = "UNKNOWN_FACT"
+    DUPLICATE_FACT = "DUPLICATE_FACT"
     PROMPT_BUDGET = "PROMPT_BUDGET"
     # R4
     REQUEST_ALTERED = "REQUEST_ALTERED"

@@ -9,9 +9,9 @@ import hashlib
 import json
 import tomllib
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sourcebound.contracts.model import Contract
 
@@ -106,6 +106,21 @@ class PromptPolicy(Contract):
     reserved_output_tokens: Count
 
 
+class FactsPolicy(Contract):
+    """R3-9: how the facts of the evidence are kept or left out before the prompt; no such phase without the table."""
+
+    filter: Literal["local", "model"]
+    """`model` asks the run's generator which facts are relevant."""
+    min_question_overlap: Unit | None = None
+    """Share of the question's content words that a fact must hold to pass the local filter."""
+
+    @model_validator(mode="after")
+    def _check_overlap(self) -> Self:
+        if (self.filter == "local") == (self.min_question_overlap is None):
+            raise ValueError("min_question_overlap belongs to the local filter, which needs it, and to no other")
+        return self
+
+
 class ExecutionPolicy(Contract):
     """R4: the generator's fixed parameters."""
 
@@ -150,6 +165,7 @@ class Policy(Contract):
     execution: ExecutionPolicy
     validation: ValidationPolicy
     conversation: ConversationPolicy | None = None
+    facts: FactsPolicy | None = None
     presentation: Presentation
 
     @property

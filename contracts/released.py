@@ -16,6 +16,7 @@ SHIPPED: Final = (
     "R2_POLICY_V1",
     "SOURCE_BOUNDED_V1",
     "GROUNDED_RAG_V1",
+    "QA_CONTRACT_V1",
 )
 
 

@@ -100,6 +100,7 @@ class State(AskInput, total=False):
     resolution: JsonObject  # conversation.Resolution; of a run in a conversation
     retrieval: JsonObject  # retrieval.RetrievalBundle
     assembly: JsonObject  # evidence.AnswerBundle
+    facts: JsonObject  # facts_phase.FactsPhase; of a run whose policy has a facts table
     prompt: JsonObject  # prompt.Prompt
     generation: JsonObject | None  # execution.Generation; None from the prompt of a further attempt to its answer
     validation: JsonObject | None  # verdict.Validation; None likewise

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from itertools import chain, repeat
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from sourcebound.contracts.admission import STAGE as ACCEPT
 from sourcebound.contracts.admission import admit
@@ -36,6 +36,7 @@ from sourcebound.nodes.package import package
 from sourcebound.nodes.record import STAGE as RECORD
 from sourcebound.nodes.record import record
 from sourcebound.nodes.retrieve import STAGE as RETRIEVE
+from sourcebound.nodes.select_facts import select_facts
 from sourcebound.nodes.validate import validate
 
 
@@ -117,17 +118,46 @@ async def _retrieve(recorded: Recorded) -> JsonObject:
     return {"retrieval": bundle.model_dump(mode="json"), "outcome": proceed(RETRIEVE).model_dump(mode="json")}
 
 
+async def _select_facts(recorded: Recorded) -> JsonObject:
+    """The facts, and what became of each; where a model chose, the request, and what its words come to."""
+    form = recorded.changes["facts"].get("generation")
+    return await select_facts(recorded.before, models=_Said(Generation.model_validate(form) if form else None))
+
+
+class _Said:
+    """Models that say what was recorded."""
+
+    def __init__(self, said: Generation | None) -> None:
+        self._said = said
+
+    def check(self, name: str, policy: Policy) -> None:
+        """It was large enough."""
+
+    async def open(self, name: str) -> Self:
+        return self
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        if self._said is None:
+            raise ValueError("no choice of a model is recorded")
+        return _sent(self._said, prompt, policy)
+
+
 async def _generate(recorded: Recorded) -> JsonObject:
     """The request: the digest of the prompt and the parameters that profile and policy give; the text is recorded."""
     prompt, policy = Prompt.model_validate(recorded.before["prompt"]), Policy.model_validate(recorded.before["policy"])
     said = Generation.model_validate(recorded.changes["generation"])
-    computed = said.model_copy(
+    computed = _sent(said, prompt, policy)
+    return {"generation": computed.model_dump(mode="json"), "outcome": said.outcome.model_dump(mode="json")}
+
+
+def _sent(said: Generation, prompt: Prompt, policy: Policy) -> Generation:
+    """What a model said, to the request as it is computed now."""
+    return said.model_copy(
         update={
             "prompt_sha256": sha256(canonical_prompt(prompt.messages)).hexdigest(),
             "call": make_call(_profile_of(said.call), policy) if said.call else None,
         }
     )
-    return {"generation": computed.model_dump(mode="json"), "outcome": said.outcome.model_dump(mode="json")}
 
 
 def _profile_of(call: Call) -> ModelProfile:
@@ -221,6 +251,7 @@ LAYERS: Final = {
     "resolve": Layer(_resolve, "the earlier runs are as this one looked at them"),
     "retrieve": Layer(_retrieve, "what the index held is recorded and not searched again"),
     "assemble": Layer(partial(_alone, assemble)),
+    "select_facts": Layer(_select_facts, "the facts and their request; what a model chose is recorded"),
     "build_prompt": Layer(partial(_alone, build_prompt)),
     "generate": Layer(_generate, "the request; what the model answered is recorded"),
     "validate": Layer(partial(_alone, validate)),

@@ -71,9 +71,12 @@ def draw() -> str:
             parts += _down(top[edge.source], top[edge.target], edge.label)
         else:
             parts += _around(top[edge.source], top[edge.target], edge.label, ends=edge.target not in ROUTES)
+    reached = {detour.target for detours in DETOURS.values() for detour in detours}
     for source, detours in DETOURS.items():
-        for number, detour in enumerate(detours):
-            parts += _detour(top[source], top[detour.target], detour.label, LEFT + number * BESIDE)
+        for detour in detours:
+            left = LEFT + BESIDE if follows[source] == detour.target else LEFT
+            start = top[source] + (8 if source in reached else 0)
+            parts += _detour(start, top[detour.target], detour.label, left, beside=left == LEFT or source in reached)
     parts += [part for node in nodes for part in _box(node, top[node])]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -104,12 +107,12 @@ def _around(source: int, target: int, label: str, *, ends: bool) -> list[str]:
     ]
 
 
-def _detour(source: int, target: int, label: str, left: int) -> list[str]:
-    """Round on the left, down or up; the label of an inner way stands above it."""
+def _detour(source: int, target: int, label: str, left: int, *, beside: bool) -> list[str]:
+    """Round on the left, down or up; a label that does not stand beside its way stands above it."""
     start, end = source + HEIGHT // 2, target + HEIGHT // 2
     edge, place = MIDDLE - HALF, end - 20 if end > start else (start + end) // 2
     path = f'<path class="detour" d="M{edge},{start} H{left} V{end} H{edge}" marker-end="url(#tip)"/>'
-    if left > LEFT:
+    if not beside:
         return [path, _label(edge - 8, start - 6, label, "end")]
     first, comma, rest = label.partition(", ")
     return [

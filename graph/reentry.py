@@ -23,12 +23,13 @@ from sourcebound.graph.workflow import Node, Ports
 Update = dict[str, Any]
 Guarded = Callable[[State, Runtime[RunContext], RunnableConfig], Awaitable[Update]]
 OF_A_RUN: Final = (
-    "resolution", "retrieval", "assembly", "prompt", "generation", "validation", "attempts", "audit", "response",
+    "resolution", "retrieval", "assembly", "facts", "prompt", "generation", "validation", "attempts", "audit",
+    "response",
 )  # fmt: skip
 """What a run leaves in its thread, and the next one must not find."""
 INDISPENSABLE: Final = ("run", "outcome")
 """Channels without which there is no run to end."""
-BEFORE_THE_ANSWER: Final = ("resolve", "retrieve", "assemble", "build_prompt", "generate")
+BEFORE_THE_ANSWER: Final = ("resolve", "retrieve", "assemble", "select_facts", "build_prompt", "generate")
 BRANCHING: Final = (*BEFORE_THE_ANSWER, "validate")
 """Nodes that a branch may begin with; from there on, what was recorded is not recorded otherwise (R5P-1)."""
 

@@ -88,9 +88,9 @@ def _rules(run: RecordedRun, shipped: Shipped) -> LayerReport:
 
 def _further_templates(state: JsonObject) -> list[str]:
     """The templates that a run used beside the policy's own, each once."""
-    rewriting = (state.get("resolution") or {}).get("prompt") or {}
+    further = [(state.get(channel) or {}).get("prompt") or {} for channel in ("resolution", "facts")]
     named = [prompt.get(kind) for prompt in _prompts(state) for kind in ("repair_template", "follow_up_template")]
-    return list(dict.fromkeys(filter(None, [rewriting.get("template"), *named])))
+    return list(dict.fromkeys(filter(None, [*(prompt.get("template") for prompt in further), *named])))
 
 
 def _prompts(state: JsonObject) -> Iterator[JsonObject]:

@@ -36,6 +36,10 @@ def _is_in_a_conversation(state: State) -> bool:
     return state.get("conversation_id") is not None
 
 
+def _has_a_facts_phase(state: State) -> bool:
+    return state["policy"].get("facts") is not None
+
+
 def _is_asked_anew(state: State) -> bool:
     """A rejected answer under an outcome that is still OK: `validate` left it so for another attempt."""
     return (state.get("validation") or {}).get("validation_status") == ValidationStatus.FAILED
@@ -46,6 +50,7 @@ ROUTES: Final[Mapping[str, Row]] = {
     "resolve": _stop_at_record("retrieve"),
     "retrieve": _stop_at_record("assemble"),
     "assemble": _stop_at_record("build_prompt"),
+    "select_facts": _stop_at_record("build_prompt"),
     "build_prompt": _stop_at_record("generate"),
     "generate": _stop_at_record("validate"),
     "validate": _stop_at_record("record"),
@@ -57,9 +62,10 @@ DETOURS: Final[Mapping[str, tuple[Detour, ...]]] = {
         Detour("OK, with a retrieval bundle", "assemble", _brings_a_bundle),
         Detour("OK, in a conversation", "resolve", _is_in_a_conversation),
     ),
+    "assemble": (Detour("OK, with a facts phase", "select_facts", _has_a_facts_phase),),
     "validate": (Detour("rejected, with an attempt left", "build_prompt", _is_asked_anew),),
 }
-"""The ways that a status alone does not decide; the first that is taken counts (R1-1, CP-6, R5-12)."""
+"""The ways that a status alone does not decide; the first that is taken counts (R1-1, CP-6, R3-9, R5-12)."""
 
 STRAIGHT: Final[Mapping[str, str]] = {START: "accept", "record": "package", "package": END}
 """Edges that no status changes."""

@@ -26,6 +26,7 @@ from sourcebound.nodes.package import package
 from sourcebound.nodes.record import record
 from sourcebound.nodes.resolve import StateReader, resolve
 from sourcebound.nodes.retrieve import retrieve
+from sourcebound.nodes.select_facts import select_facts
 from sourcebound.nodes.validate import validate
 
 
@@ -91,6 +92,7 @@ def _nodes(ports: Ports) -> dict[str, Node]:
         ),
         "retrieve": partial(retrieve, retriever=ports.retriever),
         "assemble": assemble,
+        "select_facts": partial(select_facts, models=ports.models),
         "build_prompt": build_prompt,
         "generate": partial(generate, models=ports.models, answers=ports.answers),
         "validate": validate,

@@ -12,8 +12,7 @@ import httpx
 import ollama
 from langchain_ollama import ChatOllama
 
-from sourcebound.contracts.answer_json import json_schema
-from sourcebound.contracts.call import Call
+from sourcebound.contracts.call import Call, json_schema
 from sourcebound.contracts.profile import ModelProfile
 from sourcebound.contracts.prompt import Message
 from sourcebound.contracts.reply import Ending, Reply
@@ -82,5 +81,5 @@ def _parameters(call: Call) -> dict[str, Any]:
         "stream": False,
         "options": options,
         **({"keep_alive": call.keep_alive} if call.keep_alive else {}),
-        **({"format": json_schema()} if call.structured_output else {}),
+        **({"format": json_schema(call)} if call.structured_output else {}),
     }

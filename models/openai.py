@@ -92,10 +92,10 @@ async def _forget_account(request: httpx2.Request) -> None:
 def _parameters(call: Call) -> dict[str, Any]:
     seed = {} if call.seed is None else {"seed": call.seed}
     if call.wire is Wire.RESPONSES:
-        schema = {"text": {"format": text_format()}} if call.structured_output else {}
+        schema = {"text": {"format": text_format(call)}} if call.structured_output else {}
         return {"max_output_tokens": call.max_output_tokens, "store": False, **schema, **seed}
     # Outside `extra_body` the client would parse the answer itself, and raise where it does not like it.
-    form = {"extra_body": {"response_format": response_format()}} if call.structured_output else {}
+    form = {"extra_body": {"response_format": response_format(call)}} if call.structured_output else {}
     return {"max_completion_tokens": call.max_output_tokens, **form, **seed}
 
 

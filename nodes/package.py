@@ -22,7 +22,8 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
     ended = datetime.fromisoformat(audit["timestamp_utc"]) if audit else now()
     elapsed = ended - datetime.fromisoformat(known.run.started_at)
     resolution = known.resolution or Resolution()
-    calls = [resolution.generation, *(attempt.generation for attempt in known.attempts)]
+    chosen = known.facts.generation if known.facts else None
+    calls = [resolution.generation, chosen, *(attempt.generation for attempt in known.attempts)]
     response = package_response(
         known.run,
         known.outcome,

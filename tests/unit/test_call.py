@@ -33,6 +33,7 @@ def _call(wire: Wire, **changes: Any) -> Call:
         "max_output_tokens": 800,
         "context_tokens": 4300,
         "keep_alive": "10m",
+        "output_profile": "answer_sentences",
         "structured_output": False,
     }
     return Call.model_validate(form | changes)
@@ -137,6 +138,7 @@ def test_a_call_takes_its_parameters_from_policy_and_profile() -> None:
         max_output_tokens=800,
         context_tokens=4300,
         keep_alive="10m",
+        output_profile="prose",
         structured_output=False,
     )
     other = policy(prompt={"max_total_prompt_tokens": 5000, "reserved_output_tokens": 600}, execution={"seed": 11})

@@ -16,6 +16,8 @@ from sourcebound.contracts.citations import find_citations, find_look_alikes
 from sourcebound.contracts.conversation import Turn, resolve
 from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
 from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.facts import read_facts, render_facts
+from sourcebound.contracts.facts_phase import request_choice, select_by_choice, select_locally
 from sourcebound.contracts.intake import check_bundle
 from sourcebound.contracts.literals import check_literals, read_evidence
 from sourcebound.contracts.outcome import (
@@ -191,7 +193,7 @@ def policy_cells(policy: Policy) -> Row:
         "max_chunk_token_ratio": f"{chosen.max_chunk_token_ratio:.2f}",
         "overlap_ratio_threshold": f"{chosen.overlap_ratio_threshold:.2f}",
         "trim within a chunk": "yes" if chosen.trim_within_chunk else "no",
-        "facts phase (R3-9)": "off",
+        "facts phase (R3-9)": "on" if policy.facts else "off",
         "output profile (R3-7)": budget.output_profile,
         "literal grounding (R5-8)": checks.literal_grounding.value,
         "attribution coverage needed": str(needed),
@@ -284,6 +286,29 @@ def test_the_example_of_an_evidence_block() -> None:
 def test_the_example_of_a_prompt() -> None:
     sent = {message.role: message.content for message in prompted().messages}
     assert sent == {"system": example("prompt-system"), "user": example("prompt-user")}
+
+
+@pytest.mark.contract("R3-9")
+def test_the_examples_of_facts() -> None:
+    bundle, rules = assembled(), load_shipped_policy("QA_CONTRACT_V1").facts
+    assert render_facts(read_facts(bundle)) == example("facts")
+    assert request_choice(bundle, POLICY).prompt.messages[1].content == example("facts-prompt-user")
+    assert rules is not None
+    kept = select_locally(bundle, POLICY, rules.min_question_overlap or 0).phase.kept
+    assert [fact.chunk_id for fact in kept] == ["m-17"]
+
+
+@pytest.mark.contract("R3-9")
+@pytest.mark.parametrize("row", table("reply of phase B", "what it comes to"))
+def test_the_table_of_choices(row: Row) -> None:
+    said = Generation(outcome=proceed("generate"), raw_model_text=span(row["reply of phase B"]))
+    phase, bundle = select_by_choice(assembled(), POLICY, request_choice(assembled(), POLICY), said)
+    came_to = phase.outcome.failure_code or phase.outcome.refusal_code
+    if came_to is None:
+        assert row["what it comes to"] == f"keeps `{bundle.selected_evidence[0].chunk_id}`"
+        assert len(bundle.selected_evidence) == 1
+    else:
+        assert span(row["what it comes to"]) == came_to
 
 
 @pytest.mark.contract("R4-9")

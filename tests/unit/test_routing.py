@@ -10,10 +10,12 @@ from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 
 PIPELINE = ["accept", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package"]
 STAGES = PIPELINE[:6]
+WITH_FACTS = {"facts": {"filter": "model"}}
 
 
 def _state(status: str, **changes: Any) -> State:
-    return cast("State", {"question": "Why?", "outcome": {"status": status, "stage": "stage"}} | changes)
+    form = {"question": "Why?", "policy": {"facts": None}, "outcome": {"status": status, "stage": "stage"}}
+    return cast("State", form | changes)
 
 
 @pytest.mark.contract("S-1")
@@ -50,6 +52,7 @@ def test_the_declared_targets_are_exactly_those_that_a_status_can_reach(node: st
     states = [_state(status) for status in ("OK", "NO_EVIDENCE", "FAILED")]
     states += [_state("OK", conversation_id="c"), _state("OK", retrieval_bundle={})]
     states += [_state("OK", validation={"validation_status": "FAILED"})]
+    states += [_state("OK", policy=WITH_FACTS)]
     reached = {route_from(node)(state) for state in states}
     assert reached == set(targets(node))
     assert len(targets(node)) == len(set(targets(node)))
@@ -68,7 +71,7 @@ def test_only_a_rejected_answer_under_an_outcome_that_is_ok_is_asked_for_anew() 
 
 
 def test_the_table_has_a_row_for_every_stage_that_may_end_a_run() -> None:
-    assert list(ROUTES) == ["accept", "resolve", *STAGES[1:]]
+    assert list(ROUTES) == ["accept", "resolve", *STAGES[1:3], "select_facts", *STAGES[3:]]
 
 
 @pytest.mark.contract("CP-6")
@@ -79,6 +82,16 @@ def test_only_a_question_of_a_conversation_is_resolved_and_never_a_bundle() -> N
     for status in ("NO_EVIDENCE", "FAILED"):
         assert route_from("accept")(_state(status, conversation_id="c")) == "record"
         assert route_from("resolve")(_state(status, conversation_id="c")) == "record"
+
+
+@pytest.mark.contract("R3-9")
+def test_only_a_policy_with_a_facts_phase_has_one() -> None:
+    assert route_from("assemble")(_state("OK", policy=WITH_FACTS)) == "select_facts"
+    assert route_from("assemble")(_state("OK")) == route_from("assemble")(_state("OK", policy={})) == "build_prompt"
+    assert route_from("select_facts")(_state("OK", policy=WITH_FACTS)) == "build_prompt"
+    for status in ("NO_EVIDENCE", "FAILED"):
+        assert route_from("assemble")(_state(status, policy=WITH_FACTS)) == "record"
+        assert route_from("select_facts")(_state(status, policy=WITH_FACTS)) == "record"
 
 
 @pytest.mark.contract("S-1")
