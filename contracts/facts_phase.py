@@ -95,9 +95,7 @@ def request_choice(bundle: AnswerBundle, policy: Policy) -> Request:
     return Request(Prompt(outcome=over_budget(STAGE, limits, question)), 0)
 
 
-def select_by_choice(
-    bundle: AnswerBundle, policy: Policy, request: Request, generation: Generation | None
-) -> Selected:
+def select_by_choice(bundle: AnswerBundle, policy: Policy, request: Request, generation: Generation | None) -> Selected:
     """Keeps the facts that a model chose.
 
     Args:

@@ -149,7 +149,7 @@ def read_prompt(messages: Sequence[Message]) -> PromptParts:
             sections[title] = body.strip("\n")
     block = sections.get("EVIDENCE", "")
     headers = list(EVIDENCE_HEADER.finditer(block))
-    ends = [header.start() for header in headers[1:]] + [len(block)]
+    ends = [*(header.start() for header in headers), len(block)][1:]
     evidence = tuple(
         EvidencePart(header["anchor"], header["source"], block[header.end() : end].strip("\n"))
         for header, end in zip(headers, ends, strict=True)

@@ -97,6 +97,16 @@ def fact_row(fact: Fact) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
+def read_rows(section: str) -> tuple[RelevantFact, ...]:
+    """The facts that a prompt shows, from the text of its evidence section."""
+    return tuple(RelevantFact.model_validate_json(line) for line in section.split("\n"))
+
+
+def write_choice(rows: Sequence[RelevantFact]) -> str:
+    """The reply that names some facts, as a generator writes it."""
+    return RelevantFacts(relevant_facts=tuple(rows)).model_dump_json()
+
+
 def read_choice(raw: str, facts: Sequence[Fact]) -> frozenset[FactKey] | tuple[Violation, ...]:
     """Reads a reply against the facts that its prompt showed.
 

@@ -29,9 +29,7 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
         The value; or why there is none, as a text that can be stored.
     """
     try:
-        value: Model = model.model_validate(
-            json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant)
-        )
+        value: Model = model.model_validate(json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant))
         return value
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]

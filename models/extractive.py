@@ -12,10 +12,11 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
+from sourcebound.contracts import relevant_facts
 from sourcebound.contracts.answer_json import PROFILE, write
 from sourcebound.contracts.blocks import LIST_MARKER
 from sourcebound.contracts.call import Call
-from sourcebound.contracts.prompt import REFUSAL, Message, read_prompt
+from sourcebound.contracts.prompt import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
 from sourcebound.contracts.ranking import Sentence, best_sentences
 from sourcebound.contracts.reply import Ending, Reply
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
@@ -24,7 +25,10 @@ MODEL_NAME = "extractive"
 
 
 class ExtractiveChatModel(BaseChatModel):
-    """Quotes up to three sentences of the evidence, each with its anchor, or refuses in the exact words."""
+    """Quotes up to three sentences of the evidence, each with its anchor, or refuses in the exact words.
+
+    Asked for a choice of facts (R3-9), it names those that it would quote.
+    """
 
     @property
     def _llm_type(self) -> str:
@@ -40,8 +44,12 @@ class ExtractiveChatModel(BaseChatModel):
         roles = {"system": "system", "human": "user"}
         prompt = [Message.model_validate({"role": roles[m.type], "content": m.text}) for m in messages]
         parts = read_prompt(prompt)
-        chosen = best_sentences(parts)
-        text = _write(chosen, as_json=PROFILE in parts.sections.get("OUTPUT REQUIREMENTS", "")) if chosen else REFUSAL
+        asked = parts.sections.get("OUTPUT REQUIREMENTS", "")
+        if relevant_facts.PROFILE in asked:
+            text = _choose(parts)
+        else:
+            chosen = best_sentences(parts)
+            text = _write(chosen, as_json=PROFILE in asked) if chosen else REFUSAL
         metadata = {"model_name": MODEL_NAME, "finish_reason": "stop"}
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, response_metadata=metadata))])
 
@@ -59,6 +67,18 @@ class ExtractiveBackend:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+def _choose(parts: PromptParts) -> str:
+    """The facts of a prompt that the answer to its question would be quoted from, each with the first such sentence."""
+    rows = relevant_facts.read_rows(parts.sections["EVIDENCE"])
+    evidence = tuple(EvidencePart(f"C{number}", row.pdf, row.quote) for number, row in enumerate(rows))
+    quotes: dict[int, str] = {}
+    for sentence in best_sentences(parts._replace(evidence=evidence)):
+        quotes.setdefault(int(sentence.anchor[1:]), sentence.text)
+    return relevant_facts.write_choice(
+        [rows[number].model_copy(update={"quote": quote}) for number, quote in quotes.items()]
+    )
 
 
 def _write(chosen: Sequence[Sentence], *, as_json: bool) -> str:
