@@ -70,12 +70,27 @@ def show_attempts(state: State, *, with_prompt: bool) -> tuple[ShownAttempt, ...
     last = {"prompt": prompt, "generation": state.get("generation"), "validation": state.get("validation")}
     if prompt and prompt["prompt_sha256"] and last not in forms:
         forms.append(last)
-    return tuple(_show(number, form, with_prompt) for number, form in enumerate(forms, start=1))
+    return tuple(_read(number, form, with_prompt) for number, form in enumerate(forms, start=1))
 
 
-def _show(number: int, form: JsonObject, with_prompt: bool) -> ShownAttempt:
-    prompt = Prompt.model_validate(form["prompt"])
+def _read(number: int, form: JsonObject, with_prompt: bool) -> ShownAttempt:
+    generation = Generation.model_validate(form["generation"]) if form["generation"] else None
     validation = Validation.model_validate(form["validation"]) if form["validation"] else None
+    return show_attempt(number, Prompt.model_validate(form["prompt"]), generation, validation, with_prompt=with_prompt)
+
+
+def show_attempt(
+    number: int, prompt: Prompt, generation: Generation | None, validation: Validation | None, *, with_prompt: bool
+) -> ShownAttempt:
+    """One call of a model, whatever came of it.
+
+    Args:
+        number: Its number among the attempts.
+        prompt: What was to be sent.
+        generation: What the model said, where it was asked.
+        validation: The verdict on it, where there is one.
+        with_prompt: Whether the text of the prompt is shown.
+    """
     statements = _statements(validation) if validation else ()
     placed = {violation for statement in statements for violation in statement.violations}
     return ShownAttempt(
@@ -88,7 +103,7 @@ def _show(number: int, form: JsonObject, with_prompt: bool) -> ShownAttempt:
             characters=sum(len(message.content) for message in prompt.messages),
             messages=prompt.messages if with_prompt else (),
         ),
-        generation=Generation.model_validate(form["generation"]) if form["generation"] else None,
+        generation=generation,
         validation=validation,
         statements=statements,
         other_violations=tuple(v for v in validation.outcome.violations if v not in placed) if validation else (),

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from sourcebound.contracts.attempt_page import ShownAttempt
 from sourcebound.contracts.evidence import AssemblyMetrics, EvidenceChunk
+from sourcebound.contracts.facts_page import ShownFacts
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy import Policy
@@ -83,6 +84,8 @@ class RunPage(Contract):
     search: SearchReport | None
     metrics: AssemblyMetrics | None
     sources: tuple[Source, ...]
+    facts: ShownFacts | None
+    """None where the policy has no facts phase, or the run did not come to it (R3-9)."""
     attempts: tuple[ShownAttempt, ...]
     prompt_withheld: bool
     """Whether the prompts were asked for and hold a document that may not be read."""

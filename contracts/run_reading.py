@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sourcebound.contracts.attempt_page import show_attempts
 from sourcebound.contracts.chain import ChainedRow, Link, verify_chain
 from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
+from sourcebound.contracts.facts_page import show_facts
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Run
@@ -64,7 +65,7 @@ def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool
     response = PublicResponse.model_validate(state["response"]) if state.get("response") else None
     bundle = _bundle(state)
     search = report_search(run, policy, outcome, bundle, assembled) if run and policy and outcome else None
-    withheld = with_prompt and not _in_prompt(bundle, assembled) <= set(readable)
+    withheld = with_prompt and not _in_prompt(state, bundle, assembled) <= set(readable)
     return RunPage(
         head=head,
         explanation=REASONS.get(head.reason or "", ""),
@@ -75,6 +76,7 @@ def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool
         search=search and _without_unreadable(search, readable),
         metrics=assembled.assembly_metrics if assembled else None,
         sources=_sources(assembled, response, readable),
+        facts=show_facts(state, bundle, readable, with_prompt=with_prompt and not withheld),
         attempts=show_attempts(state, with_prompt=with_prompt and not withheld),
         prompt_withheld=withheld,
         response=response,
@@ -92,9 +94,10 @@ def _bundle(state: State) -> RetrievalBundle | None:
     return RetrievalBundle.model_validate(state["retrieval"])
 
 
-def _in_prompt(bundle: RetrievalBundle | None, assembled: AnswerBundle | None) -> set[str]:
-    """The documents that a prompt of the run may show."""
-    shown = (RowOutcome.ADMITTED, RowOutcome.DROP_PROMPT_BUDGET)
+def _in_prompt(state: State, bundle: RetrievalBundle | None, assembled: AnswerBundle | None) -> set[str]:
+    """The documents that a prompt of the run may show; that of a choice of facts shows those that were not chosen."""
+    shown = [RowOutcome.ADMITTED, RowOutcome.DROP_PROMPT_BUDGET]
+    shown += [RowOutcome.DROP_FACT_IRRELEVANT] if (state.get("facts") or {}).get("prompt") else []
     ranks = {entry.rank for entry in assembled.drop_ledger if entry.outcome in shown} if assembled else set()
     return {row.knowledge_id for row in bundle.results if row.rank in ranks} if bundle else set()
 

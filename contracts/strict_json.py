@@ -7,11 +7,12 @@ whole text invalid, because a row that was dropped or repaired is a row that nob
 import json
 from typing import Any, Final, NoReturn, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from sourcebound.contracts.model import Contract
 from sourcebound.contracts.sanitize import storable
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=Contract)
 WORDS: Final = ("title", "description")
 """What pydantic writes into a schema for people."""
 SHOWN: Final = 200
@@ -29,8 +30,8 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
         The value; or why there is none, as a text that can be stored.
     """
     try:
-        value: Model = model.model_validate(json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant))
-        return value
+        value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant)
+        return cast("Model", model.model_validate(value))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -42,7 +43,7 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
     return storable(reason)[:SHOWN]
 
 
-def bare_schema(model: type[BaseModel]) -> dict[str, Any]:
+def bare_schema(model: type[Contract]) -> dict[str, Any]:
     """The JSON schema of a contract, for providers that take one (R3-7).
 
     It has no title and no description: a model would read them, and they are not in the prompt (R4-1).

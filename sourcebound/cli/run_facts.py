@@ -120,6 +120,22 @@ def _page_number(reference: str | None, number: int) -> str:
     return "" if (reference or "").endswith(page) else page
 
 
+def selection(page: "RunPage") -> list[Fact]:
+    """Who chose the facts, how many were kept, and the call where it was a model."""
+    if page.facts is None:
+        return []
+    rules, choice = page.policy.facts if page.policy else None, page.facts.choice
+    overlap = rules.min_question_overlap if rules else None
+    return [
+        *_facts(
+            filter=rules.filter if rules else None,
+            overlap=f"{overlap:.2f} of the question's words needed" if overlap is not None else None,
+            kept=f"{page.facts.kept} of {len(page.facts.facts)}",
+        ),
+        *(prompt(page, choice) + call(choice) if choice else []),
+    ]
+
+
 def prompt(page: "RunPage", attempt: "ShownAttempt") -> list[Fact]:
     """The prompt by its hash and size."""
     shown, limits = attempt.prompt, page.policy and page.policy.prompt

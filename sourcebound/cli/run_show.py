@@ -38,6 +38,7 @@ def sections(page: "RunPage") -> Iterator[Section]:
     """The whole page, section by section; one of which nothing is known is left out."""
     yield Section("run", "The run", facts.identity(page))
     yield from _candidates(page)
+    yield from _facts(page)
     if page.sources:
         yield Section("evidence", "Evidence", facts.budget(page), texts=map(_source, page.sources))
     for attempt in page.attempts:
@@ -63,6 +64,28 @@ def _candidates(page: "RunPage") -> Iterator[Section]:
     ]
     header = ("rank", "similarity", "dense", "lexical", "fate", "candidate")
     yield Section("candidate", "Retrieval", facts.gate(page.search), header, rows)
+
+
+def _facts(page: "RunPage") -> Iterator[Section]:
+    if page.facts is None:
+        return
+    rows = [
+        (
+            shown.fate or "-",
+            f"{shown.fact.score:.3f}",
+            shown.fact.document,
+            "-" if shown.fact.page is None else str(shown.fact.page),
+            shown.fact.chunk_id,
+        )
+        for shown in page.facts.facts
+    ]
+    texts = [Fact("debug text", page.facts.text)]
+    if page.facts.choice:
+        made = page.facts.choice.generation
+        texts += [Fact(f"{message.role} message", message.content) for message in page.facts.choice.prompt.messages]
+        texts += [Fact("the model's choice", made.raw_model_text)] if made else []
+    header = ("fate", "similarity", "document", "page", "chunk")
+    yield Section("fact", "Facts", facts.selection(page), header, rows, texts)
 
 
 def _source(source: "Source") -> Fact:
