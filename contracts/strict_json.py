@@ -31,7 +31,7 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
     """
     try:
         value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_reject_constant)
-        return cast("Model", model.model_validate(value))
+        return model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -40,7 +40,8 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
         reason = "the JSON is nested too deeply"
     except ValueError as error:
         reason = str(error)
-    return storable(reason)[:SHOWN]
+    shown: str = storable(reason)
+    return shown[:SHOWN]
 
 
 def bare_schema(model: type[Contract]) -> dict[str, Any]:

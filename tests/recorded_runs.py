@@ -7,7 +7,9 @@ from builders import QUESTION, SEAL, JsonObject, bundle, generation, policy, row
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.audit import AuditRecord, audit_record
 from sourcebound.contracts.chain import GENESIS, ChainedRow, audit_columns, record_hash
+from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.facts_phase import Selected, request_choice, select_by_choice, select_locally
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import build_prompt
@@ -32,13 +34,19 @@ def recorded(
     earlier: tuple[str, ...] = (),
     head: JsonObject | None = None,
     validation: JsonObject | None = None,
+    facts: JsonObject | None = None,
+    choice: str = "",
     **asked: Any,
 ) -> Recorded:
-    """A run over some rows that got an answer, after `earlier` ones that were rejected."""
-    chosen = policy(validation={**ENFORCING, **(validation or {})}, retrieval={"min_top_similarity": 0.5})
+    """A run over some rows that got an answer, after `earlier` ones that were rejected.
+
+    Where there is a facts table, `choice` is what a model said to it.
+    """
+    tables = {"validation": {**ENFORCING, **(validation or {})}, "retrieval": {"min_top_similarity": 0.5}}
+    chosen = policy(**tables, facts=facts)
     identity = run(question=question, policy_sha256=chosen.sha256, **asked)
     form = bundle(results if results is not None else [row(chunk_text=SEAL)], user_question=question)
-    state = _layers(form, chosen, identity, answer, earlier)
+    state = _layers(form, chosen, identity, answer, earlier, choice)
     ended = state["outcome"]
     described = {
         name: getattr(identity, name)
@@ -55,7 +63,7 @@ def page_of(kept: Recorded, readable: frozenset[str] | None = None, *, with_prom
 
 
 def _layers(
-    form: JsonObject, chosen: Policy, identity: Run, answer: str | Generation, earlier: tuple[str, ...]
+    form: JsonObject, chosen: Policy, identity: Run, answer: str | Generation, earlier: tuple[str, ...], choice: str
 ) -> State:
     state: JsonObject = {
         "run": identity.model_dump(mode="json"),
@@ -64,6 +72,9 @@ def _layers(
     }
     assembled = assemble(form, chosen, identity)
     outcome, made, verdict, attempts = assembled.outcome, None, None, []
+    if chosen.facts and outcome.status is Status.OK:
+        phase, assembled = _select_facts(assembled, chosen, choice)
+        outcome, state["facts"] = phase.outcome, phase.model_dump(mode="json")
     state["assembly"] = assembled.model_dump(mode="json")
     for said in (*earlier, answer) if outcome.status is Status.OK else ():
         built = build_prompt(assembled, chosen, [v.code for v in verdict.outcome.violations] if verdict else [])
@@ -82,6 +93,14 @@ def _layers(
     found = RetrievalBundle.model_validate(form) if assembled.trace else None
     record = audit_record(identity, outcome, "2024-03-03T12:00:01+00:00", found, assembled, made, verdict)
     return cast("State", {**state, "audit": record.model_dump(mode="json")})
+
+
+def _select_facts(assembled: AnswerBundle, chosen: Policy, choice: str) -> Selected:
+    if chosen.facts and chosen.facts.filter == "local":
+        return select_locally(assembled, chosen, chosen.facts.min_question_overlap or 0.0)
+    request = request_choice(assembled, chosen)
+    said = generation(choice, prompt_sha256=request.prompt.prompt_sha256)
+    return select_by_choice(assembled, chosen, request, said)
 
 
 def _record(state: State) -> ChainedRow:

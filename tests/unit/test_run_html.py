@@ -43,6 +43,8 @@ PAGES: Final = {
     "no answer": recorded(generation("", outcome=fail("generate", FailureCode.MODEL_TIMEOUT, "it took too long"))),
     "bad bundle": recorded(results=[row(similarity_score=7)]),
     "empty answer": recorded("", TWO),
+    "facts": recorded(ANSWER, TWO, facts={"filter": "local", "min_question_overlap": 0.1}),
+    "a choice of facts": recorded(ANSWER, TWO, facts={"filter": "model"}, choice="Both of them."),
     "only its row": recorded(head={"question": None, "status": "RUNNING", "finished_at": None})._replace(
         state={}, nodes=(), records=()
     ),
