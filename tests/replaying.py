@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,9 @@ BUNDLE = bundle(
     policy_version=None,
 )
 
+FIRST = json.dumps({"quote": SEAL, "pdf": "manual-0.pdf", "page": None, "chunk_id": "chunk-0000"})
+CHOICE = f'{{"relevant_facts": [{FIRST}]}}'
+
 
 class Case(NamedTuple):
     """A request, what the model will say to it in turn, and how the run ends."""
@@ -48,6 +52,7 @@ def cases(policies: "Policies") -> dict[str, Case]:
     """Every way in which a run ends, but for those that need a broken database."""
     brought: AskInput = {"retrieval_bundle": BUNDLE}
     twice = [row(0), row(0)]
+    beside = bundle([row(0, chunk_text="The canteen closes at noon.")], policy_version=None)
     return {
         "answered": Case({"question": ANSWERED}, "OK"),
         "off topic": Case({"question": OFF_TOPIC}, "below_similarity_gate"),
@@ -66,6 +71,12 @@ def cases(policies: "Policies") -> dict[str, Case]:
         "not mended": Case(brought, "INVALID_CITATION_REFERENCE", (UNCITED, f"{SEAL} [C7]"), policies.twice),
         "no room": Case(brought, "PROMPT_BUDGET", (), policies.narrow),
         "one pushed out": Case(brought, "OK", (GOOD,), policies.snug),
+        "facts": Case(brought, "OK", policy="QA_CONTRACT_V1"),
+        "no facts": Case({"retrieval_bundle": beside}, "no_relevant_facts", policy="QA_CONTRACT_V1"),
+        "chosen facts": Case(brought, "OK", (CHOICE, GOOD), policies.choosing),
+        "quoted facts": Case(brought, "OK", policy=policies.choosing),
+        "bad choice": Case(brought, "DUPLICATE_FACT", (CHOICE.replace("[", f"[{FIRST}, "),), policies.choosing),
+        "failed choice": Case(brought, "MODEL_REJECTED", (Fault.BAD_REQUEST,), policies.choosing),
     }
 
 
@@ -79,10 +90,11 @@ class Policies(NamedTuple):
     twice: str
     narrow: str
     snug: str
+    choosing: str
 
 
 def write_policies(folder: Path) -> Policies:
-    """Copies of R2_POLICY_V1: with two attempts, without room for evidence, and with room for one chunk."""
+    """Copies of R2_POLICY_V1: two attempts, no room for evidence, room for one chunk, facts that a model chooses."""
     shipped = (POLICIES / "R2_POLICY_V1.toml").read_text("utf-8")
     budget = "max_total_prompt_tokens = 3500"
     assert budget in shipped
@@ -90,6 +102,7 @@ def write_policies(folder: Path) -> Policies:
         _write(folder, shipped, "TWICE_V1", "max_attempts = 1", "max_attempts = 2"),
         _write(folder, shipped, "NARROW_V1", budget, "max_total_prompt_tokens = 900"),
         _write(folder, shipped, "SNUG_V1", budget, "max_total_prompt_tokens = 1170"),
+        _write(folder, shipped, "CHOOSING_V1", "[prompt]", '[facts]\nfilter = "model"\n\n[prompt]'),
     )
 
 
