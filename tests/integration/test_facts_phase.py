@@ -1,6 +1,7 @@
 """The facts phase over real HTTP and a real database: what is sent, what is recorded, and what a replay makes of it."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from model_servers import ModelServer, Received
 from pydantic import SecretStr
 from replaying import CHOICE, GOOD, Case, Policies, changed, drifts, opened, record, recorded, verified
 
+from sourcebound.cli.run_show import print_lines
 from sourcebound.contracts import answer_json, relevant_facts
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.state import RunContext
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.rerun import what_if
+from sourcebound.graph.run_page import open_page
 from sourcebound.graph.workflow import build_graph
 from sourcebound.models.minilm import MiniLmEmbedder
 from sourcebound.models.registry import Models
@@ -156,3 +159,22 @@ async def test_a_recorded_choice_is_computed_again_and_every_change_of_it_is_see
     assert len(model_server.calls) == asked
     assert fork.final_state()["facts"]["prompt"] is None
     assert drifts(await verified(fork)) == {}
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "profiles" / "qa_contract_v1.md"
+
+
+@pytest.mark.contract("R3-9")
+async def test_the_page_of_the_policy_shows_what_its_example_gives(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PAGE.read_text("utf-8")
+    (shown,) = re.findall(r"<!-- example: facts of a run -->\n```text\n(.*?)\n```\n", text, re.DOTALL)
+    asked = re.findall(r'^\$ sourcebound ask "(.*)" --policy QA_CONTRACT_V1$', text, re.MULTILINE)
+    responses = [await engine.ask({"question": question}, RunContext(policy="QA_CONTRACT_V1")) for question in asked]
+    assert [response.refusal_code for response in responses] == [None, "no_relevant_facts"]
+    (run,) = await engine._services.run_log.find_runs(responses[0].run_id)
+    print_lines(await open_page(engine._services, run))
+    printed = capsys.readouterr().out.splitlines()
+    facts = [number for number, line in enumerate(printed) if line.startswith("fact ")]
+    assert "\n".join(printed[facts[0] : facts[-1] + 8]) == shown

@@ -13,7 +13,8 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import Status
-from sourcebound.contracts.prompt import Prompt, build_prompt
+from sourcebound.contracts.prompt import Prompt, build_prompt, read_prompt
+from sourcebound.contracts.rewriting import rewriting_prompt
 from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import ValidationStatus
 from sourcebound.errors import ConfigurationError
@@ -151,6 +152,14 @@ def test_another_process_gives_the_same_answer() -> None:
         answers.append(done.stdout.strip())
     assert len(set(answers)) == 1
     assert "[C0]" in answers[0]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_prompt_without_evidence_is_refused_and_breaks_nothing() -> None:
+    messages = rewriting_prompt("and for the HP-300?", ()).messages
+    assert read_prompt(messages).evidence == ()
+    said = ExtractiveChatModel().invoke([SystemMessage(messages[0].content), HumanMessage(messages[1].content)])
+    assert said.text == REFUSAL
 
 
 @pytest.mark.contract("R4-8")
