@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from sourcebound.contracts.assembly import assemble
+from sourcebound.contracts.facts_phase import select_locally
 from sourcebound.contracts.literals import read_literals
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import Status
@@ -174,7 +175,13 @@ def _why_unreachable(case: Case, policy: Policy) -> str:
         entry="bundle",
         started_at="",
     )
-    built = build_prompt(assemble(retrieval_bundle(case, policy), policy, run), policy)
+    bundle = assemble(retrieval_bundle(case, policy), policy, run)
+    overlap = policy.facts.min_question_overlap if policy.facts else None
+    if overlap is not None and bundle.outcome.status is Status.OK:
+        phase, bundle = select_locally(bundle, policy, overlap)
+        if phase.outcome.status is not Status.OK:
+            return phase.outcome.message
+    built = build_prompt(bundle, policy)
     if built.prompt.outcome.status is not Status.OK:
         return built.prompt.outcome.message
     unseen = [chunk for chunk in case.must_cite if chunk not in built.bundle.anchor_map.values()]

@@ -114,6 +114,7 @@ def test_every_case_reaches_the_model_under_every_released_policy(name: str) -> 
         ({"retrieval": {"min_sources": 3}}, "2 chunks of 2 sources"),
         ({"selection": {"max_chunks": 1}}, "the prompt does not show chunk-1"),
         ({"prompt": {"max_total_prompt_tokens": 900}}, "leaves no room for evidence"),
+        ({"facts": {"filter": "local", "min_question_overlap": 1.0}}, "bears on the question"),
     ],
 )
 def test_a_case_that_the_policy_decides_is_named_with_the_reason(changes: dict[str, Any], reason: str) -> None:
