@@ -18,13 +18,14 @@ from sourcebound.errors import SourceboundError, UsageError
 async def select_facts(state: State, *, models: AnswerModels) -> dict[str, Any]:
     """Writes `facts`, and `assembly` over the facts that were kept."""
     run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
-    bundle, rules = AnswerBundle.model_validate(state["assembly"]), policy.facts
-    if rules is not None and rules.filter == "model":
+    bundle = AnswerBundle.model_validate(state["assembly"])
+    overlap = policy.facts.min_question_overlap if policy.facts else None
+    if overlap is not None:
+        selected = select_locally(bundle, policy, overlap)
+    else:
         request = request_choice(bundle, policy)
         said = await _ask(run, policy, request.prompt, models) if request.shown else None
         selected = select_by_choice(bundle, policy, request, said)
-    else:
-        selected = select_locally(bundle, policy, (rules and rules.min_question_overlap) or 0.0)
     return {
         "facts": selected.phase.model_dump(mode="json"),
         "assembly": selected.bundle.model_dump(mode="json"),

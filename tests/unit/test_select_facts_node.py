@@ -4,7 +4,7 @@ import json
 from typing import Any, cast
 
 import pytest
-from builders import FILTER, SEAL, JsonObject, bundle, generation, policy, row
+from builders import FILTER, QUESTION, SEAL, JsonObject, bundle, generation, policy, row
 from fakes import FakeModel, FakeOutside, FakeRetriever
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -13,8 +13,9 @@ from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt, read_prompt
-from sourcebound.contracts.state import AskInput, State
+from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.errors import ConfigurationError, ModelError, UsageError
+from sourcebound.graph.studio import StudioGraph, studio_graph
 from sourcebound.graph.workflow import build_graph
 from sourcebound.models.extractive import ExtractiveBackend, ExtractiveChatModel
 
@@ -55,7 +56,7 @@ def _outside(facts: JsonObject | None, choice: str | Generation = "", found: Any
 
 async def _run(outside: FakeOutside, **request: Any) -> tuple[State, list[str]]:
     graph = build_graph(outside.ports()).compile(checkpointer=InMemorySaver())
-    asked = cast("AskInput", {"question": "How often must the shaft seal be checked?"} | request)
+    asked = cast("AskInput", {"question": QUESTION} | request)
     nodes = [name async for update in graph.astream(asked, THREAD, stream_mode="updates") for name in update]
     return cast("State", (await graph.aget_state(THREAD)).values), nodes
 
@@ -201,6 +202,43 @@ async def test_a_bundle_from_elsewhere_has_its_facts_too() -> None:
     state, nodes = await _run(outside, retrieval_bundle=bundle(ROWS, policy_version=None))
     assert nodes[:3] == ["accept", "assemble", "select_facts"]
     assert state["facts"]["fates"] == ["DROP_FACT_IRRELEVANT", "ADMITTED"]
+
+
+async def _studio(outside: FakeOutside) -> StudioGraph:
+    """A graph whose runs may be gone on with from any checkpoint, after its first run."""
+    graph: StudioGraph = studio_graph(outside.ports()).copy(update={"checkpointer": InMemorySaver()})
+    await graph.ainvoke({"question": QUESTION}, THREAD, context=RunContext())
+    outside.run_log.ended |= {record.run_id for record in outside.audit_log.records}
+    return graph
+
+
+@pytest.mark.contract("R3-9")
+@pytest.mark.contract("S-2")
+async def test_the_next_run_of_a_thread_finds_no_facts_of_the_one_before() -> None:
+    outside = _outside(LOCAL)
+    graph = await _studio(outside)
+    outside.policy = policy(validation={"literal_grounding": "enforce"})
+    await graph.ainvoke({"question": QUESTION}, THREAD, context=RunContext())
+    state = (await graph.aget_state(THREAD)).values
+    assert state["facts"] is None
+    assert len(state["assembly"]["selected_evidence"]) == 2
+
+
+@pytest.mark.contract("CP-1")
+@pytest.mark.contract("R3-9")
+async def test_facts_that_no_node_can_have_left_end_the_run_and_a_branch_chooses_anew() -> None:
+    outside = _outside(LOCAL)
+    graph = await _studio(outside)
+    history = [snapshot async for snapshot in graph.aget_state_history(THREAD)]
+    before = {snapshot.next[0]: snapshot.config for snapshot in history if snapshot.next}
+    told = await graph.ainvoke(None, before["select_facts"], context=RunContext())
+    assert told["response"]["status"] == "OK"
+    assert len({record.run_id for record in outside.audit_log.records}) == 2
+    edited = await graph.aupdate_state(before["select_facts"], {"facts": {"facts": "none"}}, as_node="select_facts")
+    told = await graph.ainvoke(None, edited, context=RunContext())
+    (violation,) = told["outcome"]["violations"]
+    assert (told["response"]["failure_code"], violation["clause"]) == ("STATE_ALTERED", "CP-1")
+    assert violation["field"].startswith("facts.")
 
 
 class Extractive(TwoPhases):
