@@ -17,13 +17,13 @@ LEAST_WORDS: Final = 3
 """Words that a quote must hold beside page furniture: a statement has no fewer."""
 WORD: Final = re.compile(r"\w*[^\W\d_]\w*")
 FURNITURE: Final = re.compile(
-    r"^.*(?:\.[ \t]?){4,}[ \t]*[\divxlc]+[ \t]*$"  # an entry of a table of contents
-    r"|^\W*(?:page|p\.)[ \t]*\d+(?:[ \t]*(?:of|/)[ \t]*\d+)?\W*$"  # a page number
+    r"^.*?(?<!\.)(?<!\.[ \t])(?:\.[ \t]?){4,}+[ \t]*+[\divxlc]++[ \t]*+$"  # an entry of a table of contents
+    r"|^[^\w\n]*+(?:page|p\.)[ \t]*+\d++(?:[ \t]*+(?:of|/)[ \t]*+\d++)?[^\w\n]*+$"  # a page number
     r"|\(cid:\d+\)|\ufffd+",  # what a PDF without a character map gives
     re.IGNORECASE | re.MULTILINE,
 )
-SPACELESS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
-"""Scripts that set no blank between words."""
+SPACELESS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+"""Scripts that set no blank between words, and Hangul, which joins particles to them."""
 
 
 def filter_facts(
@@ -44,7 +44,7 @@ def filter_facts(
     known: set[str] = set()
     fates: list[RowOutcome] = []
     for fact in facts:
-        said = _without_furniture(fact.quote)
+        said = FURNITURE.sub(" ", fact.quote)
         key = duplicate_key(said)
         if len(WORD.findall(said)) < LEAST_WORDS and not SPACELESS.search(said):
             fates.append(RowOutcome.DROP_FACT_NOISE)
@@ -69,7 +69,7 @@ def duplicate_key(quote: str) -> str:
 
 
 def overlap_words(text: str) -> frozenset[str]:
-    """The content words of a text; of scripts without blanks, each pair of neighbouring characters."""
+    """The content words of a text; where blanks do not part words, each pair of neighbouring characters."""
     return content_words(SPACELESS.sub(" ", text)) | frozenset(_pairs(text))
 
 
@@ -81,7 +81,3 @@ def _pairs(text: str) -> Iterator[str]:
 def _overlap(wanted: Sequence[frozenset[str]], text: str) -> float:
     held = overlap_words(text)
     return max(len(words & held) / len(words) for words in wanted)
-
-
-def _without_furniture(quote: str) -> str:
-    return FURNITURE.sub(" ", quote)

@@ -44,7 +44,7 @@ class FactsPhase(Contract):
         return tuple(fact for fact, fate in pairs if fate is RowOutcome.ADMITTED)
 
 
-class Request(NamedTuple):
+class ChoiceRequest(NamedTuple):
     """What a model is asked to choose from."""
 
     prompt: Prompt
@@ -76,7 +76,7 @@ def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> 
     return _select(bundle, policy, FactsPhase(outcome=proceed(STAGE), facts=facts, fates=fates))
 
 
-def request_choice(bundle: AnswerBundle, policy: Policy) -> Request:
+def request_choice(bundle: AnswerBundle, policy: Policy) -> ChoiceRequest:
     """The prompt by which a model chooses facts, within the budget of R3-6.
 
     Args:
@@ -90,12 +90,14 @@ def request_choice(bundle: AnswerBundle, policy: Policy) -> Request:
     for shown in range(len(facts), 0, -1):
         prompt = facts_prompt(facts[:shown], bundle.user_question, bundle.search_query, STAGE)
         if prompt.prompt_tokens + limits.reserved_output_tokens <= limits.max_total_prompt_tokens:
-            return Request(prompt, shown)
+            return ChoiceRequest(prompt, shown)
     question = render_question(bundle.user_question, bundle.search_query)
-    return Request(Prompt(outcome=over_budget(STAGE, limits, question)), 0)
+    return ChoiceRequest(Prompt(outcome=over_budget(STAGE, limits, question)), 0)
 
 
-def select_by_choice(bundle: AnswerBundle, policy: Policy, request: Request, generation: Generation | None) -> Selected:
+def select_by_choice(
+    bundle: AnswerBundle, policy: Policy, request: ChoiceRequest, generation: Generation | None
+) -> Selected:
     """Keeps the facts that a model chose.
 
     Args:

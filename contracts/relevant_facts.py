@@ -99,7 +99,7 @@ def fact_row(fact: Fact) -> str:
 
 def read_rows(section: str) -> tuple[RelevantFact, ...]:
     """The facts that a prompt shows, from the text of its evidence section."""
-    return tuple(RelevantFact.model_validate_json(line) for line in section.split("\n"))
+    return tuple(RelevantFact.model_construct(**json.loads(line)) for line in section.split("\n"))
 
 
 def write_choice(rows: Sequence[RelevantFact]) -> str:

@@ -101,6 +101,12 @@ def test_noise_is_no_fact(name: str) -> None:
 
 
 @pytest.mark.contract("R3-9")
+@pytest.mark.parametrize("piece", [".", ". ", "-\n", "p.", "Page 1 ", "(cid:", " \t", "....... 12 ", "1.", "iv"])
+def test_no_text_is_long_to_read(piece: str) -> None:
+    assert len(_fates(QUESTION, piece * (200_000 // len(piece)) + " seal?")) == 1
+
+
+@pytest.mark.contract("R3-9")
 def test_a_statement_between_furniture_is_a_fact() -> None:
     assert _fates(QUESTION, f"Page 3 of 12\n{SEAL}\nSeals ....... 12", "Seal (cid:9) checked daily") == ["ADMITTED"] * 2
     assert _fates(QUESTION, "| Shaft seal | 12 | 5 bar | 88-A |") == ["ADMITTED"]
@@ -155,6 +161,7 @@ def test_scripts_without_blanks_are_compared_by_pairs_of_characters() -> None:
         "ADMITTED",
         "IRRELEVANT",
     ]
+    assert _fates("씰을 언제 점검합니까", "씰은 매일 점검한다.", "식당은 정오에 닫는다.") == ["ADMITTED", "IRRELEVANT"]
     assert _fates("ซีลเพลาตรวจสอบเมื่อใด", "ตรวจสอบซีลเพลาทุก 12 ชั่วโมง") == ["ADMITTED"]
 
 

@@ -30,7 +30,7 @@ ROWS = [row(0, chunk_text=SEAL, page_number=3), row(1, chunk_text=OTHER, page_nu
 
 @pytest.mark.contract("P-6")
 def test_the_policy_has_the_values_of_the_contract() -> None:
-    values = {
+    values: dict[str, JsonObject] = {
         "retrieval": {
             "top_k": 8,
             "min_top_similarity": 0.20,

@@ -259,7 +259,7 @@ class Extractive(TwoPhases):
 )
 async def test_the_built_in_generator_chooses_the_facts_that_it_would_quote(question: str, code: str | None) -> None:
     assert ExtractiveBackend.faults == ()
-    outside = _outside(MODEL)
+    outside = _outside(MODEL, found=[*ROWS, row(2, chunk_text="\u2192 \u2192 \u2192")])
     outside.model = Extractive("")
     state, _ = await _run(outside, question=question)
     assert (state["response"]["refusal_code"], state["response"]["failure_code"]) == (code, None)
