@@ -6,7 +6,6 @@ the text of a document only where it may be read now.
 
 from collections.abc import Collection
 
-from sourcebound.contracts.display import one_line
 from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import Outcome, RefusalSource, Status
@@ -73,8 +72,3 @@ def view_answer(state: State, readable: Collection[str]) -> AnswerView:
         for chunk in bundle.selected_evidence
     )
     return view.model_copy(update={"statements": validation.statements, "evidence": evidence})
-
-
-def document_name(chunk: EvidenceChunk) -> str:
-    """What a reader knows a chunk's document by, on one line and without the page."""
-    return one_line((chunk.source_reference or chunk.knowledge_id).removesuffix(f", p. {chunk.page_number}"))

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
+from sourcebound.contracts.display import one_line
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import Outcome, Status, fill_status
 from sourcebound.contracts.sanitize import header_value
@@ -141,3 +142,8 @@ def render_block(evidence: tuple[EvidenceChunk, ...]) -> str:
     return "\n\n".join(
         render_evidence(e.anchor, e.chunk_id, e.knowledge_id, e.source_reference, e.sanitized_text) for e in evidence
     )
+
+
+def document_name(chunk: EvidenceChunk) -> str:
+    """What a reader knows a chunk's document by, on one line and without the page."""
+    return one_line((chunk.source_reference or chunk.knowledge_id).removesuffix(f", p. {chunk.page_number}"))

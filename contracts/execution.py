@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
     run_id: str
     attempt: int
-    """1, 2, … (R5-12); 0 for the rewriting of its question (CP-6)."""
+    """1, 2, … (R5-12); 0 for what is asked before: the rewriting of its question (CP-6), the choice of facts (R3-9)."""
     prompt_sha256: str
 
 

@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk
+from sourcebound.contracts.display import one_line
+from sourcebound.contracts.evidence import AnswerBundle, document_name
 from sourcebound.contracts.model import Contract
 
 
@@ -55,12 +56,6 @@ def read_facts(bundle: AnswerBundle) -> tuple[Fact, ...]:
     )
 
 
-def document_name(chunk: EvidenceChunk) -> str:
-    """The reference of a chunk's document without the page that may end it; its id where it has no reference."""
-    page = "" if chunk.page_number is None else f", p. {chunk.page_number}"
-    return (chunk.source_reference or "").removesuffix(page) or chunk.knowledge_id
-
-
 def render_facts(facts: Iterable[Fact]) -> str:
     """The facts as text for people who look into a run: a line a fact, its texts quoted as in JSON.
 
@@ -73,8 +68,3 @@ def render_facts(facts: Iterable[Fact]) -> str:
 def _line(fact: Fact) -> str:
     quote, name, chunk_id = (json.dumps(one_line(text), ensure_ascii=False) for text in (fact.quote, *fact.key[::2]))
     return f"- {quote} (pdf={name}, page={json.dumps(fact.page)}, chunk_id={chunk_id}, score={fact.score})"
-
-
-def one_line(text: str) -> str:
-    """A text with every stretch of white space as one blank."""
-    return " ".join(text.split())

@@ -8,10 +8,10 @@ sources or a level of confidence. A failure looks the same everywhere and like n
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from sourcebound.contracts.answer_view import AnswerView, document_name
+from sourcebound.contracts.answer_view import AnswerView
 from sourcebound.contracts.citations import strip_citations
 from sourcebound.contracts.display import one_line
-from sourcebound.contracts.evidence import EvidenceChunk
+from sourcebound.contracts.evidence import EvidenceChunk, document_name
 from sourcebound.contracts.outcome import RefusalSource, Status
 from sourcebound.contracts.policy import Presentation
 from sourcebound.contracts.rag_query import rag_answer

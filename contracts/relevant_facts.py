@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
-from sourcebound.contracts.facts import Fact, FactKey, one_line
+from sourcebound.contracts.display import one_line
+from sourcebound.contracts.facts import Fact, FactKey
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Violation, proceed
 from sourcebound.contracts.policy import Policy

@@ -18,7 +18,7 @@ from sourcebound.contracts.audit import AuditRecord
 from sourcebound.contracts.call import Call, make_call
 from sourcebound.contracts.chain import audit_columns, record_hash
 from sourcebound.contracts.conversation import Resolution, resolve
-from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.execution import Asked, Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, proceed
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.profile import ModelProfile
@@ -121,11 +121,12 @@ async def _retrieve(recorded: Recorded) -> JsonObject:
 async def _select_facts(recorded: Recorded) -> JsonObject:
     """The facts, and what became of each; where a model chose, the request, and what its words come to."""
     form = recorded.changes["facts"].get("generation")
-    return await select_facts(recorded.before, models=_Said(Generation.model_validate(form) if form else None))
+    said = _Said(Generation.model_validate(form) if form else None)
+    return await select_facts(recorded.before, models=said, answers=said)
 
 
 class _Said:
-    """Models that say what was recorded."""
+    """Models that say what was recorded, and a log of answers that keeps none."""
 
     def __init__(self, said: Generation | None) -> None:
         self._said = said
@@ -140,6 +141,12 @@ class _Said:
         if self._said is None:
             raise ValueError("no choice of a model is recorded")
         return _sent(self._said, prompt, policy)
+
+    async def find(self, asked: Asked) -> None:
+        """Nothing was asked before."""
+
+    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+        return generation
 
 
 async def _generate(recorded: Recorded) -> JsonObject:

@@ -92,7 +92,7 @@ def _nodes(ports: Ports) -> dict[str, Node]:
         ),
         "retrieve": partial(retrieve, retriever=ports.retriever),
         "assemble": assemble,
-        "select_facts": partial(select_facts, models=ports.models),
+        "select_facts": partial(select_facts, models=ports.models, answers=ports.answers),
         "build_prompt": build_prompt,
         "generate": partial(generate, models=ports.models, answers=ports.answers),
         "validate": validate,

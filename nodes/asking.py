@@ -17,7 +17,7 @@ async def ask_once(
 
     Args:
         run: The run.
-        attempt: 1, 2, … (R5-12); 0 for the rewriting of its question (CP-6).
+        attempt: 1, 2, … (R5-12); 0 for the rewriting of its question (CP-6) and the choice of its facts (R3-9).
         prompt: What is sent.
         policy: What the call obeys.
         models: The generators.

@@ -7,15 +7,16 @@ from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.facts_phase import STAGE, request_choice, select_by_choice, select_locally
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.ports import AnswerModels
+from sourcebound.contracts.ports import AnswerLog, AnswerModels
 from sourcebound.contracts.prompt import Prompt
 from sourcebound.contracts.relevant_facts import facts_policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.errors import SourceboundError, UsageError
+from sourcebound.errors import SourceboundError, StoreError, UsageError
+from sourcebound.nodes.asking import ask_once
 
 
-async def select_facts(state: State, *, models: AnswerModels) -> dict[str, Any]:
+async def select_facts(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
     """Writes `facts`, and `assembly` over the facts that were kept."""
     run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
     bundle = AnswerBundle.model_validate(state["assembly"])
@@ -24,7 +25,7 @@ async def select_facts(state: State, *, models: AnswerModels) -> dict[str, Any]:
         selected = select_locally(bundle, policy, overlap)
     else:
         request = request_choice(bundle, policy)
-        said = await _ask(run, policy, request.prompt, models) if request.shown else None
+        said = await _ask(run, policy, request.prompt, models, answers) if request.shown else None
         selected = select_by_choice(bundle, policy, request, said)
     return {
         "facts": selected.phase.model_dump(mode="json"),
@@ -33,11 +34,11 @@ async def select_facts(state: State, *, models: AnswerModels) -> dict[str, Any]:
     }
 
 
-async def _ask(run: Run, policy: Policy, prompt: Prompt, models: AnswerModels) -> Generation:
+async def _ask(run: Run, policy: Policy, prompt: Prompt, models: AnswerModels, answers: AnswerLog) -> Generation:
     try:
-        model = await models.open(run.model)
-        models.check(run.model, policy)
-        return await model.generate(prompt, facts_policy(policy))
+        return await ask_once(run, 0, prompt, facts_policy(policy), models=models, answers=answers)
+    except StoreError:
+        raise  # the choice may be lost: the run is cut off here (CP-2)
     except SourceboundError as error:
         code = FailureCode.MODEL_REJECTED if isinstance(error, UsageError) else FailureCode.MODEL_UNAVAILABLE
         return Generation(outcome=fail(STAGE, code, str(error)), prompt_sha256=prompt.prompt_sha256)

@@ -74,7 +74,7 @@ async def test_a_run_of_a_newer_version_is_said_to_be_one(kept: RecordedRun) -> 
         kept.model_copy(update={"steps": (kept.steps[0].model_copy(update={"node": "rerank"}), *kept.steps[1:])}),
         changed(kept, "package", "response", lambda it: {**it, "schema_version": "2"}),
         kept.model_copy(
-            update={"steps": (kept.steps[0].model_copy(update={"changes": {"facts": []}}), *kept.steps[1:])}
+            update={"steps": (kept.steps[0].model_copy(update={"changes": {"figures": []}}), *kept.steps[1:])}
         ),
     ):
         found = await verify(newer, read_shipped())

@@ -5,19 +5,20 @@ from typing import Any, cast
 
 import pytest
 from builders import FILTER, QUESTION, SEAL, JsonObject, bundle, generation, policy, row
-from fakes import FakeModel, FakeOutside, FakeRetriever
+from fakes import FakeAnswerLog, FakeModel, FakeOutside, FakeRetriever
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.execution import Asked, Generation
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt, read_prompt
 from sourcebound.contracts.state import AskInput, RunContext, State
-from sourcebound.errors import ConfigurationError, ModelError, UsageError
+from sourcebound.errors import ConfigurationError, ModelError, StoreError, UsageError
 from sourcebound.graph.studio import StudioGraph, studio_graph
 from sourcebound.graph.workflow import build_graph
 from sourcebound.models.extractive import ExtractiveBackend, ExtractiveChatModel
+from sourcebound.nodes.select_facts import select_facts
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "thread-1"}}
 LOCAL = {"filter": "local", "min_question_overlap": 0.3}
@@ -193,6 +194,38 @@ async def test_facts_are_chosen_once_however_many_attempts_there_are() -> None:
     assert nodes.count("select_facts") == 1
     assert _profiles(outside) == ["relevant_facts", "prose", "prose"]
     assert state["response"]["token_usage"]["total"] == 3 * 320
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("R3-9")
+async def test_a_choice_that_was_kept_is_not_asked_for_again() -> None:
+    outside = _outside(MODEL, _reply(CHOICE))
+    graph = await _studio(outside)
+    history = {snapshot.next: cast("State", snapshot.values) async for snapshot in graph.aget_state_history(THREAD)}
+    before, after = history["select_facts",], history["build_prompt",]
+    (asked,) = [asked for asked in outside.answers.kept if asked.attempt == 0]
+    assert asked.prompt_sha256 == after["facts"]["prompt"]["prompt_sha256"]
+    prompts = [*outside.model.prompts]
+    again = await select_facts(before, models=outside, answers=outside.answers)
+    assert (again["facts"], again["assembly"]) == (after["facts"], after["assembly"])
+    assert outside.model.prompts == prompts
+
+
+class AwayLog(FakeAnswerLog):
+    """Keeps nothing."""
+
+    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+        raise StoreError("the database is away.", "Start it.")
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("R3-9")
+async def test_a_choice_that_cannot_be_kept_cuts_the_run_off() -> None:
+    outside = _outside(MODEL, _reply(CHOICE))
+    outside.answers = AwayLog()
+    with pytest.raises(StoreError, match="away"):
+        await _run(outside)
+    assert outside.audit_log.records == []
 
 
 @pytest.mark.contract("R1-1")
