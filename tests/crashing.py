@@ -31,7 +31,8 @@ from sourcebound.store.search import ChunkSearch
 from sourcebound.wiring import open_services
 
 NODES = (
-    "accept", "resolve", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package",
+    "accept", "resolve", "retrieve", "assemble", "select_facts", "build_prompt", "generate", "validate", "record",
+    "package",
 )  # fmt: skip
 INSIDE: tuple[tuple[str, type | Any, str], ...] = (
     ("noted", PostgresRunLog, "open"),
@@ -45,7 +46,7 @@ INSIDE: tuple[tuple[str, type | Any, str], ...] = (
     ("appended", audit.PostgresAuditLog, "append"),
 )
 """Functions of the product after which a run may stop, and what the point is called in the node that calls them."""
-ASKING = ("resolve/asking", "generate/asking")
+ASKING = ("resolve/asking", "select_facts/asking", "generate/asking")
 """The model server has the request, and the run waits for it."""
 WAVES: dict[str, tuple[str, ...]] = {
     "": ("start/noted", "start/saved", "accept/before", "resolve/kept"),
@@ -55,8 +56,11 @@ WAVES: dict[str, tuple[str, ...]] = {
     "resolve/query kept": (
         "resolve/query kept", "resolve/done", "resolve/saved", "retrieve/before", "retrieve/opened",
         "retrieve/searching", "retrieve/done", "retrieve/saved", "assemble/before", "assemble/done", "assemble/saved",
-        "build_prompt/before", "build_prompt/done", "build_prompt/saved", "generate/before", "generate/asking",
-        "generate/answered",
+        "select_facts/before", "select_facts/asking", "select_facts/answered",
+    ),
+    "select_facts/kept": (
+        "select_facts/kept", "select_facts/done", "select_facts/saved", "build_prompt/before", "build_prompt/done",
+        "build_prompt/saved", "generate/before", "generate/asking", "generate/answered",
     ),
     "generate/kept": (
         "generate/kept", "generate/done", "generate/saved", "validate/before", "validate/done", "validate/saved",

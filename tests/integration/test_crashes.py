@@ -60,7 +60,7 @@ class Way(StrEnum):
 
 
 class Models(ModelServer):
-    """Rewrites questions and answers them; what is held it answers when it is let go.
+    """Rewrites questions, chooses a fact and answers from it; what is held it answers when it is let go.
 
     Attributes:
         held: Nodes and cases whose requests wait.
@@ -71,7 +71,11 @@ class Models(ModelServer):
         super().__init__()
         self.held: set[tuple[str, str]] = set()
         self.waiting: set[tuple[str, str]] = set()
-        self.answer = lambda request: REWRITTEN if asked_by(request)[0] == "resolve" else ANSWER
+        self.answer = self._say
+
+    def _say(self, request: Received) -> str:
+        said = {"resolve": REWRITTEN, "select_facts": choice(request), "generate": ANSWER}
+        return said[asked_by(request)[0]]
 
     async def _respond(self, request: Received, reader: WatchedReader, writer: asyncio.StreamWriter) -> bool:
         asked = asked_by(request)
@@ -88,7 +92,15 @@ def asked_by(request: Received) -> tuple[str, str]:
     """The node and the run that a request is of: each run's question has its id."""
     text = request.body.decode()
     found = re.search(r"run-\d{3}", text)
-    return "resolve" if "search query that stands alone" in text else "generate", found[0] if found else ""
+    asks = {"search query that stands alone": "resolve", "You choose, from the facts": "select_facts"}
+    node = next((node for words, node in asks.items() if words in text), "generate")
+    return node, found[0] if found else ""
+
+
+def choice(request: Received) -> str:
+    """The one fact of a request that the answer is in; none where it asks for something else."""
+    rows = [line for line in request.prompt.split("\n") if line.startswith('{"quote"') and "every 14 days" in line]
+    return f'{{"relevant_facts": [{rows[0]}]}}' if rows else ""
 
 
 class Mortal:
@@ -185,10 +197,10 @@ def models() -> Iterator[Models]:
 
 @pytest.fixture(scope="module")
 def world(mortal: Mortal, models: Models, tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The policy asks the model for the query too, so that each run asks it twice."""
+    """The policy asks the model for the query and the facts too, so that each run asks it three times."""
     policy = tmp_path_factory.mktemp("crashes") / "talking.toml"
     text = POLICY.read_text("utf-8").replace("SOURCEBOUND_LEXICAL_V1", "TALKING_V1")
-    policy.write_text(f'{text}\n[conversation]\nresolver = "model"\n')
+    policy.write_text(f'{text}\n[conversation]\nresolver = "model"\n[facts]\nfilter = "model"\n')
     return World(mortal.url, models.openai_url, str(policy))
 
 
@@ -278,7 +290,7 @@ def findings(
         "SELECT r.status, r.ordinal, r.context, r.request_id = v.request_id, t.search_query "
         "FROM runs r JOIN validations v USING (run_id) JOIN turn_texts t USING (run_id) WHERE run_id = %s"
     )
-    calls = {name: models.count(name, run_id) for name in ("resolve", "generate")}
+    calls = {name: models.count(name, run_id) for name in ("resolve", "select_facts", "generate")}
     allowed = {name: (1, 2) if name == node and what in IN_FLIGHT else (1,) for name in calls}
     held = {
         "said": said in expected,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from builders import SEAL, bundle, row
+from builders import SEAL, bundle, policy, row
 from databases import settings_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from sourcebound.contracts.audit import AuditRecord
 from sourcebound.contracts.conversation import Resolution, Turn
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.facts_phase import FactsPhase, select_locally
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt
@@ -36,6 +37,7 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     "resolution": Resolution,
     "retrieval": RetrievalBundle,
     "assembly": AnswerBundle,
+    "facts": FactsPhase,
     "prompt": Prompt,
     "generation": Generation,
     "validation": Validation,
@@ -58,7 +60,13 @@ async def finished(services: Services) -> dict[str, Any]:
     turn = Turn(run_id="earlier", thread_id="earlier", ordinal=1, status="OK", question="What else?")
     resolution = Resolution(search_query="What?", earlier=(turn,), carried=("chunk-1",), notices=("note",))
     called = {name: state[name] for name in ("prompt", "generation")}
-    return {**state, "attempts": attempt, "resolution": {**resolution.model_dump(mode="json"), **called}}
+    facts = select_locally(AnswerBundle.model_validate(state["assembly"]), policy(), 0.0).phase
+    return {
+        **state,
+        "attempts": attempt,
+        "resolution": {**resolution.model_dump(mode="json"), **called},
+        "facts": {**facts.model_dump(mode="json"), **called},
+    }
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -120,6 +128,7 @@ def test_every_contract_model_comes_back_as_it_was_written(database: str) -> Non
         @given(st.data())
         def check(data: st.DataObject) -> None:
             written = {name: vary(model, base[name], data) for name, model in MODELS.items()}
+            written["run"]["run_id"] = base["run"]["run_id"]  # it names a row too, and was made storable at intake
             read = runner.run(through_the_saver(services, written))
             assert read == written
             for name, model in MODELS.items():
