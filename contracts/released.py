@@ -32,6 +32,7 @@ def load_shipped_policy(name: str) -> Policy:
     return parse_policy((files(__package__) / "policies" / f"{name}.toml").read_text("utf-8"))
 
 
+@cache
 def read_lock() -> Mapping[str, Mapping[str, str]]:
     """Digests of the released policies and templates, from `policies.lock`."""
     text = (files(__package__) / "policies" / "policies.lock").read_text("utf-8")

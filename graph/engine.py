@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import datetime
 from functools import partial
-from itertools import pairwise
-from typing import NamedTuple, Self, cast
+from typing import Self, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
@@ -15,7 +13,6 @@ from uuid_utils import uuid7
 from sourcebound.contracts.admission import stated_request_id
 from sourcebound.contracts.answer_view import AnswerView
 from sourcebound.contracts.conversation import Turn
-from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import PublicResponse
@@ -25,20 +22,13 @@ from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError, StoreError, UsageError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.many import AT_ONCE, in_order
-from sourcebound.graph.presenting import open_answer
+from sourcebound.graph.presenting import open_answer, open_evidence
 from sourcebound.graph.search import search
+from sourcebound.graph.trace import NodeTrace, trace_nodes
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
 from sourcebound.wiring import Services, open_services, resolve_policy
-
-
-class NodeTrace(NamedTuple):
-    """One node of a finished run."""
-
-    node: str
-    status: str
-    milliseconds: float
 
 
 def new_id() -> str:
@@ -232,12 +222,7 @@ class Engine:
         """
         with store_faults():
             history = [snapshot async for snapshot in self._compiled().aget_state_history(_thread(thread_id))]
-        traces = []
-        for before, after in pairwise(history[::-1]):
-            if before.next and before.next != ("__start__",) and not _is_of_another(after, run_id):
-                elapsed = _seconds(after.created_at) - _seconds(before.created_at)
-                traces.append(NodeTrace(before.next[0], after.values["outcome"]["status"], elapsed * 1000))
-        return traces
+        return trace_nodes(history, lambda after: not _is_of_another(after, run_id))
 
     async def state(self, thread_id: str, run_id: str | None = None) -> State:
         """The last checkpointed state of a run; empty where there is none.
@@ -295,24 +280,8 @@ class Engine:
         Raises:
             RequestError: There is no such source in the run, or the caller may not read its document (any more).
         """
-        state = await self.state(thread_id, run_id)
-        if not state:
-            await self._services.run_log.check_kept(thread_id, run_id)
-        bundle = AnswerBundle.model_validate(assembly) if (assembly := state.get("assembly")) else None
-        chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence} if bundle else {}
-        if anchor not in chunks:
-            raise RequestError(
-                f"the run has no source {anchor!r}.", "See `sourcebound runs show RUN`.", code="EVIDENCE_NOT_FOUND"
-            )
-        collection, chunk = state["run"]["collection"], chunks[anchor]
-        guard = access or self._services.index
-        if collection and not await guard.may_read(caller, collection, chunk.knowledge_id):
-            raise RequestError(
-                f"{chunk.knowledge_id!r} may not be read, or is no longer in the collection {collection!r}.",
-                "Ask for access, or ingest the document again.",
-                code="ACCESS_REFUSED",
-            )
-        return chunk.sanitized_text
+        state = await self._kept_state(thread_id, run_id)
+        return await open_evidence(state, anchor, access or self._services.index, caller)
 
     async def answer(
         self, thread_id: str, access: Access | None = None, caller: str | None = None, run_id: str | None = None
@@ -331,10 +300,14 @@ class Engine:
         Raises:
             RequestError: There is no such run, it has not ended, or it was recorded under other contracts.
         """
+        state = await self._kept_state(thread_id, run_id)
+        return await open_answer(state, access or self._services.index, caller)
+
+    async def _kept_state(self, thread_id: str, run_id: str | None) -> State:
         state = await self.state(thread_id, run_id)
         if not state:
             await self._services.run_log.check_kept(thread_id, run_id)
-        return await open_answer(state, access or self._services.index, caller)
+        return state
 
     async def _open(self, run_id: str, request_id: str, context: RunContext) -> None:
         """Makes a run this process's own before anything of it is stored.
@@ -419,7 +392,3 @@ def _is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
 
 def _not_resumable() -> RequestError:
     return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")
-
-
-def _seconds(timestamp: str | None) -> float:
-    return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0

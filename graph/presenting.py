@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from sourcebound.contracts.answer_view import AnswerView, evidence_documents, view_answer
+from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.errors import RequestError
 
@@ -40,6 +41,38 @@ async def open_answer(state: "State", access: Access, caller: str | None = None)
             "See what was recorded with `sourcebound runs show RUN --json`.",
             code="RUN_UNREADABLE",
         ) from error
+
+
+async def open_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:
+    """The text of one source of a run.
+
+    Args:
+        state: The run's state.
+        anchor: `C0`, `C1`, …
+        access: Who may read what.
+        caller: Who asks.
+
+    Returns:
+        The text as the prompt showed it.
+
+    Raises:
+        RequestError: There is no such source in the run (`EVIDENCE_NOT_FOUND`), or the caller may not read its document
+            (`ACCESS_REFUSED`).
+    """
+    bundle = AnswerBundle.model_validate(assembly) if (assembly := state.get("assembly")) else None
+    chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence} if bundle else {}
+    if anchor not in chunks:
+        raise RequestError(
+            f"the run has no source {anchor!r}.", "See `sourcebound runs show RUN`.", code="EVIDENCE_NOT_FOUND"
+        )
+    collection, chunk = state["run"]["collection"], chunks[anchor]
+    if collection and not await access.may_read(caller, collection, chunk.knowledge_id):
+        raise RequestError(
+            f"{chunk.knowledge_id!r} may not be read, or is no longer in the collection {collection!r}.",
+            "Ask for access, or ingest the document again.",
+            code="ACCESS_REFUSED",
+        )
+    return chunk.sanitized_text
 
 
 async def _readable(state: "State", access: Access, caller: str | None) -> Collection[str]:

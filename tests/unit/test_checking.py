@@ -206,7 +206,7 @@ def _find(text: str) -> Policy | ConfigurationError:
             return find_policy(str(path), embedding_model=None)
         except ConfigurationError as raised:
             error = raised
-    assert error.failure_code == "INVALID_POLICY"
+    assert error.failure_code in ("INVALID_POLICY", "RELEASED_POLICY_CHANGED")
     assert error.message
     assert error.next_step
     return error
