@@ -109,9 +109,10 @@ SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
 -- name: question_words
 -- The content words of each search, what the collection knows of them, and the state that the collection is in; one row
--- without a word where there is none. OFFSET 0 has each word looked up in the index, whatever the planner believes of a
+-- without a word where there is none. The transaction that wrote the collection's row last tells two states apart even
+-- where they hold the same documents. OFFSET 0 has each word looked up in the index, whatever the planner believes of a
 -- table that was filled a moment ago.
-SELECT word.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks, c.documents_digest,
+SELECT word.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks, c.documents_digest, c.xmin::text AS writer,
        coalesce(s.chunks, 0) AS all_chunks, coalesce(s.length, 0) AS total_length, coalesce(s.removed, 0) AS removed
 FROM collections c
 LEFT JOIN lexical_statistics s USING (collection_id)

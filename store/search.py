@@ -84,7 +84,7 @@ class ChunkSearch:
         chunks, length, removed = rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]
         digest = bytes(rows[0]["documents_digest"]).hex()
         if self._dimensions and not self._index:
-            self._kept = await self._vectors(digest, chunks)
+            self._kept = await self._vectors(f"{digest} {rows[0]['writer']}", chunks)
         return Words(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
 
     async def dense(self, vector: str, limit: int) -> dict[str, float]:
@@ -104,9 +104,9 @@ class ChunkSearch:
             rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
         return {row["chunk_id"]: -row["distance"] for row in rows}
 
-    async def _vectors(self, digest: str, chunks: int) -> Vectors | None:
+    async def _vectors(self, state: str, chunks: int) -> Vectors | None:
         """The vectors of this state, if the process keeps them or does so from now on."""
-        place, size = (self._collection_id, digest), FLOAT_BYTES * self._dimensions * chunks
+        place, size = (self._collection_id, state), FLOAT_BYTES * self._dimensions * chunks
         kept = self._cache.find(*place)
         if kept is None and self._cache.wants(*place, size):
             kept = Vectors(await self._packed("packed_vectors") or b"", self._dimensions)

@@ -1,7 +1,7 @@
 """The vectors of small collections, in memory: the nearest chunks are found there, and ordered by the database.
 
-A database compares ten thousand vectors in some eight milliseconds, NumPy in a tenth of one. What is kept is the state
-of a collection that its digest names, so that a search never sees another state than its own transaction.
+A database compares ten thousand vectors in some eight milliseconds, NumPy in a tenth of one. What is kept is one state of a
+collection, by a name that no other state bears, so that a search never sees another one than its own transaction.
 """
 
 import json
@@ -74,31 +74,31 @@ class VectorCache:
         self._states: OrderedDict[int, str] = OrderedDict()
         self._kept: dict[int, tuple[Vectors, int]] = {}
 
-    def find(self, collection_id: int, digest: str) -> Vectors | None:
-        """The vectors of a collection in the state of that digest, if they are kept."""
-        if self._states.get(collection_id) != digest or collection_id not in self._kept:
+    def find(self, collection_id: int, state: str) -> Vectors | None:
+        """The vectors of a collection in that state, if they are kept."""
+        if self._states.get(collection_id) != state or collection_id not in self._kept:
             return None
         self._states.move_to_end(collection_id)
         return self._kept[collection_id][0]
 
-    def wants(self, collection_id: int, digest: str, size: int) -> bool:
+    def wants(self, collection_id: int, state: str, size: int) -> bool:
         """Whether a collection's vectors should be kept: they fit, and it was searched in this state before.
 
         Args:
             collection_id: The collection.
-            digest: Of its state.
+            state: The state that it is in.
             size: Bytes of its vectors.
         """
-        if self._states.get(collection_id) == digest:
+        if self._states.get(collection_id) == state:
             return size <= self._most_bytes
         self._forget(collection_id)
-        self._states[collection_id] = digest
+        self._states[collection_id] = state
         return False
 
-    def keep(self, collection_id: int, digest: str, vectors: Vectors, size: int) -> None:
+    def keep(self, collection_id: int, state: str, vectors: Vectors, size: int) -> None:
         """Keeps vectors, in place of those that were not searched for longest where they would be too many."""
         self._forget(collection_id)
-        self._states[collection_id], self._kept[collection_id] = digest, (vectors, size)
+        self._states[collection_id], self._kept[collection_id] = state, (vectors, size)
         for other in list(self._states)[:-1]:
             if sum(kept for _, kept in self._kept.values()) > self._most_bytes:
                 self._forget(other)

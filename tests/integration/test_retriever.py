@@ -327,3 +327,20 @@ async def test_what_is_ingested_is_found_though_vectors_are_in_memory(
     (tmp_path / "seal.md").write_text(f"# Seal\n\n{QUESTION}\n")
     await ingest(library_services, tmp_path / "seal.md", embedder="minilm")
     assert (await retrieve(library_services)).results[0].knowledge_id == "seal.md"
+
+
+@pytest.mark.contract("R1-8")
+async def test_a_document_that_went_and_came_back_is_found_though_vectors_are_in_memory(
+    library_services: Services, asked: Asked
+) -> None:
+    policy = policy_with(hybrid=False)
+    first = await retrieve(library_services, policy=policy, equipment_id="HP-200")
+    await retrieve(library_services, policy=policy)
+    collection = await library_services.index.open_collection(COLLECTION)
+    gone = sorted({row.knowledge_id for row in first.results})
+    await library_services.index.remove_documents(collection.collection_id, gone)
+    await ingest(library_services, MANUALS, embedder="minilm")
+    for _ in range(3):
+        again = await retrieve(library_services, policy=policy, equipment_id="HP-200")
+        assert (again.results, again.index_version) == (first.results, first.index_version)
+    assert asked.lists()[-3:] == ["dense_candidates", "ordered_candidates", "ordered_candidates"]
