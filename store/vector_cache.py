@@ -1,6 +1,6 @@
 """The vectors of small collections, in memory: the nearest chunks are found there, and ordered by the database.
 
-A database compares ten thousand vectors in some eight milliseconds, NumPy in a tenth of one. What is kept is one state of a
+A database compares ten thousand vectors in some eight milliseconds, NumPy in one. What is kept is one state of a
 collection, by a name that no other state bears, so that a search never sees another one than its own transaction.
 """
 
