@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format studio picture eval-grounding eval-gates eval-retrieval bench bench-index clean
+.PHONY: setup demo test check format studio picture traceability eval-grounding eval-gates eval-retrieval bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
@@ -67,6 +67,9 @@ studio: $(VENV)/.dev ## the graph in LangGraph's development server, on this mac
 
 picture: setup ## the graph as docs/graph.svg, from the routing table
 	@$(BIN)/python -m sourcebound.graph.picture > docs/graph.svg.new && mv docs/graph.svg.new docs/graph.svg
+
+traceability: $(VENV)/.dev ## each requirement with its clauses, code and tests, into docs/traceability.md
+	@$(BIN)/python tests/traceability.py > docs/traceability.md.new && mv docs/traceability.md.new docs/traceability.md
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

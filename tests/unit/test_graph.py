@@ -304,6 +304,7 @@ async def test_a_broken_bundle_fails_with_its_violations_and_no_prompt() -> None
     assert outside.audit_log.records[0].failure_reason is FailureCode.INVALID_TEXT
 
 
+@pytest.mark.contract("R1-1")
 @pytest.mark.parametrize(
     "request_",
     [
