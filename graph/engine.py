@@ -353,12 +353,11 @@ class Engine:
     ) -> PublicResponse:
         """Runs the graph to its end, from the input or from the last checkpoint.
 
-        Each checkpoint is stored before the next node starts, unless the settings want it otherwise, so that whatever
-        a node makes durable stands on checkpoints that are.
+        Each checkpoint is stored before the next node starts, so that whatever a node makes durable stands on
+        checkpoints that are.
         """
         graph, thread, response = self._compiled(is_new=asked is not None), _thread(thread_id), None
-        durability = self._services.settings.durability
-        async for update in graph.astream(asked, thread, context=context, durability=durability, stream_mode="updates"):
+        async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):
             for node, written in update.items():
                 response = (written or {}).get("response", response)
                 if on_node:

@@ -6,7 +6,6 @@ Environment variables (`SOURCEBOUND_…`, and the customary `DATABASE_URL`, `OPE
 import os
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -50,8 +49,6 @@ class Settings(BaseSettings):
     """A folder of policies of your own, each in a file that bears its name; their lock stands there too."""
     signing_key: Path | None = None
     """The private key of receipts; `keys/receipts.pem` under `home` when unset."""
-    durability: Literal["sync", "async"] = "sync"
-    """Whether a node waits until the checkpoint before it is stored: only then is no answer asked for twice (CP-2)."""
     max_file_megabytes: int = Field(default=200, gt=0)
     """Files over this size are skipped, with a message."""
     parse_seconds: float = Field(default=30, gt=0)

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import ormsgpack
 import psycopg
 import pytest
 from builders import SEAL, bundle, row
-from databases import MANUALS, ingest, rows, settings_for, single
+from databases import MANUALS, ingest, rows, single
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -16,7 +16,7 @@ from psycopg import AsyncCursor
 
 from sourcebound.contracts.state import AskInput
 from sourcebound.errors import RequestError
-from sourcebound.graph.checkpoint import RunSaver, make_saver
+from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
 
@@ -71,31 +71,6 @@ async def test_every_node_that_ran_has_a_checkpoint(
     assert trace[-1].status == status
     checkpoints = single(library, "SELECT count(*) FROM checkpoints WHERE thread_id = %s", response.run_id)
     assert checkpoints == len(nodes) + 2  # the input and the state before the first node have one each
-
-
-@pytest.mark.contract("CP-2")
-@pytest.mark.parametrize(("durability", "waits"), [("sync", True), ("async", False)])
-async def test_a_node_waits_for_the_checkpoint_before_it_unless_told_otherwise(
-    library: str, monkeypatch: pytest.MonkeyPatch, durability: Literal["sync", "async"], waits: bool
-) -> None:
-    begun: list[int] = []
-    stored: list[int] = []
-    save = RunSaver.aput
-
-    async def slow(self: RunSaver, *arguments: Any) -> RunnableConfig:
-        begun.append(0)
-        await asyncio.sleep(0.02)
-        place = await save(self, *arguments)
-        stored.append(0)
-        return place
-
-    monkeypatch.setattr(RunSaver, "aput", slow)
-    seen = []
-    async with Engine.open(settings_for(library, durability=durability)) as engine:
-        response = await engine.ask({"question": ANSWERED}, on_node=lambda node: seen.append(len(begun) - len(stored)))
-        assert response.status == "OK"
-        assert [node.node for node in await engine.trace(response.run_id)] == WHOLE
-    assert (max(seen) == 0) is waits
 
 
 @pytest.mark.contract("CP-1")
