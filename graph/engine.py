@@ -8,6 +8,7 @@ from typing import Self, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
+from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from sourcebound.contracts.admission import stated_request_id
@@ -28,6 +29,7 @@ from sourcebound.graph.trace import NodeTrace, trace_nodes
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
+from sourcebound.store.runs import unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
 
 
@@ -164,8 +166,8 @@ class Engine:
             The public response.
 
         Raises:
-            RequestError: There is nothing to go on from (`NEVER_BEGAN`, `NOT_RESUMABLE`), or somebody is at the run
-                (`RUN_AT_WORK`).
+            RequestError: There is nothing to go on from (`NEVER_BEGAN`, `NOT_RESUMABLE`), somebody is at the run
+                (`RUN_AT_WORK`), or its contracts are not this version's (`RUN_UNREADABLE`).
             SourceboundError: The run was cut off again.
         """
         run_log = self._services.run_log
@@ -183,7 +185,10 @@ class Engine:
                     "Ask the question again; the run's id is free.",
                     code="NEVER_BEGAN",
                 )
-            return await self._go(claimed.thread_id, None, claimed.context)
+            try:
+                return await self._go(claimed.thread_id, None, claimed.context)
+            except ValidationError as error:
+                raise unreadable_run() from error
 
     async def list_cut_off(self) -> list[str]:
         """The ids of the runs that nobody is at although they have not ended, the oldest first."""

@@ -9,6 +9,7 @@ from sourcebound.contracts.answer_view import AnswerView, evidence_documents, vi
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.errors import RequestError
+from sourcebound.store.runs import unreadable_run
 
 if TYPE_CHECKING:
     from sourcebound.contracts.state import State
@@ -36,11 +37,7 @@ async def open_answer(state: "State", access: Access, caller: str | None = None)
     try:
         return view_answer(state, await _readable(state, access, caller))
     except ValidationError as error:
-        raise RequestError(
-            "the run was recorded under other contracts than those of this version.",
-            "See what was recorded with `sourcebound runs show RUN --json`.",
-            code="RUN_UNREADABLE",
-        ) from error
+        raise unreadable_run() from error
 
 
 async def open_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:

@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sourcebound.contracts.response import PublicResponse
 from sourcebound.errors import RequestError, SourceboundError
 from sourcebound.graph.engine import Engine
+
+PASSED_OVER: Final = ("RUN_AT_WORK", "NOT_RESUMABLE", "RUN_ERASED", "RUN_PRUNED")
+"""What may become of a run between the list and its turn."""
 
 
 class Ending(StrEnum):
@@ -51,7 +54,7 @@ async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
         except RequestError as fault:
             if fault.failure_code == "NEVER_BEGAN":
                 yield Resumed(run_id, Ending.NEVER_BEGAN, fault=fault)
-            elif fault.failure_code not in ("RUN_AT_WORK", "NOT_RESUMABLE"):
+            elif fault.failure_code not in PASSED_OVER:
                 yield Resumed(run_id, Ending.CUT_OFF, fault=fault)
         except SourceboundError as fault:
             yield Resumed(run_id, Ending.CUT_OFF, fault=fault)

@@ -1,6 +1,7 @@
 """R1: asks the retriever for candidates.
 
-A fault of store or embedder ends the run as RETRIEVAL_FAILED (contract S-3).
+A fault of store or embedder ends the run as RETRIEVAL_FAILED (contract S-3); a database that does not answer cuts it
+off (CP-2), for then nothing is certain.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.ports import Retriever
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.errors import SourceboundError
+from sourcebound.errors import SourceboundError, StoreError
 
 STAGE = "retrieve"
 
@@ -21,5 +22,7 @@ async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
     try:
         bundle = await retriever.retrieve(run, policy)
     except SourceboundError as error:
+        if error.failure_code == StoreError.code:
+            raise
         return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).model_dump(mode="json")}
     return {"retrieval": bundle.model_dump(mode="json"), "outcome": proceed(STAGE).model_dump(mode="json")}

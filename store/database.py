@@ -135,7 +135,9 @@ async def check_connection(connection: AsyncConnection[Any]) -> None:
     The server says nothing to an idle client unless it ends the connection, so a socket with nothing to read is taken
     for alive without asking; one that has something is asked, which fails where the server has gone.
     """
-    if select.select([connection.fileno()], [], [], 0)[0]:
+    waiting = select.poll()  # select.select knows no file beyond the thousandth
+    waiting.register(connection.fileno(), select.POLLIN)
+    if waiting.poll(0):
         await AsyncConnectionPool.check_connection(connection)
 
 

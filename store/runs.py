@@ -42,6 +42,15 @@ class Claimed(NamedTuple):
     """What its caller chose; nothing where another host began it."""
 
 
+def unreadable_run() -> RequestError:
+    """A run that was recorded under other contracts than those of this version."""
+    return RequestError(
+        "the run was recorded under other contracts than those of this version.",
+        "See what was recorded with `sourcebound runs show RUN --json`; resume it with the version that began it.",
+        code="RUN_UNREADABLE",
+    )
+
+
 class PostgresRunLog:
     """The table `runs`.
 
@@ -107,9 +116,18 @@ class PostgresRunLog:
 
         Returns:
             Where it is and what its caller chose; None where there is nothing to take over.
+
+        Raises:
+            RequestError: A newer version began it, and this one cannot tell what its caller chose.
         """
         row = await self._take("claim_run", {"run_id": run_id})
-        return None if row is None else Claimed(row["thread_id"], RunContext(**row["context"]))
+        if row is None:
+            return None
+        try:
+            return Claimed(row["thread_id"], RunContext(**row["context"]))
+        except TypeError as error:
+            await self.let_go(run_id)
+            raise unreadable_run() from error
 
     async def let_go(self, run_id: str) -> None:
         """Leaves a run that was cut off to whoever goes on with it.

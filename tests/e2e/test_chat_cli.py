@@ -173,6 +173,7 @@ def test_no_ctrl_c_of_many_at_the_prompt_ends_the_conversation(terminal: Termina
     terminal.enter("")
     terminal.enter("/sources")
     terminal.expect("There is no answer with sources yet.")
+    terminal.expect("\r\n? ")
     assert terminal.close() == 0
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import resource
 from collections.abc import Callable
 from functools import wraps
 from hashlib import sha256
@@ -28,6 +30,7 @@ from sourcebound.settings import Settings
 from sourcebound.store.answers import PostgresAnswerLog
 from sourcebound.store.database import open_pool
 from sourcebound.store.migrations import list_migrations, migrate
+from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.runs import PostgresRunLog
 from sourcebound.wiring import open_services
 
@@ -350,3 +353,78 @@ def test_resume_wants_a_run_or_all_of_them(program: Program) -> None:
         done = program("runs", "resume", *arguments)
         assert (done.code, done.stdout) == (2, "")
         assert "either a run or --all" in done.stderr
+
+
+async def _cut_off(settings: Settings, failing: Callable[[str], None], *runs: str) -> None:
+    failing("assemble")
+    async with open_services(settings) as services:
+        for run_id in runs:
+            with pytest.raises(StoreError):
+                await Engine(services).ask({"retrieval_bundle": EVIDENCE, "run_id": run_id}, RunContext(model=MODEL))
+    failing("")
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.parametrize("unknown", ["state", "context"])
+async def test_a_run_of_another_version_stops_no_other(
+    settings: Settings, database: str, failing: Callable[[str], None], unknown: str
+) -> None:
+    await _cut_off(settings, failing, "run-1", "run-2")
+    async with open_services(settings) as services:
+        engine = Engine(services)
+        if unknown == "state":
+            newer = {**(await engine.state("run-1"))["run"], "newer": 1}
+            place: Any = {"configurable": {"thread_id": "run-1"}}
+            await engine._compiled().aupdate_state(place, {"run": newer})
+        else:
+            rows(database, "UPDATE runs SET context = context::jsonb || '{\"newer\": 1}' WHERE run_id = 'run-1'")
+        found = {each.run_id: each async for each in resume_all(engine)}
+        assert {run: each.ending for run, each in found.items()} == {"run-1": Ending.CUT_OFF, "run-2": Ending.ENDED}
+        fault = found["run-1"].fault
+        assert fault is not None
+        assert fault.failure_code == "RUN_UNREADABLE"
+        assert await engine.list_cut_off() == ["run-1"]  # nobody is at it: the version that began it may go on
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_run_that_is_erased_meanwhile_is_passed_over(
+    settings: Settings, failing: Callable[[str], None]
+) -> None:
+    await _cut_off(settings, failing, "run-1", "run-2")
+    async with open_services(settings) as services:
+        engine, found = Engine(services), []
+        async for each in resume_all(engine):
+            found.append((each.run_id, each.ending))
+            await engine.erase("run-2", "run-2")
+        assert found == [("run-1", Ending.ENDED)]
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_database_that_is_away_during_retrieval_cuts_the_run_off(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Engine.open(settings_for(library)) as engine:
+        retrieve = PostgresRetriever.retrieve
+
+        async def away(*_: Any) -> Any:
+            raise StoreError("the database does not answer.", "Wait.")
+
+        monkeypatch.setattr(PostgresRetriever, "retrieve", away)
+        with pytest.raises(StoreError):
+            await engine.ask({"question": "How often is the filter of the HP-200 changed?"})
+        monkeypatch.setattr(PostgresRetriever, "retrieve", retrieve)
+        (run_id,) = await engine.list_cut_off()
+        assert (await engine.resume(run_id)).status == "OK"
+
+
+async def test_a_process_with_many_open_files_has_a_database(database: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        async with open_services(settings_for(database)) as services:
+            assert await services.index.list_collections() == []
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

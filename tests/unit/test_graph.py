@@ -191,7 +191,9 @@ async def test_a_model_that_failed_ends_the_run_before_validation() -> None:
 
 
 @pytest.mark.contract("S-3")
-@pytest.mark.parametrize("fault", [StoreError("the store is away."), ModelError("the embedder is away.")])
+@pytest.mark.parametrize(
+    "fault", [StoreError("the disk is full.", code="NO_DISK_SPACE"), ModelError("the embedder is away.")]
+)
 async def test_a_fault_of_retrieval_is_a_failure_of_the_run(fault: StoreError | ModelError) -> None:
     outside = _outside()
     outside.retriever.fault = fault
@@ -200,6 +202,15 @@ async def test_a_fault_of_retrieval_is_a_failure_of_the_run(fault: StoreError | 
     assert finished.response["failure_code"] == "RETRIEVAL_FAILED"
     assert fault.message in finished.response["message"]
     assert len(outside.audit_log.records) == 1
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_database_that_does_not_answer_retrieval_cuts_the_run_off() -> None:
+    outside = _outside()
+    outside.retriever.fault = StoreError("the store is away.")
+    with pytest.raises(StoreError):
+        await _run(outside)
+    assert outside.audit_log.records == []
 
 
 @pytest.mark.contract("R5P-6")
@@ -352,7 +363,7 @@ OUTSIDES = {
     "refused by the model": lambda: _outside(text=REFUSAL),
     "rejected": lambda: _outside(text="No. [c0]"),
     "audit away": lambda: replace(_outside(), audit_log=FakeAuditLog(fault=StoreError("away.", code="NO_DISK_SPACE"))),
-    "retrieval away": lambda: replace(_outside(), retriever=FakeRetriever({}, fault=StoreError("away."))),
+    "retrieval away": lambda: replace(_outside(), retriever=FakeRetriever({}, fault=ModelError("away."))),
 }
 
 
