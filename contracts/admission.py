@@ -75,8 +75,7 @@ def admit(
         known = ", ".join(Filters.model_fields)
         violations.append(_violation("filters", f"filter {detail['loc'][0]}: {detail['msg']} (known filters: {known})"))
     question = _question(request, bundle)
-    if bundle is None:
-        violations.extend(_question_violations(question))
+    violations.extend(_question_violations(question) if bundle is None else _unapplied(request, filters))
     run_id = request.get("run_id") or new_id()
     run = Run(
         request_id=stated_request_id(request) or new_id(),
@@ -153,6 +152,23 @@ def _question_violations(question: str) -> list[Violation]:
     if len(question) > MAX_QUESTION_CHARACTERS:
         return [_violation("question", f"the question is over {MAX_QUESTION_CHARACTERS} characters")]
     return []
+
+
+def _unapplied(request: AskInput, filters: Filters) -> list[Violation]:
+    """What would narrow a search of ours and does nothing to a bundle: it may not seem to have been applied (P-4)."""
+    found = []
+    if filters.given():
+        message = (
+            "filters narrow a search, and a bundle was found already: apply them in your retriever, and name them in "
+            "the bundle's filters_applied"
+        )
+        found.append(_violation("filters", message))
+    if "top_k" in (request.get("limits") or {}):
+        message = (
+            "the limit top_k is of a search, and a bundle was found already: bring fewer rows, or limit max_chunks"
+        )
+        found.append(_violation("limits", message))
+    return found
 
 
 def _violation(field: str, message: str) -> Violation:

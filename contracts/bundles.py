@@ -10,8 +10,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.assembly import evidence_of
+from sourcebound.contracts.bundle_rules import shown
 from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, render_block
-from sourcebound.contracts.intake import check_bundle, from_pydantic, shown, too_deep
+from sourcebound.contracts.intake import check_bundle, from_pydantic, too_deep
 from sourcebound.contracts.outcome import FailureCode, Status, Violation, proceed
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.retrieval import RetrievalRow, RetrievalStatus

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from sourcebound.contracts.bundle_rules import TOO_LARGE, check_rules, schema_violation, shown
 from sourcebound.contracts.outcome import FailureCode, Violation
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
+from sourcebound.contracts.retrieval import RetrievalBundle
 
-TOO_LARGE: Final = "too large to show"
 SIMILARITY_FIELDS: Final = ("similarity_score", "similarity", "score")
 TRACE_FIELDS: Final = ("index_version", "embedding_model", "policy_version", "top_k", "run_id")
 """Fields that R2-V7 wants present; a value of the wrong type is the schema's."""
@@ -52,16 +52,16 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
         The bundle with its rows in rank order, or every violation found, the first of which names the failure.
     """
     if not isinstance(raw, Mapping):
-        return CheckedBundle(None, (_schema("the bundle is not an object", None, raw),))
+        return CheckedBundle(None, (schema_violation("the bundle is not an object", None, raw),))
     if raw.keys() == {UNREADABLE}:
-        return CheckedBundle(None, (_schema(str(raw[UNREADABLE]), None, raw),))
+        return CheckedBundle(None, (schema_violation(str(raw[UNREADABLE]), None, raw),))
     try:
         bundle = RetrievalBundle.model_validate(dict(raw))
     except ValidationError as error:
         return CheckedBundle(None, tuple(from_pydantic(error, "R2-V1")))
     except RecursionError:
         return CheckedBundle(None, (too_deep(raw, "R2-V1"),))
-    violations = (*_status(bundle), *_policy(bundle, policy), *_ranks(bundle), *_domains(bundle, policy))
+    violations = tuple(check_rules(bundle, policy))
     if violations:
         return CheckedBundle(None, violations)
     ordered = tuple(sorted(bundle.results, key=lambda row: (row.rank, row.chunk_id)))
@@ -78,17 +78,6 @@ def _digest(bundle: RetrievalBundle) -> str | None:
         return None
 
 
-def _schema(message: str, field: str | None, value: object, row: int | None = None) -> Violation:
-    return Violation(
-        code=FailureCode.INVALID_SCHEMA,
-        clause="R2-V1",
-        message=message,
-        field=field,
-        row=row,
-        value=shown(value),
-    )
-
-
 def too_deep(raw: Mapping[str, object], clause: str) -> Violation:
     """A value nested deeper than any bundle is; the field that can be shown least is the one."""
     field = next((name for name, value in raw.items() if shown(value).endswith(TOO_LARGE)), None)
@@ -99,15 +88,6 @@ def too_deep(raw: Mapping[str, object], clause: str) -> Violation:
         field=field,
         value=shown(raw.get(field or "")),
     )
-
-
-def shown(value: object) -> str:
-    """A value as a short, one-line text; never a whole document."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        return f"{type(value).__name__} {TOO_LARGE}"
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
@@ -143,58 +123,3 @@ def _clause(field: str, missing: bool, value: object, default: str) -> tuple[Fai
     if field in SIMILARITY_FIELDS:
         return FailureCode.INVALID_SIMILARITY, "R2-V3"
     return FailureCode.INVALID_SCHEMA, default
-
-
-def _status(bundle: RetrievalBundle) -> Iterator[Violation]:
-    if bundle.retrieval_status is RetrievalStatus.SUCCESS and not bundle.results:
-        yield Violation(
-            code=FailureCode.EMPTY_WITHOUT_STATUS,
-            clause="R2-V1",
-            message="field results: the list is empty although retrieval_status is SUCCESS",
-            field="results",
-            value="[]",
-        )
-
-
-def _policy(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
-    if bundle.policy_version not in (None, policy.policy_version):
-        yield _schema(
-            f"field policy_version: the bundle was made under another policy than {policy.policy_version}",
-            "policy_version",
-            bundle.policy_version,
-        )
-
-
-def _ranks(bundle: RetrievalBundle) -> Iterator[Violation]:
-    seen: set[int] = set()
-    for index, row in enumerate(bundle.results):
-        if row.rank in seen:
-            yield _rank(index, row, f"row {index}, field rank: {row.rank} is used twice")
-        seen.add(row.rank)
-    if seen and 0 not in seen:
-        yield _rank(0, bundle.results[0], "field rank: ranks start at 0, and no row has rank 0")
-
-
-def _rank(index: int, row: RetrievalRow, message: str) -> Violation:
-    return Violation(
-        code=FailureCode.INVALID_RANK,
-        clause="R2-V2",
-        message=message,
-        field="rank",
-        row=index,
-        value=str(row.rank),
-    )
-
-
-def _domains(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
-    allowed = policy.selection.knowledge_types
-    for index, row in enumerate(bundle.results):
-        if allowed is not None and row.knowledge_type_effective not in allowed:
-            yield Violation(
-                code=FailureCode.INVALID_DOMAIN,
-                clause="R2-V5",
-                message=f"row {index}, field knowledge_type_effective: not one of {', '.join(allowed)}",
-                field="knowledge_type_effective",
-                row=index,
-                value=shown(row.knowledge_type_effective),
-            )

@@ -64,6 +64,7 @@ def test_an_unknown_policy_is_an_error() -> None:
         (bundle([row(0), row(1, chunk_text=None)]), "R2-V4", "chunk_text", 1, "None"),
         (bundle([row(0), row(1, similarity_score=float("nan"))]), "R2-V3", "similarity_score", 1, "nan"),
         (bundle([row(0), row(0)]), "R2-V2", "rank", 1, "0"),
+        (bundle([row(0), row(1, chunk_id="chunk-0000")]), "R2-V1", "chunk_id", 1, "'chunk-0000'"),
         (bundle(retrieval_status="FAILED"), "R2-V1", "retrieval_status", None, "FAILED"),
         (bundle(request_id=10**5000), "R2-V1", "request_id", None, "int too large to show"),
         (ASSEMBLED | {"anchor_map": {}}, "R2-A1", "anchor_map", None, "{}"),

@@ -430,3 +430,31 @@ async def test_the_model_of_a_run_is_the_one_that_its_caller_chose() -> None:
     await build_graph(outside.ports()).compile().ainvoke(QUESTION, context=RunContext(model="another"))
     assert outside.models_opened == ["another"]
     assert outside.run_log.begun[0].model == "another"
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.contract("R1-1")
+@pytest.mark.parametrize(
+    ("asked", "field", "words"),
+    [
+        ({"filters": {"equipment_id": "HP-300"}}, "filters", "filters_applied"),
+        ({"limits": {"top_k": 1}}, "limits", "max_chunks"),
+    ],
+)
+async def test_what_would_narrow_a_search_is_refused_beside_a_bundle(asked: JsonObject, field: str, words: str) -> None:
+    outside = _outside()
+    finished = await _run(outside, cast("AskInput", {"retrieval_bundle": bundle(ROWS), **asked}))
+    assert finished.nodes == ["accept", "record", "package"]
+    assert finished.response["failure_code"] == "INVALID_REQUEST"
+    (violation,) = finished.state["outcome"]["violations"]
+    assert violation["field"] == field
+    assert words in violation["message"]
+    assert outside.models_opened == []
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.contract("R1-1")
+async def test_what_narrows_nothing_or_holds_for_a_bundle_too_is_served_beside_it() -> None:
+    request = {"retrieval_bundle": bundle(ROWS), "filters": {}, "limits": {"max_chunks": 1}}
+    finished = await _run(_outside(), cast("AskInput", request))
+    assert (finished.response["status"], len(finished.state["assembly"]["selected_evidence"])) == ("OK", 1)

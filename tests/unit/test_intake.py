@@ -312,3 +312,21 @@ def test_the_filters_that_are_set_are_known_as_text() -> None:
     filters = Filters.model_validate({"equipment_id": " HP-200 ", "event_date_from": "2024-03-03"})
     assert filters.given() == {"equipment_id": "HP-200", "event_date_from": "2024-03-03"}
     assert Filters().given() == {}
+
+
+@pytest.mark.contract("R2-V1")
+def test_a_repeated_chunk_id_is_named_with_its_row() -> None:
+    violation = _first(bundle([row(0), row(1), row(2, chunk_id="chunk-0000", knowledge_id="other")]))
+    assert (violation.code, violation.clause) == (FailureCode.INVALID_SCHEMA, "R2-V1")
+    assert (violation.field, violation.row, violation.value) == ("chunk_id", 2, "'chunk-0000'")
+
+
+@pytest.mark.contract("R1-8")
+@pytest.mark.contract("R2-V1")
+def test_a_filter_that_nobody_knows_is_named() -> None:
+    violation = _first(bundle(filters_applied={"equipment_id": "HP-200", "equipment": None}))
+    assert (violation.code, violation.clause) == (FailureCode.INVALID_SCHEMA, "R2-V1")
+    assert (violation.field, violation.value) == ("filters_applied", "'equipment'")
+    assert "known filters: collection, equipment_id, knowledge_type" in violation.message
+    known = {name: "x" for name in ("collection", *Filters.model_fields)}
+    assert check_bundle(bundle(filters_applied=known), policy()).violations == ()
