@@ -4,8 +4,7 @@ The order is fixed: validation, gate, selection, anchors. A gate or a selection 
 prompt will be built and no model called.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sourcebound.contracts.evidence import (
     AnswerBundle,
@@ -14,9 +13,20 @@ from sourcebound.contracts.evidence import (
     LedgerEntry,
     RowOutcome,
     Trace,
+    drop_counts,
     render_block,
 )
+from sourcebound.contracts.gate import (
+    check_coverage,
+    check_measures,
+    check_minimum,
+    check_similarity,
+    found_rows,
+    rows_stood_for,
+    top_similarity,
+)
 from sourcebound.contracts.intake import CheckedBundle, check_bundle
+from sourcebound.contracts.narrowing import withhold
 from sourcebound.contracts.outcome import (
     FailureCode,
     Outcome,
@@ -28,11 +38,12 @@ from sourcebound.contracts.outcome import (
     proceed,
     refuse,
 )
-from sourcebound.contracts.policy import Policy, RetrievalPolicy
+from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow, RetrievalStatus
+from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import Candidate, Selection, select
 from sourcebound.contracts.tightening import with_fallback
+from sourcebound.contracts.variants import needs_fallback
 
 STAGE = "assemble"
 
@@ -53,53 +64,45 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
         failed = fail_with(STAGE, checked.violations)
         return AnswerBundle(request_id=run.request_id, user_question=run.question, outcome=failed)
     bundle = checked.bundle
-    limits = with_fallback(policy) if bundle.fallback_used else policy
-    before = _before_selection(bundle, limits)
+    rows = found_rows(bundle)
+    limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
+    before = _before_selection(bundle, limits, top)
     if before.status is not Status.OK:
-        return _bundle(bundle, checked, policy, run, before, Selection((), _all(bundle, RowOutcome.DROP_GATE)))
+        untouched = Selection((), {row.rank: RowOutcome.DROP_GATE for row in bundle.results})
+        return _bundle(bundle, checked, policy, run, before, untouched, top)
     selection = select(bundle.results, limits.selection, (bundle.filters_applied or {}).get("equipment_id"))
-    after = _after_selection(selection.admitted, limits)
-    if after.status is not Status.OK:
-        gated: dict[int, RowOutcome] = {
-            rank: RowOutcome.DROP_GATE if outcome is RowOutcome.ADMITTED else outcome
-            for rank, outcome in selection.outcomes.items()
-        }
-        return _bundle(bundle, checked, policy, run, after, Selection((), gated))
-    return _bundle(bundle, checked, policy, run, after, selection)
+    rows = rows_stood_for(bundle, selection, limits.selection.overlap_ratio_threshold)
+    limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
+    assembled = _bundle(bundle, checked, policy, run, proceed(STAGE), selection, top)
+    after = _after_selection(selection.admitted, limits, top)
+    return assembled if after.status is Status.OK else withhold(assembled, after)
 
 
-def _before_selection(bundle: RetrievalBundle, policy: Policy) -> Outcome:
+def _limits(bundle: RetrievalBundle, rows: Sequence[RetrievalRow], policy: Policy, run: Run) -> Policy:
+    """The minima of a bundle that says it fell back, where its rows bear it out (R1-7)."""
+    if bundle.fallback_used and needs_fallback(run.search_query or run.question, rows, policy):
+        return with_fallback(policy)
+    return policy
+
+
+def _before_selection(bundle: RetrievalBundle, policy: Policy, top: float | None) -> Outcome:
     """What retrieval itself said, P-3, and the gate's limits that need no selection (R1-11)."""
     if bundle.retrieval_status is RetrievalStatus.FAILED:
         return fail(STAGE, FailureCode.RETRIEVAL_FAILED, "retrieval failed before it reached this stage")
     if bundle.retrieval_status is RetrievalStatus.NO_EVIDENCE:
-        return _gate(RefusalCode.NO_RELEVANT_CONTENT, "retrieval found nothing for this question")
-    stated, found = policy.calibration, (bundle.embedding_model, bundle.index_version)
-    if stated is not None and (stated.embedding_model, stated.index_version or found[1]) != found:
-        index = f" and the index {stated.index_version}" if stated.index_version else ""
-        return fail(
-            STAGE,
-            FailureCode.POLICY_INDEX_MISMATCH,
-            f"policy {policy.policy_version} was calibrated for {stated.embedding_model}{index}, and the bundle was "
-            f"retrieved with {found[0]} from {found[1]}; name a policy calibrated for it with --policy",
-        )
-    limits, coverage, similarity = policy.retrieval, bundle.question_coverage, top_similarity(bundle)
-    if similarity is not None and similarity < limits.min_top_similarity:
-        return _gate(RefusalCode.BELOW_SIMILARITY_GATE, "no source is similar enough to the question")
-    if limits.min_question_coverage is not None and coverage is not None and coverage < limits.min_question_coverage:
-        return _gate(RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")
-    return proceed(STAGE)
+        found = "retrieval found nothing for this question"
+        return refuse(STAGE, RefusalCode.NO_RELEVANT_CONTENT, RefusalSource.GATE, found)
+    judged = check_measures(bundle, policy, STAGE)
+    if judged.status is not Status.OK:
+        return judged
+    similar = check_similarity(top, policy.retrieval, STAGE)
+    if similar.status is not Status.OK:
+        return similar
+    return check_coverage(bundle.question_coverage, policy.retrieval, STAGE)
 
 
-def top_similarity(bundle: RetrievalBundle) -> float | None:
-    """The best similarity of the rows that were retrieved and pass the filter; None where none does (R1-11, R2-V6)."""
-    equipment_id = (bundle.filters_applied or {}).get("equipment_id")
-    found = (row for row in bundle.results if row.origin != CARRIED and equipment_id in (None, row.equipment_id))
-    return max((row.similarity_score for row in found), default=None)
-
-
-def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome:
-    """R2-S9 and the gate's minimum of chunks and sources; rows added by expansion do not count (R1-10)."""
+def _after_selection(admitted: tuple[Candidate, ...], policy: Policy, top: float | None) -> Outcome:
+    """R2-S9, and the gate again, now over what was selected."""
     if not admitted:
         return refuse(
             STAGE,
@@ -107,33 +110,20 @@ def _after_selection(admitted: tuple[Candidate, ...], policy: Policy) -> Outcome
             RefusalSource.SELECTION,
             "no retrieved chunk was fit to be evidence",
         )
+    similar = check_similarity(top, policy.retrieval, STAGE)
+    if similar.status is not Status.OK:
+        return similar
     return check_minimum([candidate.row for candidate in admitted], policy.retrieval, STAGE)
 
 
-def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: RetrievalPolicy, stage: str) -> Outcome:
-    """The gate's minimum of chunks and sources; rows that were not retrieved do not count (R1-10, R1-11)."""
-    own = [row for row in rows if row.origin not in (EXPANDED, CARRIED)]
-    sources = len({row.knowledge_id for row in own})
-    if len(own) >= needed.min_chunks and sources >= needed.min_sources:
-        return proceed(stage)
-    return refuse(
-        stage,
-        RefusalCode.INSUFFICIENT_SOURCES,
-        RefusalSource.GATE,
-        f"{len(own)} chunks of {sources} sources, and the policy needs {needed.min_chunks} of {needed.min_sources}",
-    )
-
-
-def _gate(code: RefusalCode, message: str) -> Outcome:
-    return refuse(STAGE, code, RefusalSource.GATE, message)
-
-
-def _all(bundle: RetrievalBundle, outcome: RowOutcome) -> dict[int, RowOutcome]:
-    return {row.rank: outcome for row in bundle.results}
-
-
 def _bundle(
-    bundle: RetrievalBundle, checked: CheckedBundle, policy: Policy, run: Run, outcome: Outcome, selection: Selection
+    bundle: RetrievalBundle,
+    checked: CheckedBundle,
+    policy: Policy,
+    run: Run,
+    outcome: Outcome,
+    selection: Selection,
+    top: float | None,
 ) -> AnswerBundle:
     evidence = tuple(evidence_of(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
     ledger = tuple(
@@ -158,15 +148,10 @@ def _bundle(
             reordered=checked.reordered,
             rank_gaps=checked.rank_gaps,
             structure_escaped_count=sum(c.escaped_lines for c in selection.admitted),
+            top_similarity=top,
         ),
         drop_ledger=ledger,
     )
-
-
-def drop_counts(ledger: Iterable[LedgerEntry]) -> dict[str, int]:
-    """Rows per drop code, codes in alphabetical order; admitted rows are not drops."""
-    counts = Counter(entry.outcome.value for entry in ledger if entry.outcome is not RowOutcome.ADMITTED)
-    return dict(sorted(counts.items()))
 
 
 def _trace(bundle: RetrievalBundle, digest: str | None, policy: Policy, run: Run) -> Trace:

@@ -131,6 +131,7 @@ def retrieval_bundle(case: Case, policy: Policy) -> dict[str, Any]:
         policy_version=policy.policy_version,
         policy_sha256=policy.sha256,
         filters_applied={},
+        question_coverage=1.0,  # the evidence is given: what is measured is the model, not the gate
     )
     return bundle.model_dump(mode="json")
 

@@ -3,6 +3,8 @@
 The chunks admitted to a prompt, their anchors, their rendering and the ledger of what was dropped (R2-A, R2-S8).
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 
@@ -19,7 +21,7 @@ class RowOutcome(StrEnum):
 
     ADMITTED = "ADMITTED"
     DROP_GATE = "DROP_GATE"
-    """The gate refused the whole retrieval."""
+    """The gate refused the run."""
     DROP_EMPTY_AFTER_SANITIZE = "DROP_EMPTY_AFTER_SANITIZE"
     DROP_FILTER_MISMATCH = "DROP_FILTER_MISMATCH"
     DROP_BELOW_SIMILARITY_FLOOR = "DROP_BELOW_SIMILARITY_FLOOR"
@@ -67,6 +69,12 @@ class EvidenceChunk(Contract):
     origin: str | None = None
 
 
+def drop_counts(ledger: Iterable[LedgerEntry]) -> dict[str, int]:
+    """Rows per drop code, codes in alphabetical order; admitted rows are not drops."""
+    counts = Counter(entry.outcome.value for entry in ledger if entry.outcome is not RowOutcome.ADMITTED)
+    return dict(sorted(counts.items()))
+
+
 class Trace(Contract):
     """Where the evidence came from; carried to every later record (R2-V7)."""
 
@@ -92,6 +100,8 @@ class AssemblyMetrics(Contract):
     reordered: bool
     rank_gaps: int
     structure_escaped_count: int
+    top_similarity: float | None = None
+    """What the gate last held against `min_top_similarity` (R1-11); None where no row was retrieved."""
 
 
 class AnswerBundle(Contract):

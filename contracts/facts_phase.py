@@ -7,13 +7,13 @@ R3 to R5 over the evidence that is left.
 
 from typing import NamedTuple
 
-from sourcebound.contracts.assembly import check_minimum
 from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.fact_filter import filter_facts
 from sourcebound.contracts.facts import Fact, read_facts
+from sourcebound.contracts.gate import check_minimum
 from sourcebound.contracts.model import Contract
-from sourcebound.contracts.narrowing import narrow
+from sourcebound.contracts.narrowing import narrow, withhold
 from sourcebound.contracts.outcome import Outcome, RefusalCode, RefusalSource, Status, fail_with, proceed, refuse
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import Prompt
@@ -132,4 +132,5 @@ def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> Selected
         source = RefusalSource.MODEL if phase.generation else RefusalSource.SELECTION
         found = f"none of the {len(phase.facts)} facts that were found bears on the question"
         outcome = refuse(STAGE, RefusalCode.NO_RELEVANT_FACTS, source, found)
-    return Selected(phase.model_copy(update={"outcome": outcome}), narrowed)
+    left = narrowed if outcome.status is Status.OK else withhold(narrowed, outcome)
+    return Selected(phase.model_copy(update={"outcome": outcome}), left)

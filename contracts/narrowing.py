@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from sourcebound.contracts.assembly import drop_counts
-from sourcebound.contracts.evidence import AnswerBundle, RowOutcome, render_block
+from sourcebound.contracts.evidence import AnswerBundle, RowOutcome, drop_counts, render_block
+from sourcebound.contracts.outcome import Outcome
 
 
 def narrow(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> AnswerBundle:
@@ -38,3 +38,17 @@ def narrow(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> AnswerBun
             "assembly_metrics": metrics,
         }
     )
+
+
+def withhold(bundle: AnswerBundle, refusal: Outcome) -> AnswerBundle:
+    """The bundle of a run that the gate, or a stage after it, refuses: none of its evidence will be sent (R1-11).
+
+    Args:
+        bundle: An answer bundle.
+        refusal: Why.
+
+    Returns:
+        The bundle under the refusal's outcome, without evidence; what was admitted has `DROP_GATE` in the ledger.
+    """
+    gated = narrow(bundle, {chunk.rank: RowOutcome.DROP_GATE for chunk in bundle.selected_evidence})
+    return gated.model_copy(update={"outcome": refusal, "assembly_status": refusal.status})

@@ -13,9 +13,10 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import model_validator
 
-from sourcebound.contracts.assembly import check_minimum
 from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.gate import check_minimum
 from sourcebound.contracts.model import Contract
+from sourcebound.contracts.narrowing import withhold
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fill_status, proceed
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt_budget import over_budget, without_last
@@ -129,7 +130,7 @@ def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureC
         bundle = without_last(bundle)
         minimum = check_minimum(bundle.selected_evidence, policy.retrieval, STAGE)
         if bundle.selected_evidence and minimum.status is not Status.OK:
-            return BuiltPrompt(Prompt(outcome=minimum), bundle)
+            return BuiltPrompt(Prompt(outcome=minimum), withhold(bundle, minimum))
     return BuiltPrompt(Prompt(outcome=over_budget(STAGE, limits, question)), bundle)
 
 

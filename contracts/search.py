@@ -3,7 +3,6 @@
 A report of R1 and R2 for people: it is made of what those layers returned, measures nothing anew and decides nothing.
 """
 
-from sourcebound.contracts.assembly import top_similarity
 from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import Outcome
@@ -80,7 +79,7 @@ def report_search(
     Returns:
         The report, its candidates by rank.
     """
-    limits = policy.retrieval
+    limits, measured = policy.retrieval, assembled.assembly_metrics if assembled else None
     return SearchReport(
         question=run.question,
         collection=run.collection,
@@ -92,7 +91,7 @@ def report_search(
         outcome=outcome,
         gate=GateReading(
             min_top_similarity=limits.min_top_similarity,
-            top_similarity=top_similarity(bundle) if bundle else None,
+            top_similarity=measured.top_similarity if measured else None,
             min_question_coverage=limits.min_question_coverage,
             question_coverage=bundle.question_coverage if bundle else None,
         ),

@@ -53,7 +53,7 @@ REASONS: Final[Mapping[str, str]] = {
 }
 FATES: Final[Mapping[RowOutcome, str]] = {
     RowOutcome.ADMITTED: "evidence in the prompt",
-    RowOutcome.DROP_GATE: "the gate refused the whole retrieval",
+    RowOutcome.DROP_GATE: "the gate refused the run",
     RowOutcome.DROP_EMPTY_AFTER_SANITIZE: "nothing visible was left of its text",
     RowOutcome.DROP_FILTER_MISMATCH: "it does not pass the filters",
     RowOutcome.DROP_BELOW_SIMILARITY_FLOOR: "not similar enough by itself",

@@ -52,7 +52,15 @@ ASKED = {
     "question, in JSON": Asked({"question": ANSWERED}, SENTENCES),
     "bundle": Asked({"retrieval_bundle": _bundle(SEAL)}),
     "bundle, in JSON": Asked(
-        {"retrieval_bundle": _bundle(SEAL, "Pump 1 is blue.", embedding_model=EMBEDDED_NAME, policy_version=SENTENCES)},
+        {
+            "retrieval_bundle": _bundle(
+                SEAL,
+                "Pump 1 is blue.",
+                embedding_model=EMBEDDED_NAME,
+                policy_version=SENTENCES,
+                question_coverage=1.0,
+            )
+        },
         SENTENCES,
     ),
     "refused by the model": Asked({"retrieval_bundle": _bundle("Bananas are yellow.")}, status="NO_EVIDENCE"),

@@ -36,7 +36,7 @@ def test_the_best_similarity_is_held_against_the_gate(best: float, status: str) 
 @pytest.mark.contract("P-5")
 @pytest.mark.parametrize(
     ("limit", "coverage", "status"),
-    [(0.5, 0.49, "NO_EVIDENCE"), (0.5, 0.5, "OK"), (None, 0.0, "OK"), (0.5, None, "OK"), (0.0, 0.0, "OK")],
+    [(0.5, 0.49, "NO_EVIDENCE"), (0.5, 0.5, "OK"), (None, 0.0, "OK"), (None, None, "OK"), (0.0, 0.0, "OK")],
 )
 def test_lexical_support_is_held_against_the_gate_where_the_policy_sets_it(
     limit: float | None, coverage: float | None, status: str
@@ -211,13 +211,109 @@ def test_the_question_and_the_request_of_the_run_are_kept(status: str) -> None:
     assert assembled.trace is not None
 
 
+@pytest.mark.contract("P-4")
+@pytest.mark.contract("P-5")
+@pytest.mark.contract("R1-11")
+def test_a_gate_on_coverage_needs_a_coverage() -> None:
+    assembled = _assemble([row()], {"min_question_coverage": 0.5})
+    assert (assembled.assembly_status, assembled.outcome.failure_code) == ("FAILED", "INVALID_SCHEMA")
+    assert [(item.field, item.clause) for item in assembled.outcome.violations] == [("question_coverage", "P-5")]
+    nothing = _assemble([], {"min_question_coverage": 0.5}, retrieval_status="NO_EVIDENCE")
+    assert nothing.outcome.refusal_code is RefusalCode.NO_RELEVANT_CONTENT
+
+
+TOO_LARGE = "valve " * 5000
+UNFIT: dict[str, tuple[JsonObject, str]] = {
+    "nothing to see": ({"chunk_text": "\u200b\u0000 "}, "DROP_EMPTY_AFTER_SANITIZE"),
+    "no sentence end that fits": ({"chunk_text": TOO_LARGE}, "DROP_CHUNK_RATIO"),
+    "other equipment": ({"equipment_id": "HP-300"}, "DROP_GATE"),
+    "added by expansion": ({"origin": "expanded"}, "DROP_GATE"),
+    "carried over": ({"origin": "carried"}, "DROP_GATE"),
+}
+
+
+@pytest.mark.contract("R1-10")
+@pytest.mark.contract("R1-11")
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_row_that_is_not_fit_to_be_evidence_passes_no_gate_for_another(name: str, place: int) -> None:
+    changes, outcome = UNFIT[name]
+    weak, near = {"equipment_id": "HP-200", "similarity_score": 0.30}, {"equipment_id": "HP-200"} | changes
+    results = [row(rank, **(near | {"similarity_score": 0.95} if rank == place else weak)) for rank in (0, 1)]
+    assembled = _assemble(results, filters_applied={"equipment_id": "HP-200"})
+    assert (assembled.assembly_status, assembled.outcome.refusal_code) == ("NO_EVIDENCE", "below_similarity_gate")
+    assert (assembled.selected_evidence, assembled.evidence_block_text) == ((), "")
+    assert {entry.rank: entry.outcome.value for entry in assembled.drop_ledger} == {
+        place: outcome,
+        1 - place: "DROP_GATE",
+    }
+    metrics = assembled.assembly_metrics
+    assert metrics is not None
+    assert (metrics.top_similarity, metrics.selected_k) == (0.30, 0)
+
+
+LONG = "The valve is opened by hand and then closed again. " * 25
+ROOM: dict[str, tuple[list[JsonObject], str]] = {
+    "a repetition": ([row(0), row(1, chunk_text=row(0)["chunk_text"])], "DROP_DUP"),
+    "a third chunk of its document": (rows(3, knowledge_id="doc"), "DROP_PER_KNOWLEDGE_CAP"),
+    "a seventh chunk": (rows(7), "DROP_MAX_CHUNKS"),
+    "over the tokens": ([row(n, chunk_text=LONG.replace(" ", f"{n} ")) for n in range(6)], "DROP_BUDGET"),
+}
+
+
+@pytest.mark.contract("R1-11")
+@pytest.mark.parametrize("name", ROOM)
+def test_a_row_that_left_its_place_to_other_evidence_counts_for_the_gate(name: str) -> None:
+    results, outcome = ROOM[name]
+    weak = [item | {"similarity_score": 0.30} for item in results[:-1]]
+    assembled = _assemble([*weak, results[-1] | {"similarity_score": 0.95}])
+    assert assembled.assembly_status == "OK"
+    assert assembled.drop_ledger[-1].outcome.value == outcome
+    assert assembled.assembly_metrics is not None
+    assert assembled.assembly_metrics.top_similarity == 0.95
+
+
+PUSHED_OUT: dict[str, list[JsonObject]] = {
+    "a repetition of what is too large": [row(0, chunk_text=TOO_LARGE), row(1, chunk_text="valve " * 20), row(2)],
+    "a third chunk after two that are too large": [
+        row(0, chunk_text=TOO_LARGE, knowledge_id="doc"),
+        row(1, chunk_text=TOO_LARGE.replace("valve", "pump"), knowledge_id="doc"),
+        row(2, knowledge_id="doc"),
+        row(3),
+    ],
+}
+
+
+@pytest.mark.contract("R1-11")
+@pytest.mark.parametrize("name", PUSHED_OUT)
+def test_a_row_counts_only_where_what_it_left_its_place_to_is_evidence(name: str) -> None:
+    results = [item | {"similarity_score": 0.30} for item in PUSHED_OUT[name]]
+    results[-2]["similarity_score"] = 0.95
+    assembled = _assemble(results)
+    assert assembled.drop_ledger[-2].outcome.value in ("DROP_DUP", "DROP_PER_KNOWLEDGE_CAP")
+    assert assembled.outcome.refusal_code is RefusalCode.BELOW_SIMILARITY_GATE
+
+
+@pytest.mark.contract("R1-10")
+@pytest.mark.contract("R1-11")
+def test_where_nothing_was_found_but_what_expansion_added_there_are_too_few_chunks() -> None:
+    assembled = _assemble([row(0, origin="expanded")])
+    assert assembled.outcome.refusal_code is RefusalCode.INSUFFICIENT_SOURCES
+    assert assembled.assembly_metrics is not None
+    assert assembled.assembly_metrics.top_similarity is None
+
+
+FALLING_BACK = policy(
+    retrieval={"min_top_similarity": 0.2, "fallback_min_similarity": 0.18}, selection={"min_similarity": 0.2}
+)
+NAMED = {"similarity_score": 0.19, "source_reference": "shaft_seals_and_the_seal.pdf"}
+
+
 @pytest.mark.contract("R1-7")
 @pytest.mark.parametrize(("used", "status"), [(True, "OK"), (False, "NO_EVIDENCE")])
 def test_a_fallback_is_admitted_at_its_own_minimum(used: bool, status: str) -> None:
-    chosen = policy(
-        retrieval={"min_top_similarity": 0.2, "fallback_min_similarity": 0.18}, selection={"min_similarity": 0.2}
-    )
-    found = bundle([row(0, similarity_score=0.19), row(1, similarity_score=0.1)], fallback_used=used)
+    chosen = FALLING_BACK
+    found = bundle([row(0, **NAMED), row(1, similarity_score=0.1)], fallback_used=used)
     assembled = assemble(found, chosen, run())
     assert assembled.assembly_status == status
     assert assembled.trace is not None
@@ -229,3 +325,30 @@ def test_a_fallback_is_admitted_at_its_own_minimum(used: bool, status: str) -> N
 @pytest.mark.contract("R1-7")
 def test_a_bundle_cannot_fall_back_under_a_policy_without_a_fallback() -> None:
     assert _assemble([row(0, similarity_score=0.5)], fallback_used=True).assembly_status == "NO_EVIDENCE"
+
+
+@pytest.mark.contract("R1-7")
+@pytest.mark.parametrize(
+    "results",
+    [
+        [row(0, similarity_score=0.19)],
+        [row(0, **NAMED | {"similarity_score": 0.185}), row(1, similarity_score=0.19)],
+        [row(0, similarity_score=0.185), row(1, **NAMED, origin="expanded")],
+        [row(0, similarity_score=0.185, equipment_id="HP-200"), row(1, **NAMED)],
+        [row(0, similarity_score=0.185), row(1, **NAMED, chunk_text="")],
+    ],
+    ids=["none", "of a worse row", "of a row beside", "of a row of other equipment", "of a row that is unfit"],
+)
+def test_a_bundle_that_says_it_fell_back_is_not_believed_without_the_name(results: list[JsonObject]) -> None:
+    filters = {"equipment_id": results[0].get("equipment_id")}
+    assembled = assemble(bundle(results, fallback_used=True, filters_applied=filters), FALLING_BACK, run())
+    assert assembled.outcome.refusal_code is RefusalCode.BELOW_SIMILARITY_GATE
+
+
+@pytest.mark.contract("R1-7")
+@pytest.mark.contract("CP-6")
+def test_the_fallback_of_a_follow_up_is_judged_by_what_it_stands_for() -> None:
+    found, asked = bundle([row(0, **NAMED)], fallback_used=True), run(question="and for the HP-300?")
+    assert assemble(found, FALLING_BACK, asked).assembly_status == "NO_EVIDENCE"
+    follow_up = asked.model_copy(update={"search_query": run().question})
+    assert assemble(found, FALLING_BACK, follow_up).assembly_status == "OK"

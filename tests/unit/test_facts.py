@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
+from sourcebound.contracts.evidence import AnswerBundle, RowOutcome, drop_counts
 from sourcebound.contracts.fact_filter import duplicate_key, filter_facts
 from sourcebound.contracts.facts import Fact, FactKey, read_facts, render_facts
 from sourcebound.contracts.facts_phase import request_choice, select_by_choice, select_locally
-from sourcebound.contracts.outcome import FailureCode, fail
+from sourcebound.contracts.outcome import FailureCode, Outcome, fail
 from sourcebound.contracts.policy import FactsPolicy, Policy
 from sourcebound.contracts.prompt import canonical_prompt, read_prompt
 from sourcebound.contracts.released import read_lock, template_digest
@@ -225,16 +225,36 @@ def test_where_no_fact_is_kept_the_run_is_refused() -> None:
         "no_relevant_facts",
         "SELECTION",
     )
-    assert (narrowed.selected_evidence, narrowed.evidence_block_text) == ((), "")
+    assert narrowed == _withheld(answer_bundle(OFF, section=None), refusal, Drop.DROP_FACT_IRRELEVANT)
+    assert narrowed.assembly_status == "NO_EVIDENCE"
 
 
 @pytest.mark.contract("R1-11")
 @pytest.mark.contract("R3-9")
 def test_the_gates_minimum_holds_for_the_facts_kept() -> None:
     bundle, two = answer_bundle(SEAL, OFF, section=None), policy(retrieval={"min_chunks": 2})
-    assert select_locally(bundle, two, 0.1).phase.outcome.refusal_code == "insufficient_sources"
+    refused, withheld = select_locally(bundle, two, 0.1)
+    assert refused.outcome.refusal_code == "insufficient_sources"
+    assert withheld == _withheld(bundle, refused.outcome, Drop.DROP_GATE, Drop.DROP_FACT_IRRELEVANT)
     assert select_locally(bundle, policy(), 0.1).phase.outcome.refusal_code is None
     assert select_locally(answer_bundle(), two, 0.0).phase.outcome.refusal_code is None
+
+
+def _withheld(bundle: AnswerBundle, refusal: Outcome, *outcomes: RowOutcome) -> AnswerBundle:
+    """What a refused run leaves of its bundle: the account of every row, and nothing that could be sent."""
+    ledger = [
+        entry.model_copy(update={"outcome": fate}) for entry, fate in zip(bundle.drop_ledger, outcomes, strict=True)
+    ]
+    empty = {"selected_k": 0, "evidence_tokens": 0, "drop_counts": drop_counts(ledger)}
+    metrics = bundle.assembly_metrics and bundle.assembly_metrics.model_copy(update=empty)
+    return AnswerBundle(
+        request_id=bundle.request_id,
+        user_question=bundle.user_question,
+        outcome=refusal,
+        trace=bundle.trace,
+        assembly_metrics=metrics,
+        drop_ledger=tuple(ledger),
+    )
 
 
 SCHEMA, UNKNOWN, TWICE = "INVALID_FACTS_SCHEMA", "UNKNOWN_FACT", "DUPLICATE_FACT"

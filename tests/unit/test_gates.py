@@ -104,6 +104,8 @@ def test_where_retrieval_found_nothing_the_question_is_refused_whatever_the_mini
 def test_the_signals_are_what_the_gate_looks_at() -> None:
     found = bundle([row(0, similarity_score=0.3), row(1, similarity_score=0.4)], question_coverage=0.7)
     assert read_signals(RetrievalBundle.model_validate(found)) == Signals(0.4, 0.7)
+    beside = [row(0, similarity_score=0.3), row(1, origin="expanded"), row(2, origin="carried")]
+    assert read_signals(RetrievalBundle.model_validate(bundle(beside))).similarity == 0.3
     silent = bundle([row(0, similarity_score=0.3)])
     assert read_signals(RetrievalBundle.model_validate(silent)) == Signals(0.3, 1.0)
     nothing = bundle([], retrieval_status="NO_EVIDENCE", question_coverage=0.0)

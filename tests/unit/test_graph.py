@@ -458,3 +458,12 @@ async def test_what_narrows_nothing_or_holds_for_a_bundle_too_is_served_beside_i
     request = {"retrieval_bundle": bundle(ROWS), "filters": {}, "limits": {"max_chunks": 1}}
     finished = await _run(_outside(), cast("AskInput", request))
     assert (finished.response["status"], len(finished.state["assembly"]["selected_evidence"])) == ("OK", 1)
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.contract("P-5")
+async def test_a_coverage_asked_for_beside_a_bundle_without_one_is_an_error() -> None:
+    request = {"retrieval_bundle": bundle(ROWS), "limits": {"min_question_coverage": 0.9}}
+    finished = await _run(_outside(), cast("AskInput", request))
+    assert finished.response["failure_code"] == "INVALID_SCHEMA"
+    assert "question_coverage" in finished.response["message"]

@@ -105,7 +105,7 @@ async def test_the_rows_of_a_json_answer_are_its_numbered_sentences() -> None:
     rows_ = [{"sentence": SEAL, "anchors": ["C0"]}, {"sentence": "It has a filter.", "anchors": ["C0", "C1"]}]
     text = json.dumps({"answer_sentences": rows_, "confidence": "Low"})
     rules = load_shipped_policy("SOURCEBOUND_SENTENCES_V1").model_copy(update={"calibration": None})
-    finished = await ask(rules, text, results=PLACED)
+    finished = await ask(rules, text, results=PLACED, question_coverage=1.0)
     assert finished.shown("numbered_confidence").splitlines() == [
         "ANSWER:",
         f"1. {SEAL} (hp-200.pdf, p13, chunk-0000)",

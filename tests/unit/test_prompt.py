@@ -224,6 +224,23 @@ def test_over_the_budget_by_one_token_the_lowest_rank_goes_and_the_ledger_says_s
     assert metrics.evidence_tokens == shown.selected_evidence[0].token_count
 
 
+@pytest.mark.contract("R1-11")
+@pytest.mark.contract("R2-S8")
+@pytest.mark.contract("R3-6")
+def test_where_the_budget_leaves_less_than_the_minimum_nothing_counts_as_evidence() -> None:
+    tokens = _build(answer_bundle()).prompt_tokens
+    limits = policy(prompt={"max_total_prompt_tokens": tokens + 799}, retrieval={"min_chunks": 2})
+    prompt, shown = build_prompt(answer_bundle(), limits)
+    assert prompt.outcome.refusal_code is RefusalCode.INSUFFICIENT_SOURCES
+    assert (shown.outcome, shown.assembly_status) == (prompt.outcome, "NO_EVIDENCE")
+    assert (shown.selected_evidence, shown.anchor_map, shown.evidence_block_text) == ((), {}, "")
+    assert [entry.outcome.value for entry in shown.drop_ledger] == ["DROP_GATE", "DROP_PROMPT_BUDGET"]
+    metrics = shown.assembly_metrics
+    assert metrics is not None
+    assert (metrics.selected_k, metrics.evidence_tokens) == (0, 0)
+    assert metrics.drop_counts == {"DROP_GATE": 1, "DROP_PROMPT_BUDGET": 1}
+
+
 @pytest.mark.contract("R3-6")
 @given(st.integers(1000, 3000), st.integers(1, 8))
 def test_the_budget_is_never_passed(limit: int, count: int) -> None:

@@ -256,7 +256,11 @@ async def test_every_way_to_a_refusal(text: str, results: list[JsonObject], code
 @pytest.mark.contract("R3-9")
 async def test_what_the_fallback_admits_has_its_facts_like_any_other() -> None:
     retriever = FakeRetriever(
-        bundle([row(0, chunk_text=SEAL, similarity_score=0.185)], policy_version=None, fallback_used=True)
+        bundle(
+            [row(0, chunk_text=SEAL, similarity_score=0.185, source_reference="seals_and_shafts_of_the_seal.pdf")],
+            policy_version=None,
+            fallback_used=True,
+        )
     )
     outside = FakeOutside(POLICY, retriever, FakeModel(generation(_answer(_said()))))
     graph = build_graph(outside.ports()).compile()

@@ -226,11 +226,18 @@ def test_the_chunks_that_a_refusing_model_was_shown_are_in_the_receipt_and_no_ot
 
 
 def test_evidence_that_no_prompt_showed_is_not_in_the_receipt() -> None:
+    made = record(text="The first one.", chosen=policy(facts={"filter": "model"}))
+    assert (made.state["outcome"]["stage"], len(made.state["assembly"]["selected_evidence"])) == ("select_facts", 2)
+    assert find_disagreements(made.state, made.row) == []
+    assert _receipt(made.receipt()).spans == ()
+
+
+def test_a_run_that_the_budget_left_too_little_has_no_evidence_in_its_receipt() -> None:
     needed = {"retrieval": {"min_chunks": 2}}
     whole = record(chosen=policy(**needed)).state["prompt"]["prompt_tokens"]
     reserved = policy().prompt.reserved_output_tokens
     made = record(chosen=policy(**needed, prompt={"max_total_prompt_tokens": whole + reserved - 1}))
-    assert (made.state["outcome"]["stage"], len(made.state["assembly"]["selected_evidence"])) == ("build_prompt", 1)
+    assert (made.state["outcome"]["stage"], made.state["assembly"]["selected_evidence"]) == ("build_prompt", [])
     assert find_disagreements(made.state, made.row) == []
     assert _receipt(made.receipt()).spans == ()
 

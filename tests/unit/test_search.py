@@ -65,6 +65,14 @@ async def test_the_measured_similarity_is_the_one_that_the_gate_compares() -> No
     assert "similarity 0.400 (minimum 0.500), coverage 0.750 (minimum 0.300)" in _summary(report)
 
 
+@pytest.mark.contract("R1-11")
+async def test_where_selection_left_less_the_similarity_of_what_it_left_is_shown() -> None:
+    results = [row(0, chunk_text="\u200b", similarity_score=0.9), row(1, similarity_score=0.4)]
+    report = await _search(_outside(results))
+    assert (report.outcome.refusal_code, report.gate.top_similarity) == ("below_similarity_gate", 0.4)
+    assert [candidate.outcome for candidate in report.candidates] == ["DROP_EMPTY_AFTER_SANITIZE", "DROP_GATE"]
+
+
 async def test_what_is_not_as_usual_is_said() -> None:
     report = await _search(
         _outside(query_variants=[QUESTION, "another"], notices=["one"], fallback_used=True, retrieval_shortfall=2)
