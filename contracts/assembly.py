@@ -38,7 +38,7 @@ from sourcebound.contracts.outcome import (
     proceed,
     refuse,
 )
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy import Policy, SelectionPolicy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import Candidate, Selection, select
@@ -70,7 +70,7 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
     if before.status is not Status.OK:
         untouched = Selection((), {row.rank: RowOutcome.DROP_GATE for row in bundle.results})
         return _bundle(bundle, checked, policy, run, before, untouched, top)
-    selection = select(bundle.results, limits.selection, (bundle.filters_applied or {}).get("equipment_id"))
+    selection = select(bundle.results, _selection_limits(limits), (bundle.filters_applied or {}).get("equipment_id"))
     rows = rows_stood_for(bundle, selection, limits.selection.overlap_ratio_threshold)
     limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
     assembled = _bundle(bundle, checked, policy, run, proceed(STAGE), selection, top)
@@ -83,6 +83,20 @@ def _limits(bundle: RetrievalBundle, rows: Sequence[RetrievalRow], policy: Polic
     if bundle.fallback_used and needs_fallback(run.search_query or run.question, rows, policy):
         return with_fallback(policy)
     return policy
+
+
+def _selection_limits(policy: Policy) -> SelectionPolicy:
+    """What selection obeys: where facts are chosen, `max_chunks` counts those that are kept (R3-9).
+
+    A cap per document that is no smaller caps nothing of its own, and waits with it.
+    """
+    limits = policy.selection
+    if policy.facts is None:
+        return limits
+    room = max(policy.retrieval.top_k, limits.max_chunks)
+    cap = limits.max_chunks_per_knowledge_id
+    widened = {"max_chunks": room, "max_chunks_per_knowledge_id": cap if cap < limits.max_chunks else room}
+    return limits.model_copy(update=widened)
 
 
 def _before_selection(bundle: RetrievalBundle, policy: Policy, top: float | None) -> Outcome:

@@ -5,12 +5,13 @@ left the run is refused, and no answer is asked for. The prompt and the firewall
 R3 to R5 over the evidence that is left.
 """
 
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from sourcebound.contracts.evidence import AnswerBundle, RowOutcome
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.fact_filter import filter_facts
-from sourcebound.contracts.facts import Fact, read_facts
+from sourcebound.contracts.facts import Fact, FactKey, read_facts
 from sourcebound.contracts.gate import check_minimum
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.narrowing import narrow, withhold
@@ -118,9 +119,22 @@ def select_by_choice(
     chosen = read_choice(generation.raw_model_text, facts[: request.shown])
     if isinstance(chosen, tuple):
         return Selected(phase.model_copy(update={"outcome": fail_with(STAGE, chosen)}), bundle)
-    fates = [RowOutcome.ADMITTED if fact.key in chosen else RowOutcome.DROP_FACT_IRRELEVANT for fact in facts]
-    fates[request.shown :] = [RowOutcome.DROP_PROMPT_BUDGET] * (len(facts) - request.shown)
-    return _select(bundle, policy, phase.model_copy(update={"fates": tuple(fates)}))
+    fates = (*_fates(facts[: request.shown], chosen, policy.selection.max_chunks),)
+    unseen = (RowOutcome.DROP_PROMPT_BUDGET,) * (len(facts) - request.shown)
+    return _select(bundle, policy, phase.model_copy(update={"fates": fates + unseen}))
+
+
+def _fates(facts: Sequence[Fact], chosen: Set[FactKey], max_facts: int) -> Iterator[RowOutcome]:
+    """What a choice makes of each fact; of more than there is room for the better ranks stay, as in selection."""
+    kept = 0
+    for fact in facts:
+        if fact.key not in chosen:
+            yield RowOutcome.DROP_FACT_IRRELEVANT
+        elif kept == max_facts:
+            yield RowOutcome.DROP_MAX_CHUNKS
+        else:
+            kept += 1
+            yield RowOutcome.ADMITTED
 
 
 def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> Selected:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from replaying import CHOICE, GOOD, Case, Policies, changed, drifts, opened, rec
 from sourcebound.cli.run_show import print_lines
 from sourcebound.contracts import answer_json, relevant_facts
 from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.presentation import present
 from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.state import RunContext
 from sourcebound.graph.engine import Engine
@@ -173,8 +175,11 @@ async def test_the_page_of_the_policy_shows_what_its_example_gives(
     asked = re.findall(r'^\$ sourcebound ask "(.*)" --policy QA_CONTRACT_V1$', text, re.MULTILINE)
     responses = [await engine.ask({"question": question}, RunContext(policy="QA_CONTRACT_V1")) for question in asked]
     assert [response.refusal_code for response in responses] == [None, "no_relevant_facts"]
+    (answer,) = re.findall(r"^(ANSWER:\n.*?)\n```$", text, re.DOTALL | re.MULTILINE)
+    assert present(await engine.answer(responses[0].run_id)) == answer
     (run,) = await engine._services.run_log.find_runs(responses[0].run_id)
     print_lines(await open_page(engine._services, run))
     printed = capsys.readouterr().out.splitlines()
-    facts = [number for number, line in enumerate(printed) if line.startswith("fact ")]
-    assert "\n".join(printed[facts[0] : facts[-1] + 8]) == shown
+    begin = next(number for number, line in enumerate(printed) if line.startswith("fact "))
+    facts = takewhile(lambda line: line.startswith(("fact ", "    ")), printed[begin:])
+    assert "\n".join(facts) == shown

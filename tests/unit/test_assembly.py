@@ -352,3 +352,17 @@ def test_the_fallback_of_a_follow_up_is_judged_by_what_it_stands_for() -> None:
     assert assemble(found, FALLING_BACK, asked).assembly_status == "NO_EVIDENCE"
     follow_up = asked.model_copy(update={"search_query": run().question})
     assert assemble(found, FALLING_BACK, follow_up).assembly_status == "OK"
+
+
+@pytest.mark.contract("R3-9")
+@pytest.mark.contract("R2-S7")
+def test_where_facts_are_chosen_selection_leaves_the_count_to_the_choice() -> None:
+    def outcomes(results: list[JsonObject], **limits: Any) -> list[str]:
+        chosen = policy(facts={"filter": "model"}, selection=limits)
+        return [entry.outcome.value for entry in assemble(bundle(results), chosen, run()).drop_ledger]
+
+    assert outcomes(rows(9)) == ["ADMITTED"] * 8 + ["DROP_MAX_CHUNKS"]  # top_k
+    assert outcomes(rows(8, knowledge_id="doc"), max_chunks_per_knowledge_id=6) == ["ADMITTED"] * 8
+    capped = outcomes(rows(3, knowledge_id="doc"), max_chunks_per_knowledge_id=2)
+    assert capped == ["ADMITTED", "ADMITTED", "DROP_PER_KNOWLEDGE_CAP"]
+    assert outcomes(ROOM["over the tokens"][0])[-1] == "DROP_BUDGET"

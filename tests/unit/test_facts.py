@@ -257,6 +257,19 @@ def _withheld(bundle: AnswerBundle, refusal: Outcome, *outcomes: RowOutcome) -> 
     )
 
 
+@pytest.mark.contract("R1-11")
+@pytest.mark.contract("R2-S7")
+@pytest.mark.contract("R3-9")
+def test_of_more_facts_than_there_is_room_for_a_models_choice_keeps_the_better_ranks() -> None:
+    bundle, chosen = answer_bundle(OFF, SEAL, FILTER), policy(facts={"filter": "model"}, selection={"max_chunks": 1})
+    facts = read_facts(bundle)
+    reply = generation(_reply(_row(facts[2]), _row(facts[1])))
+    phase, narrowed = select_by_choice(bundle, chosen, request_choice(bundle, chosen), reply)
+    assert phase.outcome.status == "OK"
+    assert phase.fates == (Drop.DROP_FACT_IRRELEVANT, Drop.ADMITTED, Drop.DROP_MAX_CHUNKS)
+    assert narrowed.anchor_map == {"C0": "chunk-0001"}
+
+
 SCHEMA, UNKNOWN, TWICE = "INVALID_FACTS_SCHEMA", "UNKNOWN_FACT", "DUPLICATE_FACT"
 REJECTED: dict[str, tuple[str, str]] = {
     "empty": ("", SCHEMA),

@@ -139,6 +139,25 @@ def test_the_local_filter_keeps_what_bears_on_the_question(quotes: list[str], ke
     assert found == (quotes[:kept] if isinstance(kept, int) else kept)
 
 
+@pytest.mark.contract("R2-S7")
+@pytest.mark.contract("R3-9")
+@pytest.mark.parametrize("documents", [1, 8])
+async def test_the_count_is_of_the_facts_that_bear_on_the_question_wherever_they_rank(documents: int) -> None:
+    off = [f"Menu {rank} of canteen number {rank} has {rank} soups." for rank in range(8)]
+    bearing = [f"Shaft seal {rank} is checked every {rank} hours." for rank in range(8)]
+
+    async def fates(*quotes: str) -> list[str]:
+        placed = [row(n, chunk_text=text, knowledge_id=f"doc-{n % documents}") for n, text in enumerate(quotes)]
+        text = _answer(_said(quotes[-1], "C1")) if quotes[0] == off[0] else _answer(_said(quotes[0]))
+        state = await _run(text, placed)
+        assert state["response"]["status"] == "OK"
+        assert len(state["assembly"]["selected_evidence"]) <= POLICY.selection.max_chunks
+        return [entry["outcome"].removeprefix("DROP_") for entry in state["assembly"]["drop_ledger"]]
+
+    assert await fates(*off[:6], *bearing[6:]) == ["FACT_IRRELEVANT"] * 6 + ["ADMITTED"] * 2
+    assert await fates(*bearing) == ["ADMITTED"] * 6 + ["MAX_CHUNKS"] * 2
+
+
 def _named(**changes: Any) -> JsonObject:
     return {"quote": "every 12 hours", "pdf": "a.pdf", "page": 1, "chunk_id": "c0"} | changes
 
