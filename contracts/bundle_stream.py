@@ -17,6 +17,8 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 KINDS: Final = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 OPEN: Final = (b"[", b",", b":")
 """How a line ends after which JSON cannot end."""
+TOKEN: Final = re.compile(rb'"(?:\\.|[^"\\])*+(?P<closed>"?)|[{}\[\]]')
+"""A string, to the end of the line where it is not closed, or a bracket."""
 BLANKS: Final = re.compile(r"\s*")
 DECODER: Final = json.JSONDecoder()
 
@@ -26,7 +28,7 @@ class StreamedBundle(NamedTuple):
 
     line: int
     """The line on which it begins, from 1."""
-    bundle: dict[str, Any]
+    bundle: dict[str, Any] | str
     """The bundle, or what stands in its place (`intake.unreadable`)."""
     fault: str = ""
     """Why it is none; empty where it is one."""
@@ -40,8 +42,9 @@ class _Line(NamedTuple):
 class BundleReader:
     """Takes a stream apart into bundles.
 
-    A line with `{` in its first column begins a bundle, so that a broken one costs no other; but after a line that ends
-    with `[`, `,` or `:` it goes on with the one before, if that comes out whole. Empty lines are passed over.
+    A bundle ends with the line on which its brackets are closed. A line that begins with `{` begins a bundle, so that a
+    broken one costs no other; but after a line that ends with `[`, `,` or `:`, as none does that a bundle ends with, it
+    goes on with the one before, if that comes out whole. Empty lines are passed over.
 
     Args:
         max_bytes: The longest bundle; a longer one is not held, and is a fault.
@@ -53,8 +56,10 @@ class BundleReader:
         self._number = 0
         self._held: list[_Line] = []  # those of the bundle that has not ended yet
         self._size = 0  # of their texts
-        self._tried = 0  # their size when they were last found to go on
-        self._skipping = False
+        self._depth = 0  # brackets that are open at the end of the last line
+        self._cut = False  # whether a string is, which no JSON has: it counts as one, to find the end all the same
+        self._goes_on = False  # whether JSON cannot end as that line does
+        self._skipping = False  # whether what is open was refused
 
     def feed(self, data: bytes) -> Iterator[StreamedBundle]:
         """The bundles that end within the next bytes."""
@@ -79,46 +84,59 @@ class BundleReader:
         line, self._line = self._line, bytearray()
         self._number += 1
         if line is None:
+            self._goes_on = False
             yield from self._refuse()
             return
         text = bytes(line).removeprefix(BYTE_ORDER_MARK if self._number == 1 else b"")
-        if text.startswith(b"{") and not (self._held and self._held[-1].text.rstrip().endswith(OPEN)):
+        if _begins(text) and not self._goes_on:
             yield from self._finish()
-            self._skipping = False
-        if self._skipping or not text.strip():
+        if not text.strip():
             return
+        self._follow(text)
         if self._size + len(text) > self._max_bytes:
             yield from self._refuse()
-            return
-        self._held.append(_Line(self._number, text))
-        self._size += len(text)
-        if self._may_have_ended(text):
-            yield from self._finish(only_whole=True)
+        elif not self._skipping:
+            self._held.append(_Line(self._number, text))
+            self._size += len(text)
+        if self._depth <= 0:
+            yield from self._finish()
 
-    def _may_have_ended(self, text: bytes) -> bool:
-        """Whether to look for the end; a bundle that goes on and on is looked at again when it has doubled."""
-        ends = text.rstrip().endswith(b"}") and (len(self._held) == 1 or text.startswith((b"}", b"]")))
-        return ends and self._size > 2 * self._tried
+    def _follow(self, text: bytes) -> None:
+        """Counts the brackets of a line; those within its strings are none."""
+        for token in TOKEN.finditer(b'"' + text if self._cut else text):
+            self._cut = token["closed"] == b""
+            self._depth += (token[0] in (b"{", b"[")) - (token[0] in (b"}", b"]"))
+        self._goes_on = text.rstrip().endswith(OPEN)
 
     def _refuse(self) -> Iterator[StreamedBundle]:
         """What is too long is not held, and neither is what belongs to it."""
-        line = self._held[0].number if self._held else self._number
-        self._held, self._size, self._tried, self._skipping = [], 0, 0, True
-        yield _broken(line, f"it is longer than {self._max_bytes} bytes")
+        if not self._skipping:
+            line = self._held[0].number if self._held else self._number
+            yield _broken(line, f"it is longer than {self._max_bytes} bytes")
+        self._held, self._size, self._skipping = [], 0, True
 
-    def _finish(self, *, only_whole: bool = False) -> Iterator[StreamedBundle]:
-        """The values of the lines held; nothing, and they stay, where they may go on."""
-        values, fault = _decode(self._held)
-        if fault and only_whole:
-            self._tried = self._size
-            return
-        held, self._held, self._size, self._tried = self._held, [], 0, 0
+    def _finish(self) -> Iterator[StreamedBundle]:
+        """The values of the lines held, and of the next one on nothing is open."""
+        held, self._held, self._size = self._held, [], 0
+        self._depth, self._cut, self._goes_on, self._skipping = 0, False, False, False
+        values, fault = _decode(held)
         if not fault:
             yield from (_bundle(held[0].number, value) for value in values)
             return
-        starts = [place for place, line in enumerate(held) if place and line.text.startswith(b"{")]
+        starts = [place for place in range(1, len(held)) if _stands_alone(held, place)]
         for start, end in pairwise([0, *starts, len(held)]):
             yield from _read(held[start:end])
+
+
+def _begins(text: bytes) -> bool:
+    return text.lstrip().startswith(b"{")
+
+
+def _stands_alone(held: list[_Line], place: int) -> bool:
+    """Whether a line of what is broken is a bundle of its own, or the beginning of one, and no row of a list."""
+    text, rest = held[place].text, held[place + 1 : place + 2]
+    is_row = bool(rest) and rest[0].text.lstrip().startswith((b"]", b"}"))
+    return text.startswith(b"{") or (_begins(text) and not is_row and not _decode([held[place]])[1])
 
 
 def _read(lines: list[_Line]) -> Iterator[StreamedBundle]:

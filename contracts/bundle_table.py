@@ -40,7 +40,7 @@ BUNDLE_COLUMNS: Final = {name: whole for name, whole in _names(RetrievalBundle).
 
 def bundles_of_rows(
     rows: Iterable[Mapping[str, object]], shared: Mapping[str, object] = NOTHING
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, Any] | str]:
     """Groups the rows of a table into bundles; a bundle's rows are held, and no others.
 
     Args:
@@ -59,7 +59,7 @@ def bundles_of_rows(
             yield _bundle(held, shared)
 
 
-def _bundle(rows: list[Mapping[str, object]], shared: Mapping[str, object]) -> dict[str, Any]:
+def _bundle(rows: list[Mapping[str, object]], shared: Mapping[str, object]) -> dict[str, Any] | str:
     stated: dict[str, Any] = {name: value for name, value in shared.items() if value is not None}
     for name in BUNDLE_COLUMNS.keys() & rows[0].keys():
         values = [value for row in rows if (value := _value(row.get(name), BUNDLE_COLUMNS[name])) is not None]

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -20,14 +20,15 @@ from sourcebound.contracts.retrieval import RetrievalBundle
 SIMILARITY_FIELDS: Final = ("similarity_score", "similarity", "score")
 TRACE_FIELDS: Final = ("index_version", "embedding_model", "policy_version", "top_k", "run_id")
 """Fields that R2-V7 wants present; a value of the wrong type is the schema's."""
+MAX_REASON_CHARACTERS: Final = 300
 
 
-UNREADABLE: Final = "unreadable"
+def unreadable(reason: str) -> str:
+    """What stands in a bundle's place where one was sent and could not be read; its violation says why.
 
-
-def unreadable(reason: str) -> dict[str, Any]:
-    """What stands in a bundle's place where one was sent and could not be read; its violation says why."""
-    return {UNREADABLE: reason}
+    A bundle is an object, so no object that anybody sends can be taken for this text.
+    """
+    return reason[:MAX_REASON_CHARACTERS]
 
 
 class CheckedBundle(NamedTuple):
@@ -45,16 +46,16 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
     """Checks a retrieval bundle against R2-V1 … R2-V5 and R2-V7.
 
     Args:
-        raw: The bundle as it came, normally a mapping read from JSON.
+        raw: The bundle as it came, normally a mapping read from JSON; a text where there is none to read, and why.
         policy: The policy of the run.
 
     Returns:
         The bundle with its rows in rank order, or every violation found, the first of which names the failure.
     """
+    if isinstance(raw, str):
+        return CheckedBundle(None, (schema_violation(f"unreadable: {unreadable(raw)}", None, raw),))
     if not isinstance(raw, Mapping):
         return CheckedBundle(None, (schema_violation("the bundle is not an object", None, raw),))
-    if raw.keys() == {UNREADABLE}:
-        return CheckedBundle(None, (schema_violation(str(raw[UNREADABLE]), None, raw),))
     try:
         bundle = RetrievalBundle.model_validate(dict(raw))
     except ValidationError as error:

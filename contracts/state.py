@@ -62,7 +62,7 @@ class AskInput(TypedDict, total=False):
     request_id: Annotated[str, Field(description="The caller's own id of the request; a new one when omitted.")]
     run_id: Annotated[str, Field(description="The id of the run; leave it out, and a new one is made.")]
     retrieval_bundle: Annotated[
-        JsonObject,
+        JsonObject | str,  # a text is none, and says why (intake.unreadable)
         Described(RetrievalBundle),
         Field(
             description="Candidates of another retriever, in place of a question; they are checked, selected and "

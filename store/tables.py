@@ -37,7 +37,7 @@ def is_table(beginning: bytes) -> bool:
 
 def bundles_from_table(
     table: ArrowTable | str | Path, shared: Mapping[str, object] = NOTHING
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, Any] | str]:
     """Retrieval bundles from a table with one candidate a row.
 
     Args:
@@ -47,7 +47,7 @@ def bundles_from_table(
 
     Yields:
         The bundles in the order of the table, as JSON objects and not checked yet: each goes into a request as its
-        `retrieval_bundle`.
+        `retrieval_bundle`; so does the text that stands in the place of one whose rows contradict each other.
 
     Raises:
         RequestError: The table cannot be read, or the rows of a request do not stand together: answered apart, each

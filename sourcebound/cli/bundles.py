@@ -19,6 +19,8 @@ from sourcebound.errors import RequestError, SourceboundError
 if TYPE_CHECKING:
     from sourcebound.contracts.state import AskInput, RunContext
 
+    Bundle = dict[str, Any] | str
+
 READ_BYTES: Final = 65536
 STDIN: Final = 0
 WORST: Final = (ANSWERED, NO_EVIDENCE, FAILED)
@@ -76,15 +78,13 @@ class _Printer:
         self.worst = max(self.worst, EXIT_CODES[shown.response.status], key=WORST.index)
 
 
-async def _requests(
-    shared: "AskInput", first: dict[str, Any], rest: AsyncIterator[dict[str, Any]]
-) -> "AsyncIterator[AskInput]":
+async def _requests(shared: "AskInput", first: "Bundle", rest: "AsyncIterator[Bundle]") -> "AsyncIterator[AskInput]":
     yield {**shared, "retrieval_bundle": first}
     async for bundle in rest:
         yield {**shared, "retrieval_bundle": bundle}
 
 
-async def _bundles(path: Path) -> AsyncGenerator[dict[str, Any], None]:
+async def _bundles(path: Path) -> "AsyncGenerator[Bundle, None]":
     """The bundles of a file or of stdin, one by one.
 
     Raises:
@@ -96,7 +96,7 @@ async def _bundles(path: Path) -> AsyncGenerator[dict[str, Any], None]:
             yield bundle
 
 
-async def _of_json(file: int, path: Path) -> AsyncIterator[dict[str, Any]]:
+async def _of_json(file: int, path: Path) -> "AsyncIterator[Bundle]":
     from sourcebound.contracts.bundle_stream import BundleReader
 
     reader, is_first = BundleReader(), True
@@ -112,7 +112,7 @@ async def _of_json(file: int, path: Path) -> AsyncIterator[dict[str, Any]]:
             return
 
 
-async def _of_table(path: Path) -> AsyncIterator[dict[str, Any]]:
+async def _of_table(path: Path) -> "AsyncIterator[Bundle]":
     from sourcebound.store.tables import bundles_from_table
 
     for bundle in bundles_from_table(path):

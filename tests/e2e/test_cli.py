@@ -171,7 +171,9 @@ def test_a_stream_of_bundles_is_answered_in_order_and_ends_with_its_worst(demo: 
     assert [response["status"] for response in found] == ["OK", "NO_EVIDENCE", "OK", "FAILED", "OK"]
     assert [found[place]["request_id"] for place in (0, 1, 2, 4)] == ["good-0", "refused", "good-1", "good-2"]
     assert found[3]["failure_code"] == "INVALID_SCHEMA"
-    assert found[3]["message"].startswith("line 4 of the stream is no bundle: it is not JSON: Expecting value")
+    assert found[3]["message"].startswith(
+        "unreadable: line 4 of the stream is no bundle: it is not JSON: Expecting value"
+    )
     assert demo("ask", "--bundle", "-", stdin=json.dumps(good[0]) + json.dumps(refused)).code == 3
     assert "\nrecord     1  " in demo("runs", "show", found[3]["run_id"]).stdout
 

@@ -1,6 +1,7 @@
 """A stream of bundles is taken apart however it is cut, and what is broken costs nothing beside it (R1-1, R2-V1)."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from sourcebound.contracts import bundle_stream
 from sourcebound.contracts.bundle_stream import BundleReader, StreamedBundle
-from sourcebound.contracts.intake import check_bundle
+from sourcebound.contracts.intake import check_bundle, unreadable
 from sourcebound.contracts.outcome import FailureCode
 
 ONE, TWO, THREE = ({"request_id": name, "results": [{"rank": 0}, {}]} for name in ("one", "two", "three"))
@@ -26,7 +27,7 @@ def _read(data: bytes, size: int | None = None, max_bytes: int = 1000) -> list[S
     return [*found, *reader.close()]
 
 
-def _bundles(data: str, size: int | None = None) -> list[JsonObject]:
+def _bundles(data: str, size: int | None = None) -> list[JsonObject | str]:
     return [found.bundle for found in _read(data.encode(), size)]
 
 
@@ -64,6 +65,67 @@ def test_a_line_is_given_as_soon_as_it_has_ended() -> None:
     assert [[found.bundle for found in reader.feed(line)] for line in lines] == [[ONE], [TWO]]
 
 
+LONGER: JsonObject = {"results": [{"rank": rank, "chunk_text": "x" * rank} for rank in range(9)], "top_k": 9}
+BRACKETS: JsonObject = {"a": '}]"}{[\\', '{"]': [{"b": "\\\\"}, [[]], {}], "end": "\\"}
+FORMS: dict[str, Callable[[object], str]] = {
+    "one line": json.dumps,
+    "indented": lambda each: json.dumps(each, indent=2),
+    "not indented": lambda each: json.dumps(each, indent=0),
+    "broken within": lambda each: json.dumps(each, separators=(",\n\n ", ":\n")),
+    "a blank before": lambda each: "\t" + json.dumps(each, indent=1).replace("\n", "\r\n "),
+    "end to end": lambda each: json.dumps(each, indent=0) + json.dumps(each, indent=0),
+}
+
+
+@pytest.mark.contract("R1-1")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sent", [LONGER, BRACKETS], ids=["rows", "brackets in strings"])
+def test_a_retriever_that_waits_for_the_response_to_a_bundle_gets_it(form: str, sent: JsonObject) -> None:
+    reader, written = BundleReader(), FORMS[form](sent)
+    for _ in range(3):
+        found = [each.bundle for each in reader.feed(f"{written}\n".encode())]
+        assert found == ([sent, sent] if form == "end to end" else [sent])
+
+
+@pytest.mark.contract("R2-V1")
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ("oops", "Expecting value"),
+        ("[]", "it holds no JSON object but a list"),
+        ('{"a": }', "Expecting value"),
+        ('{"a": 1,\n "b": 2,\n}', "double quotes"),
+        ('{"a": "one \\"[\ntwo"]}', "Invalid control character"),
+        ("]]}", "Expecting value"),
+    ],
+)
+def test_one_that_waits_for_the_response_to_what_is_broken_gets_it(broken: str, reason: str) -> None:
+    reader = BundleReader()
+    for _ in range(3):
+        (found,) = reader.feed(f"{broken}\n".encode())
+        assert reason in found.fault
+    assert [found.bundle for found in reader.feed(json.dumps(ONE).encode() + b"\n")] == [ONE]
+
+
+CUT_OFF = ['{"a": 1', '{"a": "x', '{"a": 1,', '{"a": [', '{"a":', '{"a": [{"b": "c"}, {']
+
+
+@pytest.mark.contract("R2-V1")
+@pytest.mark.parametrize("cut", CUT_OFF)
+@pytest.mark.parametrize(("blank", "indent"), [("", None), ("", 2), (" ", None), ("\t", None)])
+def test_a_line_that_is_cut_off_costs_no_bundle_after_it(cut: str, blank: str, indent: int | None) -> None:
+    after = [json.dumps(each, indent=indent) for each in (TWO, THREE)]
+    fault, *others = _read("\n".join(blank + each for each in (cut, *after)).encode())
+    assert (fault.line, bool(fault.fault), [each.bundle for each in others]) == (1, True, [TWO, THREE])
+
+
+@pytest.mark.contract("R2-V1")
+@pytest.mark.parametrize("long", ['{"a": "%s"}' % ("x" * 2000), ' {"a": [\n%s{}\n]}' % ('{"b": "xx"},\n' * 200)])
+def test_a_bundle_after_one_that_is_too_long_is_read(long: str) -> None:
+    fault, *others = _read(f"{long}\n {json.dumps(TWO)}\n{json.dumps(THREE)}".encode())
+    assert ("longer than 1000" in fault.fault, [each.bundle for each in others]) == (True, [TWO, THREE])
+
+
 @pytest.mark.contract("R2-V1")
 @pytest.mark.parametrize(
     ("broken", "reason"),
@@ -89,7 +151,9 @@ def test_what_is_broken_is_named_with_its_line_and_costs_no_other(broken: str, r
     assert (fault.line, reason in fault.fault) == (3, True), fault
     assert [each.bundle for each in found if not each.fault and each.bundle != {"a": 1}] == [ONE, TWO, THREE]
     (violation,) = check_bundle(fault.bundle, policy()).violations
-    assert (violation.code, violation.clause, violation.message) == (FailureCode.INVALID_SCHEMA, "R2-V1", fault.fault)
+    assert (violation.code, violation.clause, violation.message) == (
+        FailureCode.INVALID_SCHEMA, "R2-V1", f"unreadable: {fault.fault}",
+    )  # fmt: skip
 
 
 def test_what_is_not_utf8_is_broken() -> None:
@@ -106,7 +170,7 @@ def test_what_is_broken_over_several_lines_is_one_fault() -> None:
 @pytest.mark.contract("R1-1")
 @pytest.mark.parametrize("ending", ["", "\n"])
 def test_no_more_than_one_bundle_is_held(ending: str) -> None:
-    reader, long = BundleReader(max_bytes=1000), ("x" * 100 + ending).encode()
+    reader, long = BundleReader(max_bytes=1000), ("[x" * 50 + ending).encode()
     found = [each for _ in range(10_000) for each in reader.feed(long)]
     assert sum(len(line.text) for line in reader._held) + len(reader._line or b"") <= 1000
     found += reader.feed(b"\n" + json.dumps(ONE).encode() + b"\n")
@@ -122,8 +186,8 @@ def test_a_bundle_that_goes_on_is_not_read_again_with_each_line(monkeypatch: pyt
         return decode(lines)
 
     monkeypatch.setattr(bundle_stream, "_decode", counted)
-    *_, found = _read(b"{\n" + b"}]\n]}\n" * 5000, max_bytes=100_000)
-    assert (bool(found.fault), len(looked) < 30) == (True, True)
+    (found,) = _read(b'{"a":\n[\n' + b"{}\n,\n" * 5000 + b"{}]}", max_bytes=100_000)
+    assert (found.fault, [count for count in looked if count]) == ("", [10_003])
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"  \n\t"])
@@ -132,5 +196,18 @@ def test_nothing_holds_no_bundle(data: bytes) -> None:
 
 
 @pytest.mark.contract("R2-V1")
-def test_a_bundle_that_also_has_the_mark_is_a_bundle() -> None:
-    assert check_bundle(bundle([row()], unreadable="no"), policy()).bundle is not None
+@pytest.mark.parametrize("sent", [{"unreadable": "ha"}, bundle([row()], unreadable="ha"), {"results": "ha"}])
+def test_no_object_that_is_sent_is_taken_for_what_stands_in_the_place_of_one(sent: JsonObject) -> None:
+    (found,) = _read(json.dumps(sent).encode() + b"\n")
+    assert (found.bundle, found.fault) == (sent, "")
+    violations = check_bundle(found.bundle, policy()).violations
+    assert [violation.message for violation in violations if "ha" in violation.message] == []
+    assert bool(violations) == (len(sent) == 1)
+    assert all(violation.field for violation in violations)
+
+
+@pytest.mark.contract("R2-V1")
+def test_a_text_in_the_place_of_a_bundle_is_said_to_be_none_and_not_shown_whole() -> None:
+    (violation,) = check_bundle(unreadable("x" * 5000), policy()).violations
+    assert violation.message.startswith("unreadable: xxx")
+    assert len(violation.message) < 400

@@ -106,6 +106,7 @@ def test_a_row_of_faiss_is_known_by_its_names() -> None:
 )
 def test_a_value_is_read_as_json_has_it(column: str, value: object, read: object) -> None:
     (found,) = bundles_of_rows(flat("r-1", row(0) | {column: value}))
+    assert isinstance(found, dict)
     assert found["results"][0][column] == read
     assert type(found["results"][0][column]) is type(read)
 
@@ -122,6 +123,7 @@ def test_null_is_the_absence_of_a_value(column: str) -> None:
 def test_a_row_without_a_candidate_is_a_request_that_found_nothing() -> None:
     nothing = dict.fromkeys(row(), None)
     (found,) = bundles_of_rows(flat("r-1", nothing, retrieval_status="NO_EVIDENCE"))
+    assert isinstance(found, dict)
     assert (found["results"], check_bundle(found, policy()).violations) == ([], ())
 
 
@@ -131,7 +133,9 @@ def test_the_filters_are_a_struct_or_a_map() -> None:
     mapped = pyarrow.array([[("equipment_id", "HP-200")]] * 3, pyarrow.map_(pyarrow.string(), pyarrow.string()))
     for column in (struct, mapped):
         found = bundles_from_table(pyarrow.Table.from_pylist(ROWS).append_column("filters_applied", column))
-        assert [each["filters_applied"] for each in found] == [{"equipment_id": "HP-200"}] * 2
+        assert [isinstance(each, dict) and each["filters_applied"] for each in found] == [
+            {"equipment_id": "HP-200"}
+        ] * 2
 
 
 @pytest.mark.contract("R2-V1")
@@ -139,7 +143,7 @@ def test_rows_that_contradict_each_other_are_no_bundle() -> None:
     ambiguous = [*flat("r-1", row(0), user_question="Why?"), *flat("r-1", row(1), user_question="When?")]
     first, second = bundles_of_rows([*ambiguous, *flat("r-2", row(0))])
     (violation,) = check_bundle(first, policy()).violations
-    assert violation.message == "the rows of request 'r-1' have more than one user_question"
+    assert violation.message == "unreadable: the rows of request 'r-1' have more than one user_question"
     assert check_bundle(second, policy()).bundle is not None
 
 
@@ -153,7 +157,7 @@ def test_a_request_without_end_is_not_held() -> None:
             yield {"request_id": "r-1", "rank": held}
 
     (violation,) = check_bundle(next(bundles_of_rows(endless())), policy()).violations
-    assert (violation.message, held) == (f"request 'r-1' has more than {MAX_ROWS} rows", MAX_ROWS + 1)
+    assert (violation.message, held) == (f"unreadable: request 'r-1' has more than {MAX_ROWS} rows", MAX_ROWS + 1)
 
 
 @pytest.mark.contract("R1-1")
