@@ -59,7 +59,7 @@ def _policy(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
     if bundle.policy_version not in (None, policy.policy_version):
         yield schema_violation(
             f"field policy_version: the bundle was made under {shown(bundle.policy_version)}, and this run is under "
-            f"{policy.policy_version}; name the bundle's with --policy, or leave the field out",
+            f"{policy.policy_version}; name the bundle's own with --policy",
             "policy_version",
             bundle.policy_version,
         )

@@ -8,9 +8,10 @@ lock, which counts for every file.
 import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.proposal import toml_value
@@ -22,7 +23,14 @@ HEADING: Final = (
     "# Digests of the policies released here, by `sourcebound policy release`: a changed one needs a new name."
 )
 Digests = Mapping[str, str]
-_DIGESTS: Final = TypeAdapter(dict[str, dict[str, str]])
+
+
+class _LockFile(BaseModel):
+    """A whole lock file; one without its table is no empty lock but none at all."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    policies: dict[str, str]
 
 
 class Standing(StrEnum):
@@ -42,9 +50,9 @@ def parse_lock(text: str) -> dict[str, str]:
     """The digests of a lock file by policy version.
 
     Raises:
-        ValueError: It is not TOML, or of another shape.
+        ValueError: It is not TOML, or not one table `policies` of texts.
     """
-    return _DIGESTS.validate_python(tomllib.loads(text)).get("policies", {})
+    return _LockFile.model_validate(tomllib.loads(text)).policies
 
 
 def render_lock(digests: Digests) -> str:
@@ -71,10 +79,12 @@ def standing_of(policy: Policy, shipped: Digests, locks: Iterable[Digests]) -> S
 
 
 class FoundPolicy(NamedTuple):
-    """A policy and how it stands."""
+    """A policy, how it stands, and where it was found."""
 
     policy: Policy
     standing: Standing
+    path: Path | None = None
+    """Its file; none where it is found by the name of one that ships."""
 
 
 def draft_notices(run: Run) -> tuple[str, ...]:

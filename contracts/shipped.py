@@ -55,8 +55,8 @@ def compare_release(
         shipped: What ships.
 
     Returns:
-        One difference a changed file, whose path is the file's. A policy that was never released is known by its own
-        digest alone, and the note says so.
+        One difference a changed file, whose path is the file's. A policy that does not ship, whether a deployment has
+        released it or not, is known by its own digest alone, and the note says so.
     """
     name, released = policy.policy_version, shipped.policies.get(policy.policy_version)
     found = [
@@ -65,7 +65,7 @@ def compare_release(
         *(_template_file(template, shipped.locked_templates.get(template), shipped) for template in further),
         find_difference("segmenter", policy.validation.segmenter, shipped.segmenter),
     ]
-    origin = f"policy {name}" if released is not None else f"policy {name}, which is none of the released"
+    origin = f"policy {name}" if released is not None else f"policy {name}, which is none that ships"
     return Comparison(
         f"{origin}; template {policy.prompt.template}; {policy.validation.segmenter}",
         tuple(difference for difference in found if difference is not None),

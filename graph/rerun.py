@@ -126,7 +126,7 @@ async def what_if(
     is_draft = origin.is_draft
     if policy_name is not None:
         embedder, folder = bundle.get("embedding_model"), services.settings.policies
-        named, standing = resolve_policy(policy_name, embedding_model=embedder, folder=folder)
+        named, standing, _ = resolve_policy(policy_name, embedding_model=embedder, folder=folder)
         limits = {name: value for name, value in limits.items() if not tighten(named, {name: value}).violations}
         policy, is_draft = tighten(named, limits).policy, standing is Standing.DRAFT
     run = _fork(origin, policy, model).model_copy(update={"is_draft": is_draft})

@@ -4,8 +4,10 @@ The files of a deployment stand in a folder (`SOURCEBOUND_POLICIES`) or anywhere
 and so does the folder's. Nothing here is remembered: each run reads its file again, so a change is seen by the next.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +39,7 @@ def look_up_policy(name: str, folder: Path | None = None) -> FoundPolicy:
     """
     if name in SHIPPED:
         policy = load_shipped_policy(name)
-        return _stand(policy, f"the shipped {name}", [])
+        return FoundPolicy(policy, _stand(policy, f"the shipped {name}", []))
     path = _own_file(name, folder)
     if not _is_file(path):
         own = [each.path.stem for each in list_own_policies(folder)]
@@ -63,17 +65,24 @@ def read_policy_file(path: Path, folder: Path | None = None) -> FoundPolicy:
         folder: The deployment's own policies, whose lock counts beside that of the file's folder.
 
     Raises:
-        ConfigurationError: It is not valid, or bears a released name with another digest.
+        ConfigurationError: There is none, it is not valid, or it bears a released name with another digest.
     """
     try:
         policy = _with_its_template(parse_policy(path.read_text("utf-8")))
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"there is no file {path}.",
+            "Check the path; `sourcebound policy new` makes a policy file.",
+            code="PATH_MISSING",
+        ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path} is not a valid policy: {_reason(error)}.",
             "Compare it with `sourcebound policy show SOURCEBOUND_V1`.",
             code="INVALID_POLICY",
         ) from error
-    return _stand(policy, str(path), [read_policy_lock(where) for where in {path.parent, folder or path.parent}])
+    locks = [read_policy_lock(where) for where in {path.parent, folder or path.parent}]
+    return FoundPolicy(policy, _stand(policy, str(path), locks), path)
 
 
 def list_own_policies(folder: Path | None) -> list[OwnPolicy]:
@@ -98,6 +107,8 @@ def check_own_policies(folder: Path | None) -> list[str]:
 def release_policy(path: Path, folder: Path | None = None) -> FoundPolicy:
     """Releases the policy of a file: its name stands for this digest from now on (P-1).
 
+    Releases that are made at the same time are made one after another, and none is lost.
+
     Args:
         path: The file, which bears the name of its policy; the lock is made, or added to, beside it.
         folder: The deployment's own policies.
@@ -110,6 +121,14 @@ def release_policy(path: Path, folder: Path | None = None) -> FoundPolicy:
         StoreError: The lock cannot be written.
     """
     found = read_policy_file(path, folder)
+    if found.standing is not Standing.DRAFT:
+        return found
+    with _alone_in(path.parent):
+        return _release(path, folder)
+
+
+def _release(path: Path, folder: Path | None) -> FoundPolicy:
+    found = read_policy_file(path, folder)  # again: another release may have come first
     name = found.policy.policy_version
     if found.standing is not Standing.DRAFT:
         return found
@@ -142,7 +161,7 @@ def read_policy_lock(folder: Path) -> dict[str, str]:
         ) from error
 
 
-def _stand(policy: Policy, where: str, locks: list[dict[str, str]]) -> FoundPolicy:
+def _stand(policy: Policy, where: str, locks: list[dict[str, str]]) -> Standing:
     standing = standing_of(policy, read_lock()["policies"], locks)
     if standing is Standing.CHANGED:
         name = policy.policy_version
@@ -151,7 +170,7 @@ def _stand(policy: Policy, where: str, locks: list[dict[str, str]]) -> FoundPoli
             "Restore it, or make its values a version of their own: set another policy_version in another file.",
             code="RELEASED_POLICY_CHANGED",
         )
-    return FoundPolicy(policy, standing)
+    return standing
 
 
 def _examine(path: Path) -> OwnPolicy:
@@ -162,6 +181,17 @@ def _examine(path: Path) -> OwnPolicy:
     if found.policy.policy_version != path.stem:
         return OwnPolicy(path, None, f"{path} holds the policy {found.policy.policy_version}: it is not found by name")
     return OwnPolicy(path, found)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Lets one release at a time into a folder. The folder is what is locked: its lock file is replaced."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -45,14 +45,8 @@ def show_policy(name: Named) -> None:
     """Print a policy file as it is."""
     from importlib.resources import files
 
-    from sourcebound.contracts.released import SHIPPED
-
-    if name in SHIPPED:
-        print((files("sourcebound.contracts") / "policies" / f"{name}.toml").read_text("utf-8"), end="")
-        return
-    _find(name)
-    own = (_folder() or Path()) / f"{name}.toml"
-    print((own if own.is_file() else Path(name)).read_text("utf-8"), end="")
+    path = _find(name).path or files("sourcebound.contracts") / "policies" / f"{name}.toml"
+    print(path.read_text("utf-8"), end="")
 
 
 @app.command("check")

@@ -270,7 +270,9 @@ def test_an_empty_trace_field_is_a_missing_one(field: str) -> None:
 @pytest.mark.contract("P-2")
 def test_a_bundle_made_under_another_policy_is_rejected() -> None:
     violation = _first(bundle(policy_version="SOURCEBOUND_V1"))
-    assert violation.field == "policy_version"
+    assert (violation.field, violation.value) == ("policy_version", "'SOURCEBOUND_V1'")
+    assert "under 'SOURCEBOUND_V1', and this run is under R2_POLICY_V1" in violation.message
+    assert "--policy" in violation.message
 
 
 @pytest.mark.contract("R2-V1")
