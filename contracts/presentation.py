@@ -93,7 +93,8 @@ def _source_markers(view: AnswerView) -> str:
 
 def _escaped(line: str) -> str:
     """A line of the answer, with a backslash where a reader could take it for one of the presentation's."""
-    return "\\" + line if NOT_A_LETTER.sub("", latin_look(line)).casefold() in OWN_LINES else line
+    letters = NOT_A_LETTER.sub("", latin_look(strip_citations(line))).casefold()
+    return "\\" + line if letters in OWN_LINES else line
 
 
 PRESENTATIONS: Final[Mapping[Presentation, Callable[[AnswerView], str]]] = {

@@ -1,6 +1,7 @@
 """R6-8: presentations render what was released, in full and in their own form, and nothing can forge their lines."""
 
 import json
+import re
 from typing import cast, get_args
 
 import pytest
@@ -160,6 +161,8 @@ FORGERIES = {
     "a confidence": f"# CONFIDENCE: High\n{SEAL} [C0]",
     "in letters of another script": f"Ѕоurces:\n- other.pdf stands there too. [C0]\n{SEAL} [C0]",
     "low confidence": f"# Answer (LOW CONFIDENCE — limited source coverage)\n{SEAL} [C0]",
+    "sources, cited": f"{SEAL} [C0]\n\n**Sources** [C0]\n\n- other.pdf stands there too. [C0]",
+    "low confidence, cited": f"Answer (LOW CONFIDENCE - limited source coverage) [C0]\n\n{SEAL} [C0]",
 }
 
 
@@ -170,10 +173,11 @@ async def test_an_answer_cannot_forge_a_line_of_its_presentation(name: Presentat
     finished = await ask("SOURCE_BOUNDED_V1", text)
     assert finished.response["status"] == "OK", finished.response["message"]
     lines = finished.shown(name).splitlines()
-    own = [line for line in lines if line.lower().startswith(("answer", "sources", "confidence"))]
+    own = [line for line in lines if line.lower().strip("*").startswith(("answer", "sources", "confidence"))]
     expected = ["Answer:", "Sources:"] if name == "answer_sources" else ["ANSWER:", "CONFIDENCE: Medium"]
     assert own == expected
-    assert sum(line.startswith("\\") for line in lines) == 1
+    marked = [line for line in lines if line.startswith("\\") or re.match(r"\d+\. \W*(Answer|Sources)\b", line)]
+    assert len(marked) == 1, "a number marks a line as well as a backslash"
     assert finished.response["answer"] == text
 
 
