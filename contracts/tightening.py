@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from pydantic import ValidationError
-
+from sourcebound.contracts.bundle_rules import shown
 from sourcebound.contracts.outcome import FailureCode, Violation
 from sourcebound.contracts.policy import Policy
 
@@ -21,8 +20,12 @@ LOWER_IS_TIGHTER: Final = {
     "max_chunks_per_knowledge_id": "selection",
     "max_evidence_tokens": "selection",
 }
+SHARES: Final = ("min_top_similarity", "min_question_coverage", "min_similarity")
+"""Limits that are numbers from 0 to 1; each of the others is a count."""
 RAISES_FALLBACK: Final = ("min_top_similarity", "min_similarity")
 """A fallback below a minimum that the request itself asked for would take it back."""
+MALFORMED: Final = "R1-1"
+"""The clause of a limit that no policy would take."""
 LIMITS: Final = (*HIGHER_IS_TIGHTER, *LOWER_IS_TIGHTER)
 """The values that a request may tighten; narrower filters come beside them."""
 
@@ -32,6 +35,11 @@ class Tightened(NamedTuple):
 
     policy: Policy
     violations: tuple[Violation, ...] = ()
+
+    @property
+    def is_malformed(self) -> bool:
+        """Whether a limit is refused for what it is, under whatever policy (R1-1), and not for being looser (P-4)."""
+        return any(violation.clause == MALFORMED for violation in self.violations)
 
 
 def tighten(policy: Policy, limits: Mapping[str, object]) -> Tightened:
@@ -47,22 +55,16 @@ def tighten(policy: Policy, limits: Mapping[str, object]) -> Tightened:
     """
     values = policy.model_dump(mode="json", exclude_none=True)
     violations = [found for name, value in limits.items() if (found := _apply(values, name, value)) is not None]
-    if violations:
-        return Tightened(policy, tuple(violations))
-    try:
-        return Tightened(Policy.model_validate(values))
-    except ValidationError as error:
-        details = error.errors(include_url=False)
-        return Tightened(policy, tuple(_violation(str(d["loc"][-1]), d["msg"], d["input"]) for d in details))
+    return Tightened(policy, tuple(violations)) if violations else Tightened(Policy.model_validate(values))
 
 
 def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Violation | None:
-    """Sets one limit in `values`; a violation instead where it is unknown, no number, or looser."""
+    """Sets one limit in `values`; a violation instead where it is unknown, looser, or no value of it."""
     section = HIGHER_IS_TIGHTER.get(name) or LOWER_IS_TIGHTER.get(name)
     if section is None:
-        return _violation(name, f"is not a limit; the limits are {', '.join(LIMITS)}", value)
+        return _violation(name, f"is not known; the limits are {', '.join(LIMITS)}", value, MALFORMED)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return _violation(name, "is not a number", value)
+        return _does_not_take(name, value)
     present = values[section].get(name)
     most = values["retrieval"].get("max_requested_sources") if name == "min_sources" else None
     if isinstance(most, int) and value == 0:
@@ -71,6 +73,8 @@ def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Vi
         return _violation(name, f"is over {most}, the most that a request may ask under this policy", value)
     if isinstance(present, int | float) and (value < present if name in HIGHER_IS_TIGHTER else value > present):
         return _violation(name, f"is looser than the policy's {present}; a request may only tighten", value)
+    if not (0 <= value <= 1 if name in SHARES else value >= 1 and value == value // 1):
+        return _does_not_take(name, value)
     values[section][name] = value
     fallback = values["retrieval"].get("fallback_min_similarity")
     if name in RAISES_FALLBACK and value != present and isinstance(fallback, float):
@@ -99,11 +103,16 @@ def with_fallback(policy: Policy) -> Policy:
     return policy.model_copy(update=sections)
 
 
-def _violation(name: str, message: str, value: object) -> Violation:
+def _does_not_take(name: str, value: object) -> Violation:
+    taken = "a number from 0 to 1" if name in SHARES else "a whole number from 1 on"
+    return _violation(name, f"takes {taken}, and not {shown(value)}", value, MALFORMED)
+
+
+def _violation(name: str, message: str, value: object, clause: str = "P-4") -> Violation:
     return Violation(
         code=FailureCode.INVALID_REQUEST,
-        clause="P-4",
+        clause=clause,
         message=f"limit {name} {message}",
         field=name,
-        value=repr(value)[:80],
+        value=shown(value),
     )

@@ -43,7 +43,7 @@ async def settle(
     """Finds the policy and the collection of a request.
 
     Raises:
-        SourceboundError: There is no such policy, or a limit would loosen it.
+        SourceboundError: There is no such policy, or a limit would loosen it or is none.
     """
     collection: Collection | None = None
     name = request.get("collection") or defaults.collection
@@ -56,8 +56,10 @@ async def settle(
     if tightened.violations:
         raise RequestError(
             "; ".join(violation.message for violation in tightened.violations) + ".",
-            "Leave the limit out, or name a policy that allows it.",
-            code="POLICY_LOOSENED",
+            "Leave the limit out, or name a policy that allows it."
+            if not tightened.is_malformed
+            else "Correct the limit, or leave it out.",
+            code="INVALID_REQUEST" if tightened.is_malformed else "POLICY_LOOSENED",
         )
     return Settled(tightened.policy, collection, name, found.standing is Standing.DRAFT)
 

@@ -165,7 +165,7 @@ def read_filters(filters: list[str]) -> dict[str, Any]:
 
     known = f"Known filters: {', '.join(Filters.model_fields)}."
     pairs: dict[str, Any] = {}
-    for key, _, value in (text.partition("=") for text in filters):
+    for key, value in _pairs(filters, "filter", repeatable="knowledge_ids"):
         pairs[key] = (*pairs.get(key, ()), value) if key == "knowledge_ids" else value
     try:
         return Filters.model_validate(pairs).model_dump(mode="json", exclude_none=True)
@@ -174,10 +174,20 @@ def read_filters(filters: list[str]) -> dict[str, Any]:
         raise RequestError(f"the filter {detail['loc'][0]!r} is not acceptable: {detail['msg']}.", known) from error
 
 
+def _pairs(texts: list[str], kind: str, repeatable: str = "") -> list[tuple[str, str]]:
+    """KEY=VALUE pairs; a key that is given twice is an error, for only one of its values could count."""
+    pairs = [(key, value) for key, _, value in (text.partition("=") for text in texts)]
+    keys = [key for key, _ in pairs if key != repeatable]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise RequestError(f"the {kind} {key!r} is given more than once.", f"Give --{kind} {key}=VALUE once.")
+    return pairs
+
+
 def read_limits(limits: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs with numbers; whether they tighten is for the policy to say."""
     pairs = {}
-    for key, _, value in (text.partition("=") for text in limits):
+    for key, value in _pairs(limits, "limit"):
         try:
             pairs[key] = int(value) if value.lstrip("-").isdigit() else float(value)
         except ValueError as error:

@@ -207,6 +207,12 @@ def test_a_failure_is_shown_without_an_answer(demo: Program) -> None:
         (["ask", "why?", "--filter", "colour=red"], "", "Known filters: equipment_id"),
         (["ask", "why?", "--filter", "event_date_from=soon"], "", "event_date_from"),
         (["ask", "why?", "--filter", "equipment_id"], "", "equipment_id"),
+        (
+            ["ask", "why?", "--filter", "equipment_id=A", "--filter", "equipment_id=B"],
+            "",
+            "'equipment_id' is given more",
+        ),
+        (["ask", "why?", "--limit", "min_sources=4", "--limit", "min_sources=1"], "", "'min_sources' is given more"),
         (["ask", "--bundle", "/nowhere/bundle.json"], "", "cannot be read: No such file"),
         (["ask", "--bundle", "-"], "not json", "is not JSON"),
         (["ask", "--bundle", "-"], "[]", "holds no JSON object"),

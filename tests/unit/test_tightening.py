@@ -1,7 +1,7 @@
 """P-4: a request tightens its policy or is refused; nothing else changes."""
 
 import pytest
-from builders import bundle, policy
+from builders import JsonObject, bundle, policy
 from fakes import FakeOutside, FakeRetriever
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,20 +112,56 @@ def test_the_same_value_changes_nothing(name: str) -> None:
     assert tighten(POLICY, {name: same}).policy == POLICY
 
 
-@pytest.mark.parametrize("value", ["2", None, True, float("nan"), [1]])
-def test_a_limit_is_a_number(value: object) -> None:
-    assert tighten(POLICY, {"min_sources": value}).violations[0].message == "limit min_sources is not a number"
+MALFORMED = [
+    *(("min_sources", value, "a whole number from 1 on") for value in ("2", None, True, float("nan"), [1], 1.5)),
+    ("min_sources", float("inf"), "a whole number from 1 on"),
+    ("max_chunks", 0, "a whole number from 1 on"),
+    ("max_chunks", 1.5, "a whole number from 1 on"),
+    ("min_top_similarity", 1.5, "a number from 0 to 1"),
+    ("min_question_coverage", "0.5", "a number from 0 to 1"),
+]
 
 
-@pytest.mark.parametrize(("name", "value"), [("max_chunks", 0), ("max_chunks", 1.5), ("min_top_similarity", 1.5)])
-def test_an_impossible_value_is_refused(name: str, value: float) -> None:
-    assert [violation.field for violation in tighten(POLICY, {name: value}).violations] == [name]
+@pytest.mark.contract("P-4")
+@pytest.mark.parametrize(("name", "value", "taken"), MALFORMED)
+def test_a_value_that_no_policy_would_take_is_told_what_the_limit_takes(name: str, value: object, taken: str) -> None:
+    tightened = tighten(POLICY, {name: value})
+    (violation,) = tightened.violations
+    assert (tightened.policy, tightened.is_malformed, violation.field) == (POLICY, True, name)
+    assert violation.message == f"limit {name} takes {taken}, and not {value!r}"
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.parametrize("name", LIMITS)
+def test_whatever_is_said_to_be_taken_is_taken(name: str) -> None:
+    for value in (1, 1.0):
+        policy = tighten(load_shipped_policy("SOURCEBOUND_V1"), {name: value}).policy
+        assert _stated(policy, name) == 1
 
 
 def test_an_unknown_limit_lists_the_known_ones() -> None:
     (violation,) = tighten(POLICY, {"temperature": 1}).violations
     assert violation.field == "temperature"
     assert "min_sources" in violation.message
+
+
+@pytest.mark.contract("P-4")
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        ({"temperature": 1}, "INVALID_REQUEST"),
+        ({"min_sources": 1.5}, "INVALID_REQUEST"),
+        ({"min_sources": 1.5, "top_k": 99}, "INVALID_REQUEST"),
+        ({"top_k": 99}, "POLICY_LOOSENED"),
+    ],
+)
+async def test_a_limit_that_is_none_is_not_said_to_loosen_the_policy(limits: JsonObject, code: str) -> None:
+    outside = FakeOutside(POLICY, FakeRetriever(bundle()))
+    with pytest.raises(RequestError) as caught:
+        await build_graph(outside.ports()).compile().ainvoke({"question": "How?", "limits": limits})
+    assert caught.value.failure_code == code
+    assert ("policy" in caught.value.next_step) == (code == "POLICY_LOOSENED")
+    assert outside.run_log.begun == []
 
 
 @pytest.mark.contract("P-4")
