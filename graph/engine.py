@@ -1,7 +1,7 @@
 """Runs the graph: one thread a run, every node checkpointed, the response at the end."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Self, cast
 
@@ -124,8 +124,9 @@ class Engine:
             SourceboundError: As `ask`, after the responses before it. The runs under way after it are cut off; so are
                 they where the caller stops (`resume` goes on with them).
         """
-        async for response in in_order(requests, partial(self.ask, context=context), at_once):
-            yield response
+        async with aclosing(in_order(requests, partial(self.ask, context=context), at_once)) as responses:
+            async for response in responses:
+                yield response
 
     async def start_conversation(self) -> str:
         """Opens a conversation; its id goes into the `conversation_id` of each of its questions (CP-6)."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from builders import SEAL, bundle, row
-from commands import MANUALS, Finished, Program
+from commands import MANUALS, PROGRAM, Finished, Program
 
 from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.released import SHIPPED
@@ -176,6 +176,19 @@ def test_a_stream_of_bundles_is_answered_in_order_and_ends_with_its_worst(demo: 
     )
     assert demo("ask", "--bundle", "-", stdin=json.dumps(good[0]) + json.dumps(refused)).code == 3
     assert "\nrecord     1  " in demo("runs", "show", found[3]["run_id"]).stdout
+
+
+def test_a_reader_that_leaves_after_the_first_response_ends_a_stream_quietly(demo: Program, tmp_path: Path) -> None:
+    path = tmp_path / "bundles.jsonl"
+    path.write_text("\n".join(json.dumps(bundle([row(chunk_text=SEAL)], request_id=f"r-{n}")) for n in range(40)))
+    command = [PROGRAM, "ask", "--json", "--bundle", path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=demo.variables()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert json.loads(process.stdout.readline())["status"] == "OK"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
 
 
 @pytest.mark.contract("R1-1")

@@ -1,6 +1,8 @@
 """Many bundles over a real database: each is a run with one record, and a fault ends them in order (R1-1, R5P-1)."""
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 
 import pytest
 from builders import SEAL, bundle, row
@@ -31,6 +33,18 @@ async def test_each_bundle_is_one_run_with_one_record(services: Services, databa
     recorded = rows(database, "SELECT run_id, validation_status FROM validations ORDER BY run_id")
     assert sorted(run for run, _ in recorded) == sorted(response.run_id for response in found)
     assert single(database, "SELECT count(*) FROM runs") == 12
+
+
+@pytest.mark.contract("CP-2")
+async def test_who_stops_taking_responses_leaves_no_run_behind_at_work(services: Services, database: str) -> None:
+    async with aclosing(Engine(services).ask_many(requests(8), at_once=4)) as responses:
+        assert (await anext(responses)).status == "FAILED"
+        at_work = asyncio.all_tasks()
+        assert any("Engine.ask" in repr(task) for task in at_work)
+    assert [task for task in asyncio.all_tasks() if "Engine.ask" in repr(task)] == []
+    recorded = single(database, "SELECT count(*) FROM validations")
+    cut_off = await Engine(services).list_cut_off()
+    assert recorded + len(cut_off) == single(database, "SELECT count(*) FROM runs")
 
 
 @pytest.mark.contract("P-4")
