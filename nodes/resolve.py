@@ -16,7 +16,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.rewriting import STAGE, read_rewriting, rewriting_policy, rewriting_prompt, shown_turns
 from sourcebound.contracts.state import State
 from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageError
-from sourcebound.nodes.asking import ask_once
+from sourcebound.nodes.asking import ask_once, model_fault
 
 StateReader = Callable[[str, str], Awaitable[State]]
 """The state of a run, by its thread and its id."""
@@ -43,8 +43,7 @@ async def resolve(
     except SourceboundError as error:
         if error.failure_code == StoreError.code:
             raise
-        model = FailureCode.MODEL_REJECTED if isinstance(error, UsageError) else FailureCode.MODEL_UNAVAILABLE
-        code = model if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
+        code = model_fault(error) if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
         return {"outcome": fail(STAGE, code, str(error)).model_dump(mode="json")}
     return {
         "run": run.model_dump(mode="json"),
