@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from math import log
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.blocks import MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.citations import find_citations, find_look_alikes
 from sourcebound.contracts.forbidden import FORBIDDEN_SHAPES
 from sourcebound.contracts.prompt import PromptParts
 from sourcebound.contracts.reading import read_statements
 from sourcebound.contracts.refusal import refusal_pattern
-from sourcebound.contracts.segmentation import SegmentKind, segment
+from sourcebound.contracts.segmentation import Segment, SegmentKind, segment
 
 MAX_SENTENCES: Final = 3
 CONTEXT_WEIGHT: Final = 0.4
@@ -30,6 +31,9 @@ FOLLOW_UP: Final = 0.5
 MIN_NEW: Final = 0.1
 """Share of the question's weight that a further sentence must newly hold."""
 TOKEN: Final = re.compile(r"[^\W_]+(?:[-./·][^\W_]+)*")
+HEADING_LINE: Final = re.compile(r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*")
+"""A line in plain text that may be a heading, with the number of its section; never a row of a table, which has its
+headers or its values with it."""
 IDENTIFIER: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d)\w+")
 PART: Final = re.compile(r"[^\W_]+")
 STOP_WORDS: Final = frozenset(
@@ -54,6 +58,8 @@ class Sentence(NamedTuple):
     position: int
     words: frozenset[str]
     context: frozenset[str]
+    is_heading: bool
+    """It only names what follows: it counts for how rare a word is, and is never chosen."""
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -81,7 +87,7 @@ def best_sentences(prompt: PromptParts) -> list[Sentence]:
     sentences = [sentence for part in prompt.evidence for sentence in _sentences(part.anchor, part.source, part.text)]
     weights = _weights(question, sentences)
     total = sum(weights.values())
-    sentences = [sentence for sentence in sentences if _names_the_same(question, sentence)]
+    sentences = [each for each in sentences if _names_the_same(question, each) and not each.is_heading]
     if not sentences or not total:
         return []
     chosen: list[Sentence] = []
@@ -144,8 +150,26 @@ def _sentences(anchor: str, source: str, text: str) -> list[Sentence]:
             continue
         around = " ".join(part.text for part in pieces[max(0, index - 2) : index])
         context = content_words(f"{source} {pieces[0].text} {around}")
-        found.append(Sentence(quoted, anchor, int(anchor[1:]) * 1000 + index, content_words(quoted), context))
+        position, is_heading = int(anchor[1:]) * 1000 + index, _is_heading(text, pieces, index)
+        found.append(Sentence(quoted, anchor, position, content_words(quoted), context, is_heading))
     return found
+
+
+def _is_heading(text: str, pieces: Sequence[Segment], index: int) -> bool:
+    """Whether a piece that is not marked as a heading only names what follows: `10.2 Oil level`."""
+    piece, following = pieces[index], pieces[index + 1 : index + 2]
+    line = HEADING_LINE.fullmatch(piece.text)
+    if not (line and following) or piece.kind is not SegmentKind.SENTENCE or STATEMENT_END.search(piece.text):
+        return False
+    if len(piece.text.split()) > MAX_HEADING_WORDS:
+        return False
+    if line["parts"]:
+        return True
+    stands_apart = "\n\n" in text[piece.end : following[0].start]
+    if line["number"]:
+        below = HEADING_LINE.fullmatch(following[0].text)
+        return stands_apart or bool(below and below["parts"])
+    return stands_apart and not any(map(str.isalpha, text[: piece.start]))
 
 
 def quotable(sentence: str, anchor: str) -> bool:

@@ -129,6 +129,48 @@ def test_it_does_not_quote_what_the_firewall_would_reject(trap: str) -> None:
     assert trap not in answer
 
 
+CHARGE = "The bearing frame takes 0.65 litres of oil."
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "10.2 Level of the oil\n",
+        "10.2.1. Level of the oil\n\n",
+        "10 Level of the oil\n10.2 Level of the oil\n",
+        "10 Level of the oil\n\n",
+        "Level of the oil\n\n",
+        "## Level of the oil\n",
+    ],
+)
+def test_it_quotes_what_stands_under_a_heading_and_not_the_heading(heading: str) -> None:
+    bundle = answer_bundle(f"{heading}{CHARGE}", "The guard is yellow.", question="What is the level of the oil?")
+    assert _answer(bundle) == f"{CHARGE} [C0]"
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("{}\nThe guard is yellow.", "10.2 Level of the oil: middle of the glass"),
+        ("{}\nThe guard is yellow.", "Level of the oil; Value: middle of the glass"),
+        ("{}\nThe guard is yellow.", "Level of the oil 12 mm"),
+        ("{}\nThe guard is yellow.", "| Level of the oil | middle |"),
+        ("{}\n2 Guard of yellow steel\nEnd of the list.", "1 Level of the oil glass"),
+        ("{}\nThe guard is yellow.", "The level of the oil stands in the middle"),
+        ("The guard is yellow.\n\n{}\n\nIt is bolted on.", "The level of the oil stands in the middle"),
+        ("The guard is yellow.\n{}", "10.2 Level of the oil in the middle"),
+        (
+            "{}\nThe guard is yellow.",
+            "10.2 Level of the oil that stands in the middle of the glass while it is at rest",
+        ),
+    ],
+)
+def test_it_quotes_a_row_or_a_sentence_that_lacks_its_full_stop(text: str, row: str) -> None:
+    assert _answer(answer_bundle(text.format(row), question="What is the level of the oil?")).startswith(row)
+
+
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
