@@ -32,7 +32,7 @@ async def search(request: AskInput, context: RunContext, ports: Ports) -> Search
         The report, whatever the outcome.
 
     Raises:
-        SourceboundError: There is no such policy, a limit would loosen it, or the catalog did not answer.
+        SourceboundError: There is no such policy, a limit would loosen it, or the database did not answer.
     """
     settled = await settle(
         request, context, catalog=ports.catalog, find_policy=ports.find_policy, defaults=ports.defaults

@@ -181,7 +181,7 @@ def test_a_stream_of_bundles_is_answered_in_order_and_ends_with_its_worst(demo: 
 def test_a_reader_that_leaves_after_the_first_response_ends_a_stream_quietly(demo: Program, tmp_path: Path) -> None:
     path = tmp_path / "bundles.jsonl"
     path.write_text("\n".join(json.dumps(bundle([row(chunk_text=SEAL)], request_id=f"r-{n}")) for n in range(40)))
-    command = [PROGRAM, "ask", "--json", "--bundle", path]
+    command = [str(PROGRAM), "ask", "--json", "--bundle", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=demo.variables()) as process:
         assert process.stdout is not None
         assert process.stderr is not None

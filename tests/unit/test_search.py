@@ -10,7 +10,7 @@ from sourcebound.cli.search import _summary, candidate_cells, candidate_place
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, RunContext
-from sourcebound.errors import StoreError
+from sourcebound.errors import ModelError
 from sourcebound.graph.search import search
 
 REQUEST: AskInput = {"question": QUESTION}
@@ -95,7 +95,7 @@ async def test_a_bundle_that_breaks_its_contract_shows_its_rows_without_fates() 
 
 async def test_a_fault_of_the_retriever_is_a_failed_report() -> None:
     outside = _outside()
-    outside.retriever.fault = StoreError("the store is away")
+    outside.retriever.fault = ModelError("the embedder is away")
     report = await _search(outside)
     assert (report.outcome.status, report.outcome.failure_code) == ("FAILED", "RETRIEVAL_FAILED")
     assert report.candidates == ()
