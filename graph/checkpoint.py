@@ -7,7 +7,7 @@ not a surprise when an old run is read.
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -21,8 +21,13 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from sourcebound.errors import RequestError
 from sourcebound.store.database import Pool, Row, fetch_one
 from sourcebound.store.queries import query
+from sourcebound.store.workers import Worker
+
+THREADS: Final = 64
+"""Threads at work at once whose checkpoints are kept in memory until their runs are over."""
 
 
 class RunSaver(AsyncPostgresSaver):
@@ -36,17 +41,22 @@ class RunSaver(AsyncPostgresSaver):
     and the audit record; the commit of either brings every checkpoint before it to disk. A response is made again from
     the record, the same to the byte; one without a record waits for the disk too.
 
+    A process from which another has taken its run over saves nothing more of it, and is told so. Nor does anybody save
+    anything of what was erased while it was at work.
+
     Args:
         pool: The pool of `store.database`.
         is_new: Whether its thread is known to have no checkpoint yet, so that none need be looked for.
+        worker: This process, where each run has a thread of its own and carries the number of whoever is at it.
     """
 
-    def __init__(self, pool: Pool, *, is_new: bool = False) -> None:
+    def __init__(self, pool: Pool, *, is_new: bool = False, worker: Worker | None = None) -> None:
         super().__init__(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
         self._pool = pool
         self._is_new = is_new
+        self._worker = worker
         self._written: dict[str, list[Row]] = {}
-        """By thread, the checkpoints of a run that is at work, from its beginning."""
+        """By thread, the checkpoints of a run that is at work, from its beginning; the latest thread last."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint to go on from; None where the thread is new."""
@@ -64,6 +74,11 @@ class RunSaver(AsyncPostgresSaver):
         """Saves a checkpoint and the values that are new in it; where the one before it was lost, all of the run's.
 
         A database that crashes loses commits that did not wait for the disk. A run that outlives it has them all still.
+
+        Raises:
+            RequestError: The run is no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
+                (`RUN_ERASED`).
+            StoreError: The database does not answer.
         """
         place = config["configurable"]
         thread_id, namespace = place["thread_id"], place["checkpoint_ns"]
@@ -75,6 +90,7 @@ class RunSaver(AsyncPostgresSaver):
         blobs = self._dump_blobs(thread_id, namespace, values, new)
         row = {
             "thread_id": thread_id,
+            "run_id": thread_id if self._worker else values.get("run", {}).get("run_id"),
             "namespace": namespace,
             "id": checkpoint["id"],
             "parent": place.get("checkpoint_id"),
@@ -87,33 +103,69 @@ class RunSaver(AsyncPostgresSaver):
             "types": _text_array([blob[4] for blob in blobs]),
             "blobs": [blob[5] for blob in blobs],
         }
-        written = [] if is_begun else self._written.pop(thread_id, [])
+        before = self._written.pop(thread_id, [])
+        written = [] if is_begun else before
         if not await self._save(row):
             for earlier in written:
                 await self._save(earlier)
         if not is_over:
             self._written[thread_id] = [*written, row]
+            for oldest in list(self._written)[:-THREADS]:  # cut off, or edited and left
+                del self._written[oldest]
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def _save(self, row: Row) -> bool:
         """Whether the checkpoint before it is there."""
-        saved = await fetch_one(self._pool, query("save_checkpoint"), row)
-        return saved is None or bool(saved["follows"])
+        workers = self._worker.numbers if self._worker else None
+        found = await fetch_one(self._pool, query("save_checkpoint"), row | {"workers": workers})
+        assert found is not None
+        if found["erased"] or not found["held"]:
+            raise _lost(found)
+        return bool(found["follows"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Saves what is in no checkpoint: errors, interrupts and their like."""
         special = [write for write in writes if write[0] in WRITES_IDX_MAP]
-        if special:
+        if special and await fetch_one(self._pool, query("find_erased_checkpoint"), config["configurable"]) is None:
             await super().aput_writes(config, special, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Removes a thread."""
+        self._written.pop(thread_id, None)
+        await super().adelete_thread(thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Removes what some runs of a host (by its own ids) left on their threads, as if they had not been made.
 
         A server of LangGraph's asks for it when a run is rolled back for another. Audit records stay (R5P-1).
         """
+        for thread_id, rows in list(self._written.items()):
+            if any(json.loads(row["metadata"]).get("run_id") in run_ids for row in rows):
+                del self._written[thread_id]
         await fetch_one(self._pool, query("remove_checkpoints_of_host_runs"), {"run_ids": list(run_ids)})
+
+
+def _lost(found: Row) -> RequestError:
+    """Why nothing more of a run is saved, by what `save_checkpoint` found."""
+    if found["erased"]:
+        return RequestError(
+            "the run was erased while it was at work; nothing more of it was stored.",
+            "Ask the question again, if it is still to be asked.",
+            code="RUN_ERASED",
+        )
+    if found["listed"]:
+        return RequestError(
+            "another process has taken the run over, as it could not see that this one was still at it.",
+            "Wait for its end there: sourcebound runs resume gives its response.",
+            code="RUN_AT_WORK",
+        )
+    return RequestError(
+        "the run is not in the list any more: it was taken off as one that never began.",
+        "Ask the question again; the run's id is free.",
+        code="NEVER_BEGAN",
+    )
 
 
 def _text_array(names: Sequence[str]) -> str:
@@ -126,14 +178,15 @@ def _is_inline(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def make_saver(pool: Pool, *, is_new: bool = False) -> RunSaver:
+def make_saver(pool: Pool, *, is_new: bool = False, worker: Worker | None = None) -> RunSaver:
     """A checkpoint saver for one run.
 
     Args:
         pool: The pool of `store.database`.
         is_new: Whether the run begins on a thread of its own.
+        worker: This process, whose number its runs carry; None for a host that sees to its runs itself.
 
     Returns:
         The saver; its tables were made by `store.migrations`.
     """
-    return RunSaver(pool, is_new=is_new)
+    return RunSaver(pool, is_new=is_new, worker=worker)

@@ -180,7 +180,8 @@ class Engine:
             if _is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
                 raise _not_resumable()
             if not snapshot.created_at:
-                await run_log.withdraw(run_id)
+                if not await run_log.withdraw(run_id):
+                    raise _not_resumable()
                 raise RequestError(
                     "the run ended before it began: nothing of it had been stored.",
                     "Ask the question again; the run's id is free.",
@@ -383,7 +384,8 @@ class Engine:
         return PublicResponse.model_validate(state["response"])
 
     def _compiled(self, *, is_new: bool = False) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
-        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool, is_new=is_new)})
+        saver = make_saver(self._services.pool, is_new=is_new, worker=self._services.worker)
+        return self.graph.copy(update={"checkpointer": saver})
 
 
 def _thread(thread_id: str) -> RunnableConfig:

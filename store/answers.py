@@ -23,9 +23,11 @@ class PostgresAnswerLog:
         return Generation.model_validate(row["generation"]) if row else None
 
     async def keep(self, asked: Asked, generation: Generation) -> Generation:
-        """Keeps an answer and returns the one that stands; the commit waits for the disk."""
+        """Keeps an answer and returns the one that stands; the commit waits for the disk.
+
+        Of a run that was erased nothing is kept; it comes no further than to its next checkpoint.
+        """
         form = json.dumps(generation.model_dump(mode="json"))
         values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": form}
         row = await fetch_one(self._pool, query("keep_answer"), values)
-        assert row is not None
-        return Generation.model_validate(row["generation"])
+        return Generation.model_validate(row["generation"]) if row else generation

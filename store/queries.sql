@@ -303,15 +303,15 @@ SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory
 -- name: claim_run
 -- Whoever looks second waits for the first, sees it at work and gets nothing. What another host began has no context.
 UPDATE runs SET worker = %(worker)s
-WHERE run_id = %(run_id)s AND (context IS NOT NULL OR status = 'RUNNING')
+WHERE run_id = %(run_id)s AND context IS NOT NULL
   AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_at_work(worker)
-RETURNING thread_id, coalesce(context, '{}') AS context
+RETURNING thread_id, context
 
 -- name: let_go_of_run
-UPDATE runs SET worker = NULL WHERE run_id = %(run_id)s AND worker = %(worker)s
+UPDATE runs SET worker = NULL WHERE run_id = %(run_id)s AND worker = ANY(%(workers)s)
 
 -- name: renumber_runs
-UPDATE runs SET worker = %(worker)s WHERE run_id = ANY(%(run_ids)s) AND worker = %(before)s
+UPDATE runs SET worker = %(worker)s WHERE run_id = ANY(%(run_ids)s) AND worker = ANY(%(workers)s)
 
 -- name: cut_off_runs
 -- Runs that began here, whose response is not stored and that nobody is at, the oldest first.
@@ -320,32 +320,43 @@ WHERE context IS NOT NULL AND erased_at IS NULL AND NOT is_at_work(worker)
 ORDER BY started_at, run_id
 
 -- name: run_place
-SELECT thread_id, (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work
+SELECT thread_id, (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work,
+       context IS NULL AND status = 'RUNNING' AND erased_at IS NULL AND pruned_at IS NULL AS of_another_host
 FROM runs WHERE run_id = %(run_id)s
 
 -- name: withdraw_run
--- A run that never came to anything: all of it goes, and its id is free.
+-- A run of one's own that never came to anything: all of it goes, and its id is free.
 WITH gone AS (
-    DELETE FROM runs WHERE run_id = %(run_id)s AND status = 'RUNNING' AND thread_id = run_id RETURNING run_id
+    DELETE FROM runs
+    WHERE run_id = %(run_id)s AND status = 'RUNNING' AND erased_at IS NULL AND worker = ANY(%(workers)s)
+    RETURNING run_id
 ),
+answers_gone AS (DELETE FROM model_answers WHERE run_id IN (SELECT run_id FROM gone)),
 turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM gone)),
 values_gone AS (DELETE FROM checkpoint_blobs WHERE thread_id IN (SELECT run_id FROM gone)),
-writes_gone AS (DELETE FROM checkpoint_writes WHERE thread_id IN (SELECT run_id FROM gone))
-DELETE FROM checkpoints WHERE thread_id IN (SELECT run_id FROM gone)
+writes_gone AS (DELETE FROM checkpoint_writes WHERE thread_id IN (SELECT run_id FROM gone)),
+states_gone AS (DELETE FROM checkpoints WHERE thread_id IN (SELECT run_id FROM gone))
+SELECT run_id FROM gone
 
 -- name: find_answer
 SELECT generation FROM model_answers
 WHERE run_id = %(run_id)s AND attempt = %(attempt)s AND prompt_sha256 = %(prompt_sha256)s
 
 -- name: keep_answer
--- The first answer stands; the update changes nothing and has the row that stands returned.
+-- The first answer stands; the update changes nothing and has the row that stands returned. None of an erased run, whose
+-- row is locked until this is committed, so that an erasure finds it.
+WITH run AS (SELECT erased_at FROM runs WHERE run_id = %(run_id)s FOR SHARE)
 INSERT INTO model_answers (run_id, attempt, prompt_sha256, request_sha256, generation)
-VALUES (%(run_id)s, %(attempt)s, %(prompt_sha256)s, %(request_sha256)s, %(generation)s::json)
+SELECT %(run_id)s, %(attempt)s, %(prompt_sha256)s, %(request_sha256)s, %(generation)s::json
+WHERE NOT EXISTS (SELECT FROM run WHERE erased_at IS NOT NULL)
 ON CONFLICT (run_id, attempt, prompt_sha256) DO UPDATE SET attempt = excluded.attempt
 RETURNING generation
 
 -- name: begin_turn
-INSERT INTO turn_texts (run_id, question) VALUES (%(run_id)s, %(question)s)
+WITH run AS (SELECT erased_at FROM runs WHERE run_id = %(run_id)s FOR SHARE)
+INSERT INTO turn_texts (run_id, question)
+SELECT %(run_id)s, %(question)s
+WHERE NOT EXISTS (SELECT FROM run WHERE erased_at IS NOT NULL)
 ON CONFLICT (run_id) DO NOTHING
 
 -- name: start_conversation
@@ -385,8 +396,10 @@ UPDATE runs SET status = 'FAILED', reason = %(reason)s, finished_at = now()
 WHERE run_id = %(run_id)s AND status = 'RUNNING'
 
 -- name: insert_run_text
+WITH run AS (SELECT erased_at FROM runs WHERE run_id = %(run_id)s FOR SHARE)
 INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text)
-VALUES (%(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s)
+SELECT %(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s
+WHERE NOT EXISTS (SELECT FROM run WHERE erased_at IS NOT NULL)
 ON CONFLICT (run_id, attempt) DO NOTHING
 
 -- name: list_runs
@@ -467,8 +480,11 @@ SELECT position, row_hash, unchained,
        (SELECT count(*) FROM validations v WHERE v.position IS NULL OR v.position < 1) AS unplaced
 FROM audit_head
 
--- name: runs_of_thread
-SELECT run_id, pruned_at IS NULL AND erased_at IS NULL AS whole FROM runs WHERE thread_id = %(thread_id)s ORDER BY started_at
+-- name: lock_runs_of_thread
+-- Nobody takes one of them over, or saves anything of it, before the transaction ends.
+SELECT run_id, pruned_at IS NULL AND erased_at IS NULL AS whole,
+       (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work
+FROM runs WHERE thread_id = %(thread_id)s ORDER BY started_at FOR UPDATE
 
 -- name: erase_run_texts
 WITH turns AS (DELETE FROM turn_texts WHERE run_id = ANY(%(run_ids)s))
@@ -522,6 +538,14 @@ ORDER BY run_id, attempt
 -- A run that has not ended cannot be gone on with any more.
 UPDATE runs SET erased_at = coalesce(erased_at, now()), context = NULL WHERE run_id = ANY(%(run_ids)s)
 
+-- name: find_erased_checkpoint
+-- Whether a checkpoint is not there because its thread was erased.
+SELECT run_id FROM runs
+WHERE thread_id = %(thread_id)s AND erased_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM checkpoints c
+    WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = %(checkpoint_ns)s AND c.checkpoint_id = %(checkpoint_id)s)
+LIMIT 1
+
 -- name: gone_thread
 -- The run whose checkpoints were removed from a thread, if any were.
 SELECT run_id, pruned_at, erased_at
@@ -532,8 +556,8 @@ ORDER BY started_at DESC, run_id DESC
 LIMIT 1
 
 -- name: prunable_threads
--- Threads with checkpoints all of whose runs ended long enough ago, but for the newest runs. Of `threads` alone, where
--- they are given.
+-- Threads with checkpoints all of whose runs ended long enough ago, but for the newest runs; a run that has a context is
+-- waiting for its response. Of `threads` alone, where they are given.
 WITH newest AS MATERIALIZED (
     SELECT thread_id FROM runs WHERE status <> 'RUNNING' ORDER BY started_at DESC, run_id DESC LIMIT %(keep)s
 )
@@ -541,13 +565,13 @@ SELECT r.thread_id
 FROM runs r
 WHERE %(threads)s::text[] IS NULL OR r.thread_id = ANY(%(threads)s)
 GROUP BY r.thread_id
-HAVING bool_and(r.status <> 'RUNNING' AND coalesce(r.finished_at < now() - %(age)s::interval, false))
+HAVING bool_and(r.status <> 'RUNNING' AND r.context IS NULL AND coalesce(r.finished_at < now() - %(age)s::interval, false))
    AND NOT EXISTS (SELECT FROM newest n WHERE n.thread_id = r.thread_id)
    AND EXISTS (SELECT FROM checkpoints c WHERE c.thread_id = r.thread_id)
 ORDER BY r.thread_id
 
 -- name: count_unfinished
-SELECT count(*) AS runs FROM runs WHERE status = 'RUNNING' AND started_at < now() - %(age)s::interval
+SELECT count(*) AS runs FROM runs WHERE (status = 'RUNNING' OR context IS NOT NULL) AND started_at < now() - %(age)s::interval
 
 -- name: measure_checkpoints
 SELECT (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_writes WHERE thread_id = ANY(%(threads)s))::bigint
@@ -641,12 +665,34 @@ ORDER BY model, certificate_id DESC
 
 -- name: save_checkpoint
 -- A checkpoint and its values in one statement. With its response a run is over; one that has no audit record by then
--- failed for want of it.
+-- failed for want of it. Nothing is saved of a run that is not one of `workers` (of any host where there are none), and
+-- nothing of what was erased: neither of a run, nor of a thread that lost its checkpoints so. Whoever takes the run over
+-- or erases it waits for the lock on its row, and finds this checkpoint; or this one waits, and is not saved.
 WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
+run AS (
+    SELECT erased_at IS NOT NULL AS erased,
+           %(workers)s::bigint[] IS NULL OR coalesce(worker = ANY(%(workers)s::bigint[]), false) AS held
+    FROM runs WHERE run_id = %(run_id)s FOR SHARE
+),
+parent AS (
+    SELECT %(parent)s::text IS NULL OR EXISTS (
+        SELECT FROM checkpoints c
+        WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = %(namespace)s AND c.checkpoint_id = %(parent)s) AS there
+    FROM durability
+),
+found AS (
+    SELECT EXISTS (SELECT FROM run) OR %(workers)s::bigint[] IS NULL AS listed,
+           coalesce((SELECT held FROM run), %(workers)s::bigint[] IS NULL) AS held,
+           coalesce((SELECT erased FROM run), false) OR (
+               NOT there AND EXISTS (SELECT FROM runs WHERE thread_id = %(thread_id)s AND erased_at IS NOT NULL)) AS erased,
+           there AS follows
+    FROM parent
+),
+allowed AS (SELECT FROM found WHERE held AND NOT erased),
 blobs AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
-    SELECT %(thread_id)s, %(namespace)s, *
-    FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[])
+    SELECT %(thread_id)s, %(namespace)s, new.*
+    FROM allowed, unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[]) AS new
     ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
 ),
 over AS (
@@ -654,14 +700,15 @@ over AS (
     SET context = NULL, finished_at = coalesce(finished_at, now()),
         reason = CASE status WHEN 'RUNNING' THEN 'AUDIT_UNAVAILABLE' ELSE reason END,
         status = CASE status WHEN 'RUNNING' THEN 'FAILED' ELSE status END
+    FROM allowed
     WHERE run_id = %(over)s AND context IS NOT NULL
+),
+saved AS (
+    INSERT INTO checkpoints
+        (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+    SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, %(metadata)s::jsonb
+    FROM allowed
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+        DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 )
-INSERT INTO checkpoints
-    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, %(metadata)s::jsonb
-FROM durability
-ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
-    DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
-RETURNING parent_checkpoint_id IS NULL OR EXISTS (
-    SELECT FROM checkpoints c
-    WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = %(namespace)s AND c.checkpoint_id = %(parent)s) AS follows
+SELECT listed, held, erased, follows FROM found

@@ -118,10 +118,12 @@ class PostgresRunLog:
             Where it is and what its caller chose; None where there is nothing to take over.
 
         Raises:
-            RequestError: A newer version began it, and this one cannot tell what its caller chose.
+            RequestError: Another host of the graph began it (`RUN_OF_ANOTHER_HOST`), or a newer version did, and this
+                one cannot tell what its caller chose (`RUN_UNREADABLE`).
         """
         row = await self._take("claim_run", {"run_id": run_id})
         if row is None:
+            await self._check_host(run_id)
             return None
         try:
             return Claimed(row["thread_id"], RunContext(**row["context"]))
@@ -132,24 +134,36 @@ class PostgresRunLog:
     async def let_go(self, run_id: str) -> None:
         """Leaves a run that was cut off to whoever goes on with it.
 
-        Where that cannot be noted, this process gives its number up, so that the run is free all the same.
+        Where that cannot be noted, this process gives its number up, so that the run is free all the same. Whoever is
+        cancelled meanwhile does not wait for it; it is done for all that.
         """
         self._worker.runs.discard(run_id)
-        number = self._worker.current
-        if number is not None:
-            try:
-                await self._execute("let_go_of_run", {"run_id": run_id, "worker": number})
-            except StoreError:
-                await self._worker.retire()
+        await self._worker.see_through(self._let_go(run_id))
+
+    async def _let_go(self, run_id: str) -> None:
+        if self._worker.current is None:
+            return
+        try:
+            await self._execute("let_go_of_run", {"run_id": run_id, "workers": self._worker.numbers})
+        except BaseException as error:
+            await self._worker.retire()
+            if not isinstance(error, StoreError):
+                raise
 
     def leave(self, run_id: str) -> None:
         """The work on a run that has ended is over."""
         self._worker.runs.discard(run_id)
 
-    async def withdraw(self, run_id: str) -> None:
-        """Takes back a run that came to nothing, with its checkpoints; its id is free."""
-        await self._execute("withdraw_run", {"run_id": run_id})
+    async def withdraw(self, run_id: str) -> bool:
+        """Takes back a run of this process that came to nothing, with its checkpoints and answers; its id is free.
+
+        Returns:
+            False where there was none to take back: it is another process's, or has been recorded.
+        """
+        values = {"run_id": run_id, "workers": self._worker.numbers}
+        withdrawn = await fetch_one(self._pool, query("withdraw_run"), values) is not None
         self._worker.runs.discard(run_id)
+        return withdrawn
 
     async def list_cut_off(self) -> list[str]:
         """The ids of the runs that have no response and that nobody is at, the oldest first."""
@@ -166,11 +180,7 @@ class PostgresRunLog:
         """
         row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
         if run_id in self._worker.runs or (row and row["at_work"]):
-            raise RequestError(
-                "the run is being worked on.",
-                "Wait for its end, or for that of the process that works on it.",
-                code="RUN_AT_WORK",
-            )
+            raise _at_work()
         return row["thread_id"] if row else None
 
     async def list_runs(self, limit: int) -> list[RunSummary]:
@@ -206,16 +216,22 @@ class PostgresRunLog:
             Whether there was a text to erase.
 
         Raises:
-            RequestError: The thread has other runs, whose checkpoints hold texts of this one (`THREAD_SHARED`).
+            RequestError: The thread has other runs, whose checkpoints hold texts of this one (`THREAD_SHARED`), or some
+                process is at a run that is to be erased (`RUN_AT_WORK`).
         """
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await connection.execute(query("removal_turn"))
-                rows = await (await connection.execute(query("runs_of_thread"), {"thread_id": thread_id})).fetchall()
+                rows = await (
+                    await connection.execute(query("lock_runs_of_thread"), {"thread_id": thread_id})
+                ).fetchall()
                 others = [row["run_id"] for row in rows if row["run_id"] != run_id]
                 if not whole_thread and any(row["whole"] for row in rows if row["run_id"] != run_id):
                     raise _shared(run_id, others)
                 run_ids = [run_id, *others] if whole_thread else [run_id]
+                at_work = {row["run_id"] for row in rows if row["at_work"]} | self._worker.runs
+                if not at_work.isdisjoint(run_ids):
+                    raise _at_work()
                 await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
                 cursor = await connection.execute(query("erase_run_texts"), {"run_ids": run_ids})
                 await connection.execute(query("mark_erased"), {"run_ids": run_ids})
@@ -244,6 +260,15 @@ class PostgresRunLog:
             code="RUN_ERASED" if row["erased_at"] else "RUN_PRUNED",
         )
 
+    async def _check_host(self, run_id: str) -> None:
+        place = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
+        if place and place["of_another_host"]:
+            raise RequestError(
+                "the run was begun by another host of the graph, whose it is to go on with.",
+                f"Go on with thread {place['thread_id']} in LangGraph Studio, or wherever it was begun.",
+                code="RUN_OF_ANOTHER_HOST",
+            )
+
     async def _take(self, name: str, values: Row) -> Row | None:
         """Makes a run this process's own, if the query finds it free."""
         run_id = values["run_id"]
@@ -255,6 +280,8 @@ class PostgresRunLog:
             with store_faults():
                 async with self._pool.connection() as connection:
                     row = await (await connection.execute(query(name), values | {"worker": number})).fetchone()
+            if row is not None:
+                await self._worker.settle(run_id, number)
         except BaseException:
             await self.let_go(run_id)
             raise
@@ -266,6 +293,14 @@ class PostgresRunLog:
         with store_faults():
             async with self._pool.connection() as connection:
                 await connection.execute(query(name), values)
+
+
+def _at_work() -> RequestError:
+    return RequestError(
+        "the run is being worked on.",
+        "Wait for its end, or for that of the process that works on it.",
+        code="RUN_AT_WORK",
+    )
 
 
 def _shared(run_id: str, others: list[str]) -> RequestError:

@@ -3,11 +3,12 @@
 A run carries the number of the process that works on it. The lock is held by one connection, in a transaction that
 does nothing else: a killed process loses it at once, and a transaction pooler cannot lend it to anybody. When the
 connection is lost, the number is dead for good. The runs at work are then given the next one, and a run that could not
-be let go in the meantime is free.
+be let go in the meantime is free. A run that still has an earlier number of this process has not been taken by another.
 """
 
 import asyncio
 import secrets
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Final
 
@@ -33,8 +34,10 @@ class Worker:
         self._taking = asyncio.Lock()
         self._connection: AsyncConnection[object] | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._number = 0
+        self.numbers: list[int] = []
+        """All that it ever had, the latest last; a run may carry any of them, whatever could be told of it."""
         self.runs: set[str] = set()
+        self._unfinished: set[asyncio.Task[None]] = set()
 
     async def number(self) -> int:
         """The number under which this process is at work now.
@@ -45,13 +48,31 @@ class Worker:
         async with self._taking:
             with store_faults():
                 await self._take()
-            return self._number
+            return self.numbers[-1]
 
     @property
     def current(self) -> int | None:
         """The number, unless it is lost."""
         is_there = self._connection is not None and not self._connection.closed
-        return self._number if is_there else None
+        return self.numbers[-1] if is_there else None
+
+    async def settle(self, run_id: str, number: int) -> None:
+        """Has a run that was given a number carry the one of now, should the other have been lost in the meantime.
+
+        Raises:
+            StoreError: The database does not answer.
+        """
+        while self.current != number:
+            number = await self.number()
+            with store_faults():
+                await self._renumber([run_id], number)
+
+    async def see_through(self, work: Coroutine[object, object, None]) -> None:
+        """Does what has to be done even if whoever asks for it is cancelled; the end of this process ends it."""
+        task = asyncio.create_task(work)
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+        await asyncio.shield(task)
 
     async def retire(self) -> None:
         """Gives the number up: whatever carries it is free, but for the runs that are at work here."""
@@ -66,26 +87,33 @@ class Worker:
         """Ends the work of this process."""
         self.runs.clear()
         await self.retire()
+        for task in self._unfinished:
+            task.cancel()
+        await asyncio.gather(*self._unfinished, return_exceptions=True)
 
     async def _take(self) -> None:
         if self.current is not None:
             return
-        number, before = secrets.randbelow(NUMBERS), self._number
+        number = secrets.randbelow(NUMBERS)
         connection = await AsyncConnection.connect(
             str(self._pool.conninfo), autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS
         )
         try:
             await connection.execute("BEGIN")
             await connection.execute(query("be_at_work"), {"number": number})
+            self.numbers.append(number)
             if self.runs:
-                values = {"worker": number, "before": before, "run_ids": list(self.runs)}
-                async with self._pool.connection() as pooled:
-                    await pooled.execute(query("renumber_runs"), values)
+                await self._renumber(list(self.runs), number)
         except BaseException:
             await connection.close()
             raise
-        self._connection, self._number = connection, number
+        self._connection = connection
         self._watch = asyncio.create_task(self._wait_for_loss(connection))
+
+    async def _renumber(self, run_ids: list[str], number: int) -> None:
+        values = {"worker": number, "workers": self.numbers, "run_ids": run_ids}
+        async with self._pool.connection() as pooled:
+            await pooled.execute(query("renumber_runs"), values)
 
     async def _wait_for_loss(self, connection: AsyncConnection[object]) -> None:
         """Nothing is ever notified; the wait ends with the connection."""

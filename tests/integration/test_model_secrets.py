@@ -23,6 +23,7 @@ from pydantic import SecretStr
 from sourcebound.contracts.prompt import REFUSAL
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import ConfigurationError, SourceboundError
+from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.models.registry import Models
 
@@ -270,7 +271,7 @@ async def test_no_stream_of_the_graph_has_a_secret(
 ) -> None:
     model_server.answer, model_server.always = ANSWER, FAULTS.get(end)
     async with opened(database, model_server, registry) as engine:
-        graph = engine._compiled()
+        graph = engine.graph.copy(update={"checkpointer": make_saver(engine._services.pool)})
         events: list[Any] = [
             event
             async for event in graph.astream(

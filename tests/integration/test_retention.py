@@ -108,6 +108,19 @@ async def test_a_run_that_has_not_ended_is_never_touched(services: Services, eng
 
 
 @pytest.mark.contract("CP-7")
+@pytest.mark.contract("CP-2")
+async def test_a_run_that_waits_for_its_response_is_never_touched(
+    services: Services, engine: Engine, database: str
+) -> None:
+    """Its record is written, and it was cut off before anything was released."""
+    (waiting,) = await ended(engine, database, 40)
+    rows(database, "UPDATE runs SET context = '{}', worker = NULL")
+    assert await services.retention.plan(MONTH) == Prunable((), 0, 1)
+    assert await prune(services) == Pruned(0, 0, 0)
+    assert (await engine.resume(waiting)).status == "OK"
+
+
+@pytest.mark.contract("CP-7")
 async def test_a_run_that_ended_a_moment_ago_may_still_write(services: Services, engine: Engine, database: str) -> None:
     moment, settled = await ended(engine, database, 0, 2 / 1440)
     await prune(services, Rule(timedelta(0), 0))

@@ -73,8 +73,25 @@ async def test_a_run_of_a_chat_that_has_not_ended_is_said_to_be_so(engine: Engin
     assert isinstance(reason, NotReplayable)
     assert reason.code == "RUN_UNFINISHED"
     assert drifts(await verified(await recorded(engine, first))) == {}
-    assert (await engine.resume(second)).status == "NO_EVIDENCE"
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_run_of_another_host_is_its_host_s_to_go_on_with(
+    engine: Engine, chat: StudioGraph, library: str
+) -> None:
+    message = {"role": "user", "content": OFF_TOPIC}
+    await chat.ainvoke(
+        {"messages": [message]}, THREAD, context=RunContext(), durability="sync", interrupt_before=["record"]
+    )
+    (run,) = await engine._services.run_log.list_runs(5)
+    with pytest.raises(RequestError) as raised:
+        await engine.resume(run.run_id)
+    assert (raised.value.failure_code, "thread talk" in raised.value.next_step) == ("RUN_OF_ANOTHER_HOST", True)
+    assert rows(library, "SELECT status, worker FROM runs") == [("RUNNING", None)]
     assert await engine.list_cut_off() == []
+    told = await chat.ainvoke(None, THREAD, context=RunContext(), durability="sync")
+    assert told["response"]["status"] == "NO_EVIDENCE"
+    assert (await engine.resume(run.run_id)).status == "NO_EVIDENCE"
 
 
 @pytest.mark.contract("R5P-3")
