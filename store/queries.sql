@@ -307,10 +307,8 @@ WHERE run_id = %(run_id)s AND context IS NOT NULL
   AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_at_work(worker)
 RETURNING thread_id, context
 
--- name: let_go_of_run
-UPDATE runs SET worker = NULL WHERE run_id = %(run_id)s AND worker = ANY(%(workers)s)
-
 -- name: renumber_runs
+-- Without a number, the runs are free.
 UPDATE runs SET worker = %(worker)s WHERE run_id = ANY(%(run_ids)s) AND worker = ANY(%(workers)s)
 
 -- name: cut_off_runs

@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import RunContext
-from sourcebound.errors import RequestError, StoreError
+from sourcebound.errors import RequestError
 from sourcebound.store.conversations import take_turn
 from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
 from sourcebound.store.queries import query
@@ -137,18 +137,7 @@ class PostgresRunLog:
         Where that cannot be noted, this process gives its number up, so that the run is free all the same. Whoever is
         cancelled meanwhile does not wait for it; it is done for all that.
         """
-        self._worker.runs.discard(run_id)
-        await self._worker.see_through(self._let_go(run_id))
-
-    async def _let_go(self, run_id: str) -> None:
-        if self._worker.current is None:
-            return
-        try:
-            await self._execute("let_go_of_run", {"run_id": run_id, "workers": self._worker.numbers})
-        except BaseException as error:
-            await self._worker.retire()
-            if not isinstance(error, StoreError):
-                raise
+        await self._worker.let_go(run_id)
 
     def leave(self, run_id: str) -> None:
         """The work on a run that has ended is over."""
@@ -288,11 +277,6 @@ class PostgresRunLog:
         if row is None:
             self._worker.runs.discard(run_id)
         return row
-
-    async def _execute(self, name: str, values: Row) -> None:
-        with store_faults():
-            async with self._pool.connection() as connection:
-                await connection.execute(query(name), values)
 
 
 def _at_work() -> RequestError:

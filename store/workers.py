@@ -8,7 +8,6 @@ be let go in the meantime is free. A run that still has an earlier number of thi
 
 import asyncio
 import secrets
-from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Final
 
@@ -65,14 +64,29 @@ class Worker:
         while self.current != number:
             number = await self.number()
             with store_faults():
-                await self._renumber([run_id], number)
+                await self._renumber({run_id}, number)
 
-    async def see_through(self, work: Coroutine[object, object, None]) -> None:
-        """Does what has to be done even if whoever asks for it is cancelled; the end of this process ends it."""
-        task = asyncio.create_task(work)
+    async def let_go(self, run_id: str) -> None:
+        """Frees a run of which the work was cut off; without a number there is none that it could keep.
+
+        Where that cannot be noted, the number is given up. Whoever is cancelled meanwhile does not wait for it; it is
+        done for all that.
+        """
+        self.runs.discard(run_id)
+        task = asyncio.create_task(self._let_go(run_id))
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
         await asyncio.shield(task)
+
+    async def _let_go(self, run_id: str) -> None:
+        if self.current is None:
+            return
+        try:
+            await self._renumber({run_id}, None)
+        except BaseException as error:
+            await self.retire()
+            if not isinstance(error, psycopg.Error):
+                raise
 
     async def retire(self) -> None:
         """Gives the number up: whatever carries it is free, but for the runs that are at work here."""
@@ -102,18 +116,23 @@ class Worker:
             await connection.execute("BEGIN")
             await connection.execute(query("be_at_work"), {"number": number})
             self.numbers.append(number)
-            if self.runs:
-                await self._renumber(list(self.runs), number)
+            carrying: set[str] = set()
+            while carrying != self.runs:  # they come and go meanwhile
+                at_work = {*self.runs}
+                await self._renumber(at_work - carrying, number)
+                await self._renumber(carrying - at_work, None)
+                carrying = at_work
         except BaseException:
             await connection.close()
             raise
         self._connection = connection
         self._watch = asyncio.create_task(self._wait_for_loss(connection))
 
-    async def _renumber(self, run_ids: list[str], number: int) -> None:
-        values = {"worker": number, "workers": self.numbers, "run_ids": run_ids}
-        async with self._pool.connection() as pooled:
-            await pooled.execute(query("renumber_runs"), values)
+    async def _renumber(self, run_ids: set[str], number: int | None) -> None:
+        if run_ids:
+            values = {"worker": number, "workers": self.numbers, "run_ids": list(run_ids)}
+            async with self._pool.connection() as pooled:
+                await pooled.execute(query("renumber_runs"), values)
 
     async def _wait_for_loss(self, connection: AsyncConnection[object]) -> None:
         """Nothing is ever notified; the wait ends with the connection."""

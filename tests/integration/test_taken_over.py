@@ -110,8 +110,12 @@ async def test_whoever_a_run_was_taken_from_stops_and_changes_nothing(
 
 
 @pytest.mark.contract("CP-2")
-async def test_a_checkpoint_waits_for_whoever_is_taking_the_run_over(
-    services: Services, database: str, halt: Any
+@pytest.mark.contract("R5P-3")
+@pytest.mark.parametrize(
+    ("change", "code"), [("worker = 1", "RUN_AT_WORK"), ("erased_at = now(), context = NULL", "RUN_ERASED")]
+)
+async def test_a_checkpoint_waits_for_whoever_is_taking_the_run_over_or_erasing_it(
+    services: Services, database: str, halt: Any, change: str, code: str
 ) -> None:
     at = halt(workflow, "assemble")
     asked = ask(Engine(services))
@@ -119,12 +123,12 @@ async def test_a_checkpoint_waits_for_whoever_is_taking_the_run_over(
     before = kept_checkpoints(database)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     with psycopg.connect(database) as taker:
-        taker.execute("UPDATE runs SET worker = 1")
+        taker.execute(f"UPDATE runs SET {change}")  # type: ignore[arg-type]
         at.go.set()
         await asyncio.to_thread(wait_until, lambda: single(database, waiting) == 1)
     with pytest.raises(RequestError) as raised:
         await asked
-    assert (raised.value.failure_code, kept_checkpoints(database)) == ("RUN_AT_WORK", before)
+    assert (raised.value.failure_code, kept_checkpoints(database)) == (code, before)
 
 
 @pytest.mark.contract("CP-2")
@@ -206,6 +210,21 @@ async def test_a_run_is_let_go_although_whoever_is_at_it_is_cancelled_again_mean
     at.go.set()
     await asyncio.to_thread(wait_until, lambda: single(database, "SELECT worker FROM runs") is None)
     assert (await Engine(other).resume("run-1")).status == "OK"
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_run_that_is_let_go_while_its_process_is_given_another_number_does_not_get_it(
+    services: Services, database: str
+) -> None:
+    assert await services.run_log.open("run-1", "request-1", CONTEXT)
+    assert await services.run_log.open("run-2", "request-2", CONTEXT)
+    async with busy(services):
+        rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
+        await asyncio.to_thread(wait_until, lambda: len(services.worker.numbers) == 2)
+        await services.run_log.let_go("run-1")
+    await asyncio.to_thread(wait_until, lambda: services.worker.current is not None)
+    at_work = "SELECT run_id, coalesce(is_at_work(worker), false) FROM runs ORDER BY 1"
+    assert rows(database, at_work) == [("run-1", False), ("run-2", True)]
 
 
 @pytest.mark.contract("CP-2")
