@@ -110,7 +110,7 @@ class BundleReader:
 
     def _refuse(self) -> Iterator[StreamedBundle]:
         """What is too long is not held, and neither is what belongs to it."""
-        if not self._skipping:
+        if not self._skipping or self._depth <= 0:
             line = self._held[0].number if self._held else self._number
             yield _broken(line, f"it is longer than {self._max_bytes} bytes")
         self._held, self._size, self._skipping = [], 0, True

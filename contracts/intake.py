@@ -24,10 +24,7 @@ MAX_REASON_CHARACTERS: Final = 300
 
 
 def unreadable(reason: str) -> str:
-    """What stands in a bundle's place where one was sent and could not be read; its violation says why.
-
-    A bundle is an object, so no object that anybody sends can be taken for this text.
-    """
+    """Why there is no bundle to read, in its place: a text, and so nothing that any object sent is taken for."""
     return reason[:MAX_REASON_CHARACTERS]
 
 

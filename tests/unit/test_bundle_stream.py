@@ -120,10 +120,21 @@ def test_a_line_that_is_cut_off_costs_no_bundle_after_it(cut: str, blank: str, i
 
 
 @pytest.mark.contract("R2-V1")
-@pytest.mark.parametrize("long", ['{"a": "%s"}' % ("x" * 2000), ' {"a": [\n%s{}\n]}' % ('{"b": "xx"},\n' * 200)])
-def test_a_bundle_after_one_that_is_too_long_is_read(long: str) -> None:
-    fault, *others = _read(f"{long}\n {json.dumps(TWO)}\n{json.dumps(THREE)}".encode())
-    assert ("longer than 1000" in fault.fault, [each.bundle for each in others]) == (True, [TWO, THREE])
+@pytest.mark.parametrize(
+    "long",
+    [
+        '{"a": "%s"}' % ("x" * 2000),
+        ' {"a": [\n%s{}\n]}' % ('{"b": "xx"},\n' * 200),
+        '{"a": [\n' + f'"{"x" * 2000}",\n' * 2 + "0]}",
+    ],
+    ids=["a line", "rows", "lines"],
+)
+def test_each_bundle_that_is_too_long_is_refused_once_and_the_ones_after_it_are_read(long: str) -> None:
+    *faults, second, third = _read(f"{long}\n{long}\n {json.dumps(TWO)}\n{json.dumps(THREE)}".encode())
+    assert [(fault.line, "longer than 1000" in fault.fault) for fault in faults] == [
+        (1, True), (long.count("\n") + 2, True),
+    ]  # fmt: skip
+    assert [second.bundle, third.bundle] == [TWO, THREE]
 
 
 @pytest.mark.contract("R2-V1")
