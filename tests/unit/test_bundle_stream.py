@@ -95,7 +95,7 @@ def test_a_retriever_that_waits_for_the_response_to_a_bundle_gets_it(form: str, 
         ("[]", "it holds no JSON object but a list"),
         ('{"a": }', "Expecting value"),
         ('{"a": 1,\n "b": 2,\n}', "double quotes"),
-        ('{"a": "one \\"[\ntwo"]}', "Invalid control character"),
+        ('{"a": "one \\"[[\ntwo"}', "Invalid control character"),
         ("]]}", "Expecting value"),
     ],
 )
@@ -126,8 +126,9 @@ def test_a_line_that_is_cut_off_costs_no_bundle_after_it(cut: str, blank: str, i
         '{"a": "%s"}' % ("x" * 2000),
         ' {"a": [\n%s{}\n]}' % ('{"b": "xx"},\n' * 200),
         '{"a": [\n' + f'"{"x" * 2000}",\n' * 2 + "0]}",
+        '{"a": [\n"' + "x" * 2000,
     ],
-    ids=["a line", "rows", "lines"],
+    ids=["a line", "rows", "lines", "cut off"],
 )
 def test_each_bundle_that_is_too_long_is_refused_once_and_the_ones_after_it_are_read(long: str) -> None:
     *faults, second, third = _read(f"{long}\n{long}\n {json.dumps(TWO)}\n{json.dumps(THREE)}".encode())

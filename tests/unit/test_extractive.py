@@ -156,6 +156,7 @@ def test_it_quotes_what_stands_under_a_heading_and_not_the_heading(heading: str)
         ("{}\nThe guard is yellow.", "10.2 Level of the oil: middle of the glass"),
         ("{}\nThe guard is yellow.", "Level of the oil; Value: middle of the glass"),
         ("{}\nThe guard is yellow.", "Level of the oil 12 mm"),
+        ("{}\nThe guard is yellow.", "10.2 The level of the oil stands in the middle."),
         ("{}\nThe guard is yellow.", "| Level of the oil | middle |"),
         ("{}\n2 Guard of yellow steel\nEnd of the list.", "1 Level of the oil glass"),
         ("{}\nThe guard is yellow.", "The level of the oil stands in the middle"),
