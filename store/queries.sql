@@ -301,7 +301,8 @@ WHERE runs.policy_version IS NULL
 SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock(%(number)s)
 
 -- name: claim_run
--- Whoever looks second waits for the first, sees it at work and gets nothing. What another host began has no context.
+-- Whoever looks second waits for the first, sees it at work and gets nothing. What another host began has no context, and
+-- is not taken.
 UPDATE runs SET worker = %(worker)s
 WHERE run_id = %(run_id)s AND context IS NOT NULL
   AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_at_work(worker)

@@ -39,7 +39,7 @@ class Claimed(NamedTuple):
 
     thread_id: str
     context: RunContext
-    """What its caller chose; nothing where another host began it."""
+    """What its caller chose."""
 
 
 def unreadable_run() -> RequestError:

@@ -23,6 +23,7 @@ from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError, SourceboundError, StoreError
 from sourcebound.graph import workflow
+from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.rerun import what_if
 from sourcebound.graph.resuming import Ending, resume_all
@@ -375,7 +376,8 @@ async def test_a_run_of_another_version_stops_no_other(
         if unknown == "state":
             newer = {**(await engine.state("run-1"))["run"], "newer": 1}
             place: Any = {"configurable": {"thread_id": "run-1"}}
-            await engine._compiled().aupdate_state(place, {"run": newer})
+            by_hand = engine.graph.copy(update={"checkpointer": make_saver(services.pool)})
+            await by_hand.aupdate_state(place, {"run": newer})
         else:
             rows(database, "UPDATE runs SET context = context::jsonb || '{\"newer\": 1}' WHERE run_id = 'run-1'")
         found = {each.run_id: each async for each in resume_all(engine)}

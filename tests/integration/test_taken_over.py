@@ -123,7 +123,7 @@ async def test_a_checkpoint_waits_for_whoever_is_taking_the_run_over_or_erasing_
     before = kept_checkpoints(database)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     with psycopg.connect(database) as taker:
-        taker.execute(f"UPDATE runs SET {change}")  # type: ignore[arg-type]
+        taker.execute(f"UPDATE runs SET {change}")
         at.go.set()
         await asyncio.to_thread(wait_until, lambda: single(database, waiting) == 1)
     with pytest.raises(RequestError) as raised:
