@@ -28,6 +28,12 @@ from sourcebound.store.workers import Worker
 
 THREADS: Final = 64
 """Threads at work at once whose checkpoints are kept in memory until their runs are over."""
+RUN_ERASED: Final = "RUN_ERASED"
+RUN_AT_WORK: Final = "RUN_AT_WORK"
+NO_LONGER_OURS: Final = (RUN_ERASED, RUN_AT_WORK)
+"""Codes of a run of which this process may store nothing more."""
+NEVER_BEGAN: Final = "NEVER_BEGAN"
+"""The code of a run of which nothing is stored."""
 
 
 class RunSaver(AsyncPostgresSaver):
@@ -116,9 +122,14 @@ class RunSaver(AsyncPostgresSaver):
 
     async def _save(self, row: Row) -> bool:
         """Whether the checkpoint before it is there."""
-        workers = self._worker.numbers if self._worker else None
-        found = await fetch_one(self._pool, query("save_checkpoint"), row | {"workers": workers})
-        assert found is not None
+        known: list[int] | None = None
+        found: Row | None = None
+        while found is None or (not found["held"] and self._worker and known != self._worker.numbers):
+            known = (
+                [*self._worker.numbers] if self._worker else None
+            )  # it may get another while the run's row is locked
+            found = await fetch_one(self._pool, query("save_checkpoint"), row | {"workers": known})
+            assert found is not None
         if found["erased"] or not found["held"]:
             raise _lost(found)
         return bool(found["follows"])
@@ -153,18 +164,18 @@ def _lost(found: Row) -> RequestError:
         return RequestError(
             "the run was erased while it was at work; nothing more of it was stored.",
             "Ask the question again, if it is still to be asked.",
-            code="RUN_ERASED",
+            code=RUN_ERASED,
         )
     if found["listed"]:
         return RequestError(
             "another process has taken the run over, as it could not see that this one was still at it.",
             "Wait for its end there: sourcebound runs resume gives its response.",
-            code="RUN_AT_WORK",
+            code=RUN_AT_WORK,
         )
     return RequestError(
         "the run is not in the list any more: it was taken off as one that never began.",
         "Ask the question again; the run's id is free.",
-        code="NEVER_BEGAN",
+        code=NEVER_BEGAN,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Self, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 from uuid_utils import uuid7
 
@@ -21,11 +20,11 @@ from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError, StoreError, UsageError
-from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.checkpoint import NEVER_BEGAN, NO_LONGER_OURS, make_saver
 from sourcebound.graph.many import AT_ONCE, in_order
 from sourcebound.graph.presenting import open_answer, open_evidence
 from sourcebound.graph.search import search
-from sourcebound.graph.trace import NodeTrace, trace_nodes
+from sourcebound.graph.trace import NodeTrace, is_of_another, trace_nodes
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
@@ -99,9 +98,17 @@ class Engine:
         async with self._at_work(run_id):
             try:
                 return await self._go(run_id, asked, chosen, on_node)
-            except UsageError:  # `accept` would not have it, so that no run began (P-4)
-                await self._services.run_log.withdraw(run_id)
-                raise
+            except UsageError as error:
+                if error.failure_code not in (NEVER_BEGAN, *NO_LONGER_OURS):
+                    await self._services.run_log.withdraw(run_id)  # `accept` would not have it: no run began (P-4)
+                if error.failure_code != NEVER_BEGAN:
+                    raise
+                self._services.run_log.leave(
+                    run_id
+                )  # a database that crashed has lost it, unless checkpoints are there
+                if not await self._services.run_log.open(run_id, stated_request_id(asked), chosen):
+                    raise
+            return await self._go(run_id, asked, chosen, on_node)
 
     async def ask_many(
         self,
@@ -177,7 +184,7 @@ class Engine:
             return await self._ended(run_id)
         async with self._at_work(run_id):
             snapshot = await self._compiled().aget_state(_thread(claimed.thread_id))
-            if _is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
+            if is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
                 raise _not_resumable()
             if not snapshot.created_at:
                 if not await run_log.withdraw(run_id):
@@ -185,7 +192,7 @@ class Engine:
                 raise RequestError(
                     "the run ended before it began: nothing of it had been stored.",
                     "Ask the question again; the run's id is free.",
-                    code="NEVER_BEGAN",
+                    code=NEVER_BEGAN,
                 )
             try:
                 return await self._go(claimed.thread_id, None, claimed.context)
@@ -229,7 +236,7 @@ class Engine:
         """
         with store_faults():
             history = [snapshot async for snapshot in self._compiled().aget_state_history(_thread(thread_id))]
-        return trace_nodes(history, lambda after: not _is_of_another(after, run_id))
+        return trace_nodes(history, run_id)
 
     async def state(self, thread_id: str, run_id: str | None = None) -> State:
         """The last checkpointed state of a run; empty where there is none.
@@ -241,10 +248,10 @@ class Engine:
         graph = self._compiled()
         with store_faults():
             snapshot = await graph.aget_state(_thread(thread_id))
-            if not _is_of_another(snapshot, run_id):
+            if not is_of_another(snapshot, run_id):
                 return cast("State", snapshot.values)
             async for snapshot in graph.aget_state_history(_thread(thread_id)):
-                if not _is_of_another(snapshot, run_id):
+                if not is_of_another(snapshot, run_id):
                     return cast("State", snapshot.values)
         return {}
 
@@ -358,11 +365,7 @@ class Engine:
         context: RunContext,
         on_node: Callable[[str], None] | None = None,
     ) -> PublicResponse:
-        """Runs the graph to its end, from the input or from the last checkpoint.
-
-        Each checkpoint is stored before the next node starts, so that whatever a node makes durable stands on
-        checkpoints that are.
-        """
+        """Runs the graph to its end; each checkpoint is stored before the next node starts, which builds on it."""
         graph, thread, response = self._compiled(is_new=asked is not None), _thread(thread_id), None
         async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):
             for node, written in update.items():
@@ -377,9 +380,8 @@ class Engine:
         thread_id = await self._services.run_log.find_idle(run_id)
         if thread_id is None:
             raise _not_resumable()
-        state = await self.state(thread_id, run_id)
+        state = await self._kept_state(thread_id, run_id)
         if not state.get("response"):
-            await self._services.run_log.check_kept(thread_id, run_id)
             raise _not_resumable()
         return PublicResponse.model_validate(state["response"])
 
@@ -390,12 +392,6 @@ class Engine:
 
 def _thread(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
-
-
-def _is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
-    """Whether a state is that of another run than the one that is meant, if one is."""
-    run = snapshot.values.get("run")
-    return run_id is not None and run is not None and run["run_id"] != run_id
 
 
 def _not_resumable() -> RequestError:

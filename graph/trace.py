@@ -1,6 +1,6 @@
-"""How long each node of a run took, read off its checkpoints."""
+"""What a thread's checkpoints say of each of its runs: which are of it, and how long each node took."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,12 +16,12 @@ class NodeTrace(NamedTuple):
     milliseconds: float
 
 
-def trace_nodes(history: Sequence[StateSnapshot], is_meant: Callable[[StateSnapshot], bool]) -> list[NodeTrace]:
+def trace_nodes(history: Sequence[StateSnapshot], run_id: str | None) -> list[NodeTrace]:
     """Each node with its status and the time from the checkpoint before it to its own.
 
     Args:
         history: The checkpoints of a thread, newest first.
-        is_meant: Whether a checkpoint is of the run that is meant.
+        run_id: The run, where the thread may have more than one.
 
     Returns:
         The nodes in order.
@@ -29,8 +29,14 @@ def trace_nodes(history: Sequence[StateSnapshot], is_meant: Callable[[StateSnaps
     return [
         NodeTrace(before.next[0], after.values["outcome"]["status"], _milliseconds(before, after))
         for before, after in pairwise(history[::-1])
-        if before.next and before.next != ("__start__",) and is_meant(after)
+        if before.next and before.next != ("__start__",) and not is_of_another(after, run_id)
     ]
+
+
+def is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
+    """Whether a state is that of another run than the one that is meant, if one is."""
+    run = snapshot.values.get("run")
+    return run_id is not None and run is not None and run["run_id"] != run_id
 
 
 def _milliseconds(before: StateSnapshot, after: StateSnapshot) -> float:

@@ -79,7 +79,7 @@ async def test_a_run_that_retrieval_or_the_record_failed_is_computed_again(
     engine: Engine, library: str, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
-        raise StoreError("the database went away.", "Wait.")
+        raise StoreError("the disk is full.", "Free some space.", code="NO_DISK_SPACE")
 
     with monkeypatch.context() as patch:
         patch.setattr(engine._services.retriever, "retrieve", fail)

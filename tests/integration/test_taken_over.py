@@ -20,6 +20,7 @@ from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.studio import studio_graph
 from sourcebound.store.answers import PostgresAnswerLog
+from sourcebound.store.database import fetch_one
 from sourcebound.store.workers import Worker
 from sourcebound.wiring import Services, open_services
 
@@ -143,6 +144,37 @@ async def test_a_run_that_was_taken_off_the_list_is_not_gone_on_with(
     with pytest.raises(RequestError) as raised:
         await asked
     assert raised.value.failure_code == "NEVER_BEGAN"
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_checkpoint_that_waits_while_the_run_gets_another_number_is_saved(
+    services: Services, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = 7
+
+    async def renumbered(pool: Any, statement: Any, values: Any) -> Any:
+        if given not in services.worker.numbers:  # between the numbers that are sent and the row that is found
+            rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1'", given)
+            services.worker.numbers.append(given)
+        return await fetch_one(pool, statement, values)
+
+    monkeypatch.setattr(checkpoint, "fetch_one", renumbered)
+    assert (await ask(Engine(services))).status == "OK"
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_run_that_a_crashed_database_has_lost_begins_again(
+    services: Services, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(services)
+    halt = Halt(monkeypatch, checkpoint, "fetch_one")
+    asked = ask(engine)
+    await halt.reached.wait()
+    rows(database, "DELETE FROM runs")
+    halt.go.set()
+    assert (await asked).status == "OK"
+    assert rows(database, "SELECT run_id, status FROM runs") == [("run-1", "OK")]
+    assert single(database, "SELECT count(*) FROM validations") == 1
 
 
 @pytest.mark.contract("CP-2")
