@@ -52,7 +52,8 @@ async def opened(database: str, folder: Path, server: LlamaServer, **values: Any
 
 def evidence(question: str, policy: str = "R2_POLICY_V1") -> dict[str, Any]:
     texts = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)]
-    return bundle(texts, user_question=question, policy_version=policy, embedding_model=EMBEDDING_MODEL)
+    stated = {"user_question": question, "policy_version": policy, "question_coverage": 1.0}
+    return bundle(texts, embedding_model=EMBEDDING_MODEL, **stated)
 
 
 async def ask(engine: Engine, request: Any, policy: str | None = None) -> State:
