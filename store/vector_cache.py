@@ -50,7 +50,7 @@ class Vectors:
         """
         direction = np.array(json.loads(vector), dtype=np.float32)
         direction /= np.linalg.norm(direction) or 1
-        # Not `@`: BLAS sends it to threads of its own, which then burn twenty times as long waiting for more.
+        # Not `@`: BLAS sends it to threads of its own, which then burn ten times as long waiting for more.
         closeness = np.einsum("ij,j->i", self._directions, direction)
         chunk_nos = self._chunk_nos
         if documents is not None:
