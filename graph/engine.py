@@ -20,7 +20,7 @@ from sourcebound.contracts.sanitize import storable
 from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError, StoreError, UsageError
-from sourcebound.graph.checkpoint import NEVER_BEGAN, NO_LONGER_OURS, make_saver
+from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.many import AT_ONCE, in_order
 from sourcebound.graph.presenting import open_answer, open_evidence
 from sourcebound.graph.search import search
@@ -28,6 +28,7 @@ from sourcebound.graph.trace import NodeTrace, is_of_another, trace_nodes
 from sourcebound.graph.workflow import Ports, build_graph
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
+from sourcebound.store.journal import NEVER_BEGAN, NO_LONGER_OURS
 from sourcebound.store.runs import unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
 
@@ -94,7 +95,7 @@ class Engine:
         run_id = asked["run_id"] = asked.get("run_id") or new_id()
         if not stated_request_id(asked):
             asked["request_id"] = new_id()
-        await self._open(run_id, stated_request_id(asked), chosen)
+        await self._open(run_id, chosen, asked)
         async with self._at_work(run_id):
             try:
                 return await self._go(run_id, asked, chosen, on_node)
@@ -103,10 +104,8 @@ class Engine:
                     await self._services.run_log.withdraw(run_id)  # `accept` would not have it: no run began (P-4)
                 if error.failure_code != NEVER_BEGAN:
                     raise
-                self._services.run_log.leave(
-                    run_id
-                )  # a database that crashed has lost it, unless checkpoints are there
-                if not await self._services.run_log.open(run_id, stated_request_id(asked), chosen):
+                self._services.run_log.leave(run_id)  # a database that crashed has lost it; but for checkpoints
+                if not await self._services.run_log.open(run_id, stated_request_id(asked), chosen, asked):
                     raise
             return await self._go(run_id, asked, chosen, on_node)
 
@@ -186,6 +185,8 @@ class Engine:
             snapshot = await self._compiled().aget_state(_thread(claimed.thread_id))
             if is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
                 raise _not_resumable()
+            if not snapshot.created_at and claimed.request:
+                return await self._go(run_id, claimed.request, claimed.context)
             if not snapshot.created_at:
                 if not await run_log.withdraw(run_id):
                     raise _not_resumable()
@@ -217,7 +218,7 @@ class Engine:
         """
         run = Run.model_validate(state["run"])
         chosen = RunContext(model=run.model, collection=run.collection)
-        await self._open(run.run_id, run.request_id, chosen)
+        await self._open(run.run_id, chosen, {"request_id": run.request_id})
         async with self._at_work(run.run_id):
             await self._services.run_log.begin(run)
             await self._compiled().aupdate_state(_thread(run.thread_id), state, as_node="retrieve")
@@ -323,13 +324,14 @@ class Engine:
             await self._services.run_log.check_kept(thread_id, run_id)
         return state
 
-    async def _open(self, run_id: str, request_id: str, context: RunContext) -> None:
+    async def _open(self, run_id: str, context: RunContext, asked: AskInput) -> None:
         """Makes a run this process's own before anything of it is stored.
 
         Raises:
             RequestError: There is a run of that id.
         """
-        if not await self._services.run_log.open(run_id, request_id, context):
+        request_id = stated_request_id(asked)
+        if not await self._services.run_log.open(run_id, request_id, context, asked, is_fresh=True):
             raise RequestError(
                 f"there is a run {run_id!r} already.", "Leave run_id out, or give a new one.", code="RUN_EXISTS"
             )
@@ -365,7 +367,7 @@ class Engine:
         context: RunContext,
         on_node: Callable[[str], None] | None = None,
     ) -> PublicResponse:
-        """Runs the graph to its end; each checkpoint is stored before the next node starts, which builds on it."""
+        """Runs the graph to its end; each checkpoint is in the journal before the next node starts."""
         graph, thread, response = self._compiled(is_new=asked is not None), _thread(thread_id), None
         async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):
             for node, written in update.items():
@@ -386,7 +388,7 @@ class Engine:
         return PublicResponse.model_validate(state["response"])
 
     def _compiled(self, *, is_new: bool = False) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
-        saver = make_saver(self._services.pool, is_new=is_new, worker=self._services.worker)
+        saver = make_saver(self._services.pool, self._services.journal, is_new=is_new)
         return self.graph.copy(update={"checkpointer": saver})
 
 

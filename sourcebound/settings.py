@@ -6,6 +6,7 @@ Environment variables (`SOURCEBOUND_…`, and the customary `DATABASE_URL`, `OPE
 import os
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -39,6 +40,8 @@ class Settings(BaseSettings):
     """`auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`; auto is minilm where its weights are installed."""
     language: str = "english"
     """The language of collections that are made: a text search configuration of the server; `simple` for others."""
+    durability: Literal["async", "sync"] = "async"
+    """When a checkpoint is stored: with what depends on it, or `sync`, before the next node begins."""
     model: str = "extractive"
     """The generator: `extractive`, `ollama:MODEL` or `openai:MODEL`."""
     models_file: Path | None = None

@@ -19,6 +19,7 @@ from sourcebound.store.audit import PostgresAuditLog
 from sourcebound.store.conversations import PostgresConversations
 from sourcebound.store.database import Pool, open_pool
 from sourcebound.store.index import PostgresIndex
+from sourcebound.store.journal import Journal
 from sourcebound.store.migrations import migrate, pending_migrations
 from sourcebound.store.retention import Retention
 from sourcebound.store.retriever import PostgresRetriever
@@ -47,10 +48,11 @@ class Services:
         self.index = PostgresIndex(self.pool)
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
         self.worker = Worker(self.pool)
-        self.run_log = PostgresRunLog(self.pool, self.worker)
+        self.journal = Journal(self.pool, self.worker, is_sync=self.settings.durability == "sync")
+        self.run_log = PostgresRunLog(self.pool, self.worker, self.journal)
         self.conversations = PostgresConversations(self.pool)
-        self.audit_log = PostgresAuditLog(self.pool)
-        self.answers = PostgresAnswerLog(self.pool)
+        self.audit_log = PostgresAuditLog(self.pool, self.journal)
+        self.answers = PostgresAnswerLog(self.pool, self.journal)
         self.retention = Retention(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
@@ -87,6 +89,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             await migrate(pool)
         services = Services(settings, pool)
         stack.push_async_callback(services.worker.close)
+        stack.callback(services.journal.close)
         stack.callback(services.parser.close)
         stack.push_async_callback(services.models.close)
         yield services

@@ -2,8 +2,11 @@
 
 import json
 
+from psycopg import AsyncConnection
+
 from sourcebound.contracts.execution import Asked, Generation
-from sourcebound.store.database import Pool, fetch_one
+from sourcebound.store.database import Pool, Row, fetch_one
+from sourcebound.store.journal import Journal, Sending
 from sourcebound.store.queries import query
 
 
@@ -12,22 +15,39 @@ class PostgresAnswerLog:
 
     Args:
         pool: Connections to its database.
+        journal: The checkpoints that an answer stands on, which are stored with it.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, journal: Journal) -> None:
         self._pool = pool
+        self._journal = journal
 
     async def find(self, asked: Asked) -> Generation | None:
-        """The answer, if one was kept."""
+        """The answer, if one was kept; no model is asked while the database is away, which could not keep what it says."""
+        if self._journal.is_fresh(asked.run_id):
+            return None
         row = await fetch_one(self._pool, query("find_answer"), asked._asdict())
         return Generation.model_validate(row["generation"]) if row else None
 
     async def keep(self, asked: Asked, generation: Generation) -> Generation:
         """Keeps an answer and returns the one that stands; the commit waits for the disk.
 
-        Of a run that was erased nothing is kept; it comes no further than to its next checkpoint.
+        Of a run that was erased nothing is kept.
+
+        Raises:
+            RequestError: The run is no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
+                (`RUN_ERASED`).
+            StoreError: The database does not answer, or refuses.
         """
         form = json.dumps(generation.model_dump(mode="json"))
         values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": form}
-        row = await fetch_one(self._pool, query("keep_answer"), values)
+
+        async def keep(connection: AsyncConnection[Row], sending: Sending) -> Row | None:
+            async with connection.pipeline():  # one transaction
+                await sending.send()
+                kept = await connection.execute(query("keep_answer"), values)
+            await sending.check()
+            return await kept.fetchone()
+
+        row = await self._journal.write(asked.run_id, keep)
         return Generation.model_validate(row["generation"]) if row else generation

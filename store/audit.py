@@ -23,7 +23,8 @@ from sourcebound.contracts.chain import (
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
-from sourcebound.store.database import Pool, Row, on_a_connection, store_faults
+from sourcebound.store.database import Pool, Row, store_faults
+from sourcebound.store.journal import Journal, Sending
 from sourcebound.store.queries import query
 
 BATCH: Final = 1000
@@ -35,10 +36,12 @@ class PostgresAuditLog:
 
     Args:
         pool: Connections to its database.
+        journal: The checkpoints that a record stands on, which are stored with it.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, journal: Journal) -> None:
         self._pool = pool
+        self._journal = journal
 
     async def append(
         self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
@@ -58,7 +61,7 @@ class PostgresAuditLog:
             "reason": record.failure_reason or record.refusal_code,
         }
         try:
-            written_at = await self._write(record, texts, end)
+            written_at = await self._write(run.thread_id, record, texts, end)
         except StoreError as error:
             if error.failure_code != StoreError.code:  # the database answers
                 with contextlib.suppress(StoreError):
@@ -85,16 +88,18 @@ class PostgresAuditLog:
                 finally:
                     await connection.set_isolation_level(None)
 
-    async def _write(self, record: AuditRecord, texts: Row, end: Row) -> str:
-        async def write(connection: AsyncConnection[Row]) -> str:
+    async def _write(self, thread_id: str, record: AuditRecord, texts: Row, end: Row) -> str:
+        async def write(connection: AsyncConnection[Row], sending: Sending) -> str:
             # In a pipeline the lock, which all runs wait for, is held for one way there and back.
             async with connection.pipeline(), connection.transaction():
+                await sending.send()
                 written_at = await _append(connection, record)
+                await sending.check()
                 await connection.execute(query("insert_run_text"), texts)
                 await connection.execute(query("finish_run"), end)
                 return written_at
 
-        return await on_a_connection(self._pool, write)
+        return await self._journal.write(thread_id, write)
 
     async def _close_unrecorded(self, run: Run) -> None:
         """The list of runs must not show for ever as running what failed for want of its record."""

@@ -662,12 +662,13 @@ SELECT DISTINCT ON (model) certificate
 FROM model_certificates
 ORDER BY model, certificate_id DESC
 
--- name: save_checkpoint
--- A checkpoint and its values in one statement. With its response a run is over; one that has no audit record by then
--- failed for want of it. Nothing is saved of a run that is not one of `workers` (of any host where there are none), and
--- nothing of what was erased: neither of a run, nor of a thread that lost its checkpoints so. Whoever takes the run over
--- or erases it waits for the lock on its row, and finds this checkpoint; or this one waits, and is not saved.
-WITH durability AS (SELECT set_config('synchronous_commit', %(commit)s, true)),
+-- name: save_checkpoints
+-- Checkpoints of one thread in their order, and their values, in one statement. With its response a run is over; one
+-- that has no audit record by then failed for want of it. Nothing is saved of a run that is not one of `workers` (of any
+-- host where there are none), and nothing of what was erased: neither of a run, nor of a thread that lost its checkpoints
+-- so. Whoever takes the run over or erases it waits for the lock on its row, and finds these checkpoints; or these wait,
+-- and are not saved.
+WITH durability AS (SELECT CASE WHEN %(lazy)s THEN set_config('synchronous_commit', 'off', true) END),
 run AS (
     SELECT erased_at IS NOT NULL AS erased,
            %(workers)s::bigint[] IS NULL OR coalesce(worker = ANY(%(workers)s::bigint[]), false) AS held
@@ -705,8 +706,9 @@ over AS (
 saved AS (
     INSERT INTO checkpoints
         (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-    SELECT %(thread_id)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s::jsonb, %(metadata)s::jsonb
-    FROM allowed
+    SELECT %(thread_id)s, %(namespace)s, page.id, page.parent, page.checkpoint, page.metadata
+    FROM allowed,
+         json_to_recordset(%(pages)s::json) AS page (id text, parent text, checkpoint jsonb, metadata jsonb)
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
         DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 )

@@ -1,6 +1,7 @@
 """The list of runs, and who is at which (CP-2)."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import NamedTuple
@@ -8,10 +9,11 @@ from typing import NamedTuple
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.request import Run, fork_request
-from sourcebound.contracts.state import RunContext
+from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.conversations import take_turn
 from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
+from sourcebound.store.journal import Journal
 from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
 
@@ -40,6 +42,8 @@ class Claimed(NamedTuple):
     thread_id: str
     context: RunContext
     """What its caller chose."""
+    request: AskInput | None
+    """What its caller asked, where the run can be begun anew from that."""
 
 
 def unreadable_run() -> RequestError:
@@ -57,40 +61,59 @@ class PostgresRunLog:
     Args:
         pool: Connections to its database.
         worker: This process.
+        journal: The checkpoints of its runs.
     """
 
-    def __init__(self, pool: Pool, worker: Worker) -> None:
+    def __init__(self, pool: Pool, worker: Worker, journal: Journal) -> None:
         self._pool = pool
         self._worker = worker
+        self._journal = journal
 
-    async def open(self, run_id: str, request_id: str, context: RunContext) -> bool:
+    async def open(
+        self,
+        run_id: str,
+        request_id: str,
+        context: RunContext,
+        request: AskInput | None = None,
+        *,
+        is_fresh: bool = False,
+    ) -> bool:
         """Notes a run before anything of it is stored, as one that this process is at.
 
         Args:
             run_id: Its id, and that of its thread.
             request_id: The caller's, or a new one.
             context: What the caller chose, with the settings in place of what was left open.
+            request: What the caller asked; a question is kept here until the run is over, so that it can be begun anew.
+            is_fresh: Nothing of the run can have been stored before.
 
         Returns:
             False where the id is another run's (S-2); the id of a run that came to nothing is free.
         """
+        question = _question_form(request or {})
         values = {
             "run_id": run_id,
             "request_id": request_id,
-            "collection": context.collection,
+            "collection": (request or {}).get("collection") or context.collection,
             "model": context.model,
-            "context": json.dumps(asdict(context)),
+            "context": json.dumps({**asdict(context), "request": question}),
         }
-        return await self._take("open_run", values) is not None
+        if await self._take("open_run", values) is None:
+            return False
+        self._journal.begin(run_id, is_known=question is not None, is_fresh=is_fresh)
+        return True
 
     async def begin(self, run: Run) -> None:
         """Notes what was settled when a run was accepted, at the end of its conversation if it has one.
 
-        Noting it again changes nothing.
+        Noting it again changes nothing. A run that this process opened is noted already, but for its place in a
+        conversation and what its audit record brings.
 
         Raises:
             RequestError: There is no such conversation.
         """
+        if run.conversation_id is None and run.run_id in self._worker.runs:
+            return
         values = run.model_dump(mode="json")
 
         async def note(connection: AsyncConnection[Row]) -> None:
@@ -126,10 +149,13 @@ class PostgresRunLog:
             await self._check_host(run_id)
             return None
         try:
-            return Claimed(row["thread_id"], RunContext(**row["context"]))
+            request = row["context"].pop("request", None)
+            claimed = Claimed(row["thread_id"], RunContext(**row["context"]), request)
         except TypeError as error:
             await self.let_go(run_id)
             raise unreadable_run() from error
+        self._journal.begin(claimed.thread_id, is_known=request is not None, is_fresh=False)
+        return claimed
 
     async def let_go(self, run_id: str) -> None:
         """Leaves a run that was cut off to whoever goes on with it.
@@ -137,11 +163,13 @@ class PostgresRunLog:
         Where that cannot be noted, this process gives its number up, so that the run is free all the same. Whoever is
         cancelled meanwhile does not wait for it; it is done for all that.
         """
-        await self._worker.let_go(run_id)
+        await self._worker.let_go(run_id, self._journal.store)
+        self._journal.drop(run_id)
 
     def leave(self, run_id: str) -> None:
         """The work on a run that has ended is over."""
         self._worker.runs.discard(run_id)
+        self._journal.drop(run_id)
 
     async def withdraw(self, run_id: str) -> bool:
         """Takes back a run of this process that came to nothing, with its checkpoints and answers; its id is free.
@@ -151,7 +179,7 @@ class PostgresRunLog:
         """
         values = {"run_id": run_id, "workers": self._worker.numbers}
         withdrawn = await fetch_one(self._pool, query("withdraw_run"), values) is not None
-        self._worker.runs.discard(run_id)
+        self.leave(run_id)
         return withdrawn
 
     async def list_cut_off(self) -> list[str]:
@@ -277,6 +305,17 @@ class PostgresRunLog:
         if row is None:
             self._worker.runs.discard(run_id)
         return row
+
+
+def _question_form(request: AskInput) -> Mapping[str, object] | None:
+    """A request as the run's row keeps it; None for what is no question, may be large or is not JSON."""
+    if request.get("retrieval_bundle") is not None or request.get("question") is None:
+        return None
+    try:
+        json.dumps(request, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    return request
 
 
 def _at_work() -> RequestError:

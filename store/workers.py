@@ -8,12 +8,14 @@ be let go in the meantime is free. A run that still has an earlier number of thi
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
 import psycopg
 from psycopg import AsyncConnection
 
+from sourcebound.errors import SourceboundError
 from sourcebound.store.database import CONNECT_SECONDS, Pool, store_faults
 from sourcebound.store.queries import query
 
@@ -66,21 +68,27 @@ class Worker:
             with store_faults():
                 await self._renumber({run_id}, number)
 
-    async def let_go(self, run_id: str) -> None:
+    async def let_go(self, run_id: str, store: Callable[[str], Awaitable[None]]) -> None:
         """Frees a run of which the work was cut off; without a number there is none that it could keep.
 
         Where that cannot be noted, the number is given up. Whoever is cancelled meanwhile does not wait for it; it is
         done for all that.
+
+        Args:
+            run_id: The run.
+            store: Stores what of the run was not stored yet.
         """
         self.runs.discard(run_id)
-        task = asyncio.create_task(self._let_go(run_id))
+        task = asyncio.create_task(self._let_go(run_id, store))
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
         await asyncio.shield(task)
 
-    async def _let_go(self, run_id: str) -> None:
+    async def _let_go(self, run_id: str, store: Callable[[str], Awaitable[None]]) -> None:
         if self.current is None:
             return
+        with suppress(SourceboundError):  # whoever goes on computes it again
+            await store(run_id)
         try:
             await self._renumber({run_id}, None)
         except BaseException as error:

@@ -8,7 +8,7 @@ import ormsgpack
 import psycopg
 import pytest
 from builders import SEAL, bundle, row
-from databases import MANUALS, ingest, rows, single
+from databases import MANUALS, ingest, rows, settings_for, single
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -18,7 +18,7 @@ from sourcebound.contracts.state import AskInput
 from sourcebound.errors import RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
-from sourcebound.wiring import Services
+from sourcebound.wiring import Services, open_services
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
@@ -187,6 +187,21 @@ async def test_many_runs_at_once_keep_apart(services: Services, database: str) -
     assert open_runs == (0,)
 
 
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """How many checkpoints each statement stores, and whether its commit leaves the disk for later."""
+    told: list[tuple[int, bool]] = []
+    execute = AsyncCursor.execute
+
+    async def watched(self: AsyncCursor[Any], statement: Any, parameters: Any = None, **options: Any) -> Any:
+        if isinstance(parameters, dict) and "pages" in parameters:
+            told.append((len(json.loads(parameters["pages"])), parameters["lazy"]))
+        return await execute(self, statement, parameters, **options)
+
+    monkeypatch.setattr(AsyncCursor, "execute", watched)
+    return told
+
+
 def _place(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
 
@@ -222,18 +237,31 @@ async def test_saving_a_checkpoint_again_changes_nothing_but_what_is_new(service
 
 
 @pytest.mark.contract("CP-2")
-async def test_only_the_first_checkpoint_waits_for_the_disk(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[tuple[str, str]] = []
-    execute = AsyncCursor.execute
+@pytest.mark.parametrize(
+    ("request_", "stored"),
+    [
+        pytest.param({"question": ANSWERED}, [(6, False), (2, False), (2, True)], id="answered"),
+        pytest.param({"question": OFF_TOPIC}, [(5, False), (2, True)], id="refused"),
+        pytest.param(
+            {"retrieval_bundle": bundle([row(chunk_text=SEAL)])},
+            [(1, False), (4, False), (2, False), (2, True)],
+            id="bundle",
+        ),
+    ],
+)
+async def test_checkpoints_go_with_what_depends_on_them(
+    engine: Engine, sent: list[tuple[int, bool]], request_: AskInput, stored: list[tuple[int, bool]]
+) -> None:
+    """With the model's answer, with the record, and the rest at the end, which waits for no disk."""
+    await engine.ask(request_)
+    assert sent == stored
 
-    async def watched(self: AsyncCursor[Any], statement: Any, parameters: Any = None, **options: Any) -> Any:
-        if isinstance(parameters, dict) and "commit" in parameters:
-            waits.append((json.loads(parameters["metadata"])["source"], parameters["commit"]))
-        return await execute(self, statement, parameters, **options)
 
-    monkeypatch.setattr(AsyncCursor, "execute", watched)
-    await engine.ask({"question": ANSWERED})
-    assert waits == [("input", "on")] + [("loop", "off")] * (len(WHOLE) + 1)
+@pytest.mark.contract("CP-2")
+async def test_a_sync_journal_stores_every_checkpoint_at_once(library: str, sent: list[tuple[int, bool]]) -> None:
+    async with open_services(settings_for(library, durability="sync")) as services:
+        await Engine(services).ask({"question": ANSWERED})
+    assert sent == [(1, False)] + [(1, True)] * (len(WHOLE) + 1)
 
 
 @pytest.mark.contract("CP-2")

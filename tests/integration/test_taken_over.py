@@ -15,12 +15,14 @@ from langchain_core.runnables import RunnableConfig
 
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
-from sourcebound.graph import checkpoint, workflow
+from sourcebound.graph import workflow
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.studio import studio_graph
+from sourcebound.store import journal
 from sourcebound.store.answers import PostgresAnswerLog
-from sourcebound.store.database import fetch_one
+from sourcebound.store.journal import Journal, Sending
+from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
 from sourcebound.wiring import Services, open_services
 
@@ -152,14 +154,15 @@ async def test_a_checkpoint_that_waits_while_the_run_gets_another_number_is_save
 ) -> None:
     given = 7
 
-    async def renumbered(pool: Any, statement: Any, values: Any) -> Any:
+    def renumbered(name: str) -> Any:
         if given not in services.worker.numbers:  # between the numbers that are sent and the row that is found
             rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1'", given)
             services.worker.numbers.append(given)
-        return await fetch_one(pool, statement, values)
+        return query(name)
 
-    monkeypatch.setattr(checkpoint, "fetch_one", renumbered)
+    monkeypatch.setattr(journal, "query", renumbered)
     assert (await ask(Engine(services))).status == "OK"
+    assert given in services.worker.numbers
 
 
 @pytest.mark.contract("CP-2")
@@ -167,7 +170,7 @@ async def test_a_run_that_a_crashed_database_has_lost_begins_again(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(services)
-    halt = Halt(monkeypatch, checkpoint, "fetch_one")
+    halt = Halt(monkeypatch, Sending, "send")
     asked = ask(engine)
     await halt.reached.wait()
     rows(database, "DELETE FROM runs")
@@ -380,11 +383,12 @@ async def test_a_run_is_taken_back_by_its_own_process_alone_and_with_its_answers
 async def test_the_saver_of_a_host_keeps_few_threads_in_memory(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "THREADS", 2)
-    saver = make_saver(services.pool)
+    monkeypatch.setattr(journal, "THREADS", 2)
+    kept = Journal(services.pool)
+    saver = make_saver(services.pool, kept)
     chat = studio_graph(Engine(services).ports).copy(update={"checkpointer": saver})
     for thread_id in ("edited-1", "edited-2", "edited-3", "edited-2"):
         await chat.aupdate_state({"configurable": {"thread_id": thread_id}}, {"question": "?"}, as_node="__start__")
-    assert [*saver._written] == ["edited-3", "edited-2"]
+    assert kept.thread_ids == ["edited-3", "edited-2"]
     await saver.adelete_thread("edited-3")
-    assert [*saver._written] == ["edited-2"]
+    assert kept.thread_ids == ["edited-2"]
