@@ -31,10 +31,11 @@ from sourcebound.contracts.request import Filters
 from sourcebound.contracts.vectors import count_found
 from sourcebound.evals.retrieval import read_records, retrieve, temporary_services
 from sourcebound.models.minilm import MiniLmEmbedder
+from sourcebound.store.database import one_state
 from sourcebound.store.search import ChunkSearch
 from sourcebound.store.vector_cache import VectorCache
 from sourcebound.store.vector_index import BUILD_WIDTH, LINKS
-from sourcebound.store.vectors import vector_text
+from sourcebound.store.vectors import pack_vector, vector_text
 from sourcebound.wiring import DEFAULT_POLICY, Services, find_policy
 
 NAME: Final = "passages"
@@ -176,7 +177,7 @@ async def _compare_filling(services: Services, url: str, documents: Sequence[Sto
 
 @asynccontextmanager
 async def _search(services: Services, collection: Collection, filters: Filters) -> AsyncIterator[ChunkSearch]:
-    async with services.pool.connection() as connection, connection.transaction():
+    async with services.pool.connection() as connection, one_state(connection):
         search = ChunkSearch(connection, collection, filters, VectorCache())
         await search.begin()
         yield search
@@ -186,7 +187,7 @@ async def _nearest(
     services: Services, collection: Collection, filters: Filters, each: Asked, limit: int
 ) -> list[float]:
     async with _search(services, collection, filters) as search:
-        found = await search.dense(vector_text(each.vector), limit)
+        found = await search.dense(pack_vector(each.vector), limit)
     return [-score for score in found.values()]
 
 

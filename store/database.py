@@ -116,6 +116,27 @@ async def on_a_connection(pool: Pool, work: Callable[[AsyncConnection[Row]], Awa
             return await work(connection)
 
 
+@asynccontextmanager
+async def one_state(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
+    """A transaction whose statements all see the database as it is at the first of them; it changes nothing.
+
+    It is a pipeline too: what nobody waits for costs no way there and back, and that is how the transaction begins and
+    ends. So whatever was asked for last is best read after the end, which brings it along.
+
+    Args:
+        connection: A connection in no transaction.
+    """
+    try:
+        async with connection.pipeline():
+            await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+            await connection.execute("COMMIT")
+    except BaseException:
+        if not connection.closed:
+            await connection.rollback()
+        raise
+
+
 async def fetch_one(pool: Pool, statement: LiteralString, values: Row) -> Row | None:
     """The first row of a statement that may be executed twice, as `on_a_connection` does.
 

@@ -5,7 +5,7 @@ hands them over as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,39 @@ SPARSE: Final = 4
 """Numbers of chunks that are spread wider than this, to a posting, are sorted and not counted."""
 
 
+class Terms(NamedTuple):
+    """What one word adds to the scores of the chunks that hold it."""
+
+    chunk_nos: NDArray[np.int64]
+    units: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.chunk_nos.nbytes + self.units.nbytes
+
+
+def word_terms(weight: float, packed: bytes, damped: Damping) -> Terms:
+    """The terms of a word.
+
+    Args:
+        weight: The word's.
+        packed: Its postings, in any order.
+        damped: Of the collection.
+    """
+    postings = np.frombuffer(packed, POSTING)
+    frequency = postings["frequency"].astype(np.float64)
+    units = np.rint(weight * frequency / (frequency + damped.least + damped.per_word * postings["length"]))
+    return Terms(postings["chunk_no"].astype(np.int64), units)
+
+
 def best_chunks(
-    packed: Sequence[tuple[float, bytes]],
-    damped: Damping,
-    limit: int,
-    *,
-    removed: bytes = b"",
-    allowed: bytes | None = None,
+    words: Sequence[Terms], limit: int, *, removed: bytes = b"", allowed: bytes | None = None
 ) -> Mapping[int, int]:
     """The chunks that score best.
 
     Args:
-        packed: Weight and packed postings of each word, in any order and number of pieces.
-        damped: Of the collection.
+        words: The terms of each word, in any order.
         limit: How many are wanted; all that score as the last of them does are there too.
         removed: Packed numbers of chunks that are gone.
         allowed: Packed numbers of the chunks that pass the filters; None where all do.
@@ -38,15 +58,17 @@ def best_chunks(
     Returns:
         Scores in units by chunk number, best first.
     """
-    postings = np.frombuffer(b"".join(piece for _, piece in packed), POSTING)
-    weights = np.repeat([weight for weight, _ in packed], [len(piece) // POSTING.itemsize for _, piece in packed])
-    frequency = postings["frequency"].astype(np.float64)
-    terms = np.rint(weights * frequency / (frequency + damped.least + damped.per_word * postings["length"]))
-    numbers, scores = _add_up(postings["chunk_no"].astype(np.int64), terms)
-    kept = ~np.isin(numbers, np.frombuffer(removed, CHUNK_NO)) if removed else np.ones(len(numbers), dtype=bool)
+    if not words:
+        return {}
+    numbers, scores = _add_up(
+        np.concatenate([word.chunk_nos for word in words]), np.concatenate([word.units for word in words])
+    )
+    if removed:
+        there = ~np.isin(numbers, np.frombuffer(removed, CHUNK_NO))
+        numbers, scores = numbers[there], scores[there]
     if allowed is not None:
-        kept &= np.isin(numbers, np.frombuffer(allowed, CHUNK_NO))
-    numbers, scores = numbers[kept], scores[kept]
+        passing = np.isin(numbers, np.frombuffer(allowed, CHUNK_NO))
+        numbers, scores = numbers[passing], scores[passing]
     if len(scores) > limit:
         enough = scores >= np.partition(scores, -limit)[-limit]
         numbers, scores = numbers[enough], scores[enough]
@@ -62,8 +84,9 @@ def _add_up(numbers: NDArray[np.int64], terms: NDArray[np.float64]) -> tuple[NDA
     if numbers.max() - first > SPARSE * len(numbers):
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct, np.bincount(places, weights=terms)
-    sums = np.bincount(numbers - first, weights=terms)
+    places = numbers - first
+    sums = np.bincount(places, weights=terms)
     there = np.zeros(len(sums), dtype=bool)
-    there[numbers - first] = True
-    places = np.flatnonzero(there)
-    return places + first, sums[places]
+    there[places] = True
+    distinct = np.flatnonzero(there)
+    return distinct + first, sums[distinct]

@@ -110,17 +110,27 @@ SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 -- name: question_words
 -- The content words of each search, what the collection knows of them, and the state that the collection is in; one row
 -- without a word where there is none. The transaction that wrote the collection's row last tells two states apart even
--- where they hold the same documents. OFFSET 0 has each word looked up in the index, whatever the planner believes of a
--- table that was filled a moment ago.
-SELECT word.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks, c.documents_digest, c.xmin::text AS writer,
-       coalesce(s.chunks, 0) AS all_chunks, coalesce(s.length, 0) AS total_length, coalesce(s.removed, 0) AS removed
+-- where they hold the same documents. The postings of a word that few chunks hold come with it. OFFSET 0 has each word
+-- looked up in the index, whatever the planner believes of a table that was filled a moment ago.
+SELECT word.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks, p.packed,
+       c.documents_digest, c.xmin::text AS writer,
+       coalesce(s.chunks, 0) AS all_chunks, coalesce(s.length, 0) AS total_length, coalesce(s.removed, 0) AS removed,
+       c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker, c.language::text AS language,
+       v.name AS index_name, v.ef_search, v.recall, v.chunks AS indexed
 FROM collections c
 LEFT JOIN lexical_statistics s USING (collection_id)
+LEFT JOIN vector_indexes v USING (collection_id)
 LEFT JOIN LATERAL (SELECT search.number, found.lexeme
                    FROM unnest(%(searches)s::text[]) WITH ORDINALITY AS search (text, number)
                    CROSS JOIN unnest(search_words(c.language, search.text)) AS found) AS word ON true
 LEFT JOIN LATERAL (SELECT * FROM lexemes
                    WHERE lexemes.collection_id = c.collection_id AND lexemes.lexeme = word.lexeme OFFSET 0) AS l ON true
+LEFT JOIN LATERAL (SELECT string_agg(of_segment.packed, '') AS packed
+                   FROM posting_segments g
+                   CROSS JOIN LATERAL (SELECT * FROM postings
+                                       WHERE postings.segment = g.segment AND postings.lexeme_id = l.lexeme_id
+                                       OFFSET 0) AS of_segment
+                   WHERE g.collection_id = c.collection_id AND l.chunks <= %(few)s) AS p ON true
 WHERE c.collection_id = %(collection_id)s
 ORDER BY word.number, word.lexeme
 
@@ -147,14 +157,15 @@ LIMIT %(limit)s
 
 -- name: ordered_candidates
 -- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them.
-SELECT k.chunk_id, k.embedding <=> %(vector)s::vector AS distance
+SELECT k.chunk_no, k.embedding <=> %(vector)s::vector AS distance
 FROM chunks k
 WHERE k.collection_id = %(collection_id)s AND k.chunk_no = ANY(%(chunk_nos)s::integer[])
 ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
 -- name: packed_vectors
-SELECT string_agg(int4send(chunk_no) || int8send(document_id) || vector_send(embedding), '') AS packed
+SELECT string_agg(int4send(chunk_no) || int8send(document_id) || vector_send(embedding), '') AS packed,
+       array_agg(chunk_no) AS chunk_nos, array_agg(chunk_id) AS chunk_ids
 FROM chunks
 WHERE collection_id = %(collection_id)s
 
@@ -210,13 +221,14 @@ FROM (SELECT k.chunk_id, k.embedding
       LIMIT %(sample)s) AS chosen
 
 -- name: packed_postings
--- The postings of words, segment by segment, each looked up in the index as above.
-SELECT word.lexeme_id, p.packed
+-- The postings of words, of all segments together, each looked up in the index as above.
+SELECT word.lexeme_id, string_agg(p.packed, '') AS packed
 FROM posting_segments s
 CROSS JOIN unnest(%(lexeme_ids)s::bigint[]) AS word (lexeme_id)
 CROSS JOIN LATERAL (SELECT * FROM postings
                     WHERE postings.segment = s.segment AND postings.lexeme_id = word.lexeme_id OFFSET 0) AS p
 WHERE s.collection_id = %(collection_id)s
+GROUP BY word.lexeme_id
 
 -- name: removed_chunks
 SELECT string_agg(int4send(chunk_no), '') AS packed FROM removed_chunks WHERE collection_id = %(collection_id)s
@@ -230,12 +242,13 @@ SELECT chunk_no, chunk_id FROM chunks WHERE chunk_no = ANY(%(chunk_nos)s::intege
 -- name: candidate_rows
 -- Chosen chunks whole: the distance to the nearest of the searches and to the question, which is the first of them, and
 -- those of the words that the chunk holds.
-WITH search AS MATERIALIZED (SELECT text::vector AS vector FROM unnest(%(vectors)s::text[]) AS text)
 SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
        d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
-       (SELECT min(k.embedding <=> search.vector) FROM search) AS distance,
-       k.embedding <=> (%(vectors)s::text[])[1]::vector AS own_distance,
-       ARRAY(SELECT word.lexeme FROM unnest(k.search) AS word WHERE word.lexeme = ANY(%(lexemes)s::text[])) AS held
+       least(k.embedding <=> %(vector)s::vector,
+             (SELECT min(k.embedding <=> other) FROM unnest(%(others)s::text[]::vector[]) AS other)) AS distance,
+       k.embedding <=> %(vector)s::vector AS own_distance,
+       ARRAY(SELECT lexeme FROM unnest(tsvector_to_array(k.search)) AS lexeme
+             WHERE lexeme = ANY(%(lexemes)s::text[])) AS held
 FROM chunks k JOIN documents d USING (document_id)
 WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
   AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))

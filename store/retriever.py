@@ -4,6 +4,7 @@ Every row keeps its true similarity (R1-5).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Final, NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from sourcebound.contracts.index import Collection
 from sourcebound.contracts.lexical import UNITS
 from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.ports import Embedder
-from sourcebound.contracts.request import Run
+from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval import (
     CARRIED,
     EXPANDED,
@@ -27,12 +28,12 @@ from sourcebound.contracts.retrieval import (
     similarity_from_distance,
 )
 from sourcebound.contracts.variants import needs_fallback, query_variants
-from sourcebound.errors import ConfigurationError
-from sourcebound.store.database import Pool, Row, on_a_connection
+from sourcebound.errors import ConfigurationError, ModelError
+from sourcebound.store.database import Pool, Row, on_a_connection, one_state
 from sourcebound.store.index import PostgresIndex
-from sourcebound.store.search import ChunkSearch, Words
+from sourcebound.store.search import ChunkSearch, Outdated, Words
 from sourcebound.store.vector_cache import VectorCache
-from sourcebound.store.vectors import vector_text
+from sourcebound.store.vectors import PackedVector, pack_vector
 
 LEXICAL: Final = "lexical"
 LEXICAL_NOTICE: Final = "no embedder: retrieval is lexical, by full text alone"
@@ -46,7 +47,7 @@ class Searches(NamedTuple):
     """What is searched for: the question and its variants, and a vector of each where there is an embedder."""
 
     texts: tuple[str, ...]
-    vectors: Sequence[str] = ()
+    vectors: Sequence[PackedVector] = ()
 
 
 class Place(NamedTuple):
@@ -70,6 +71,19 @@ class Found(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
+class Retrieved(NamedTuple):
+    """What was searched, for what, and what it brought."""
+
+    collection: Collection
+    searches: Searches
+    found: Found
+
+
+Conclusion = Callable[[], Awaitable[Result]]
+"""What is made of the last rows that were asked for, once the end of the transaction has brought them."""
+Look = Callable[[ChunkSearch], Awaitable[Conclusion[Result]]]
+
+
 class PostgresRetriever:
     """Retrieves from the collections of one database.
 
@@ -83,27 +97,12 @@ class PostgresRetriever:
         self._index = PostgresIndex(pool)
         self._open_embedder = open_embedder
         self._cache = VectorCache()
+        self._remembered: dict[str, Collection] = {}
 
     async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
         """The ranked candidates of the run's question in the run's collection (R1-9)."""
         started = perf_counter()
-        collection = await self._index.find_collection(run.collection or "")
-        if collection is None:
-            raise ConfigurationError(
-                f"the collection {run.collection!r} is gone.", "Ingest it again.", code="COLLECTION_GONE"
-            )
-        embedder = await self._embedder(collection)
-        asked = run.search_query or run.question
-        searches = Searches((asked,), await _embed(embedder, (asked,)))
-        found = None
-        if policy.retrieval.probe_min_similarity is not None:
-            found = await self._probe(run, policy.retrieval.probe_min_similarity, collection, searches)
-        if found is None:
-            texts = query_variants(asked, policy.retrieval.expansions or ())
-            searches = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
-            found = await self._search(
-                run, collection, lambda search: _find(search, collection, searches, policy, run.carried)
-            )
+        collection, searches, found = await self._retrieve(run, policy)
         return RetrievalBundle(
             **searched_for(run, policy),
             retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
@@ -118,6 +117,46 @@ class PostgresRetriever:
             notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
         )
 
+    async def _retrieve(self, run: Run, policy: Policy) -> Retrieved:
+        """Takes a collection that was searched before for what it was then, until the search itself says otherwise."""
+        name = run.collection or ""
+        remembered = self._remembered.pop(name, None)
+        collection = remembered or await self._open(name)
+        try:
+            retrieved = await self._retrieve_from(collection, run, policy, remembered=remembered is not None)
+        except (Outdated, ConfigurationError, ModelError) as error:  # the latter two of an embedder
+            if remembered is None:
+                raise
+            collection = await self._open(name)
+            if collection == remembered and not isinstance(error, Outdated):
+                raise
+            retrieved = await self._retrieve_from(collection, run, policy)
+        self._remembered[name] = collection
+        return retrieved
+
+    async def _open(self, name: str) -> Collection:
+        collection = await self._index.find_collection(name)
+        if collection is None:
+            raise ConfigurationError(f"the collection {name!r} is gone.", "Ingest it again.", code="COLLECTION_GONE")
+        return collection
+
+    async def _retrieve_from(
+        self, collection: Collection, run: Run, policy: Policy, *, remembered: bool = False
+    ) -> Retrieved:
+        embedder = await self._embedder(collection)
+        look = partial(self._look, collection, run.filters, remembered)
+        asked = run.search_query or run.question
+        searches = Searches((asked,), await _embed(embedder, (asked,)))
+        minimum = policy.retrieval.probe_min_similarity
+        if minimum is not None:
+            weak = await look(lambda search: _probe(search, minimum, collection, searches))
+            if weak is not None:
+                return Retrieved(collection, searches, weak)
+        texts = query_variants(asked, policy.retrieval.expansions or ())
+        every = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
+        found = await look(lambda search: _find(search, collection, every, policy, run.carried))
+        return Retrieved(collection, every, found)
+
     async def _embedder(self, collection: Collection) -> Embedder | None:
         embedder = await self._open_embedder(collection.embedder)
         found = embedder.name if embedder else LEXICAL
@@ -130,36 +169,37 @@ class PostgresRetriever:
             )
         return embedder
 
-    async def _probe(self, run: Run, minimum: float, collection: Collection, searches: Searches) -> Found | None:
-        """R1-3: the end of a retrieval whose nearest chunk is not near enough; None where it goes on."""
-
-        async def probe(search: ChunkSearch) -> Found | None:
-            words = await search.words(() if searches.vectors else searches.texts)
-            nearest = list(await _one_list(search, searches, words, 0, 1))
-            rows = await search.rows(nearest, searches.vectors, words)
-            if any(_similarity(row, words) >= minimum for row in rows.values()):
-                return None
-            return Found(_version(collection, words), notices=(PROBE_NOTICE,))
-
-        return await self._search(run, collection, probe)
-
-    async def _search(
-        self, run: Run, collection: Collection, look: Callable[[ChunkSearch], Awaitable[Result]]
-    ) -> Result:
+    async def _look(self, collection: Collection, filters: Filters, remembered: bool, look: Look[Result]) -> Result:
         """What a look into one state of the collection finds; a lost connection has it looked again."""
 
         async def work(connection: AsyncConnection[Row]) -> Result:
-            # In a pipeline what returns nothing costs no way there and back.
-            async with connection.pipeline(), connection.transaction():
-                search = ChunkSearch(connection, collection, run.filters, self._cache)
+            async with one_state(connection):
+                search = ChunkSearch(connection, collection, filters, self._cache, remembered=remembered)
                 await search.begin()
-                return await look(search)
+                conclude = await look(search)
+            return await conclude()
 
         return await on_a_connection(self._pool, work)
 
 
-async def _embed(embedder: Embedder | None, texts: Sequence[str]) -> list[str]:
-    return [vector_text(await embedder.embed_query(text)) for text in texts] if embedder else []
+async def _embed(embedder: Embedder | None, texts: Sequence[str]) -> list[PackedVector]:
+    return [pack_vector(await embedder.embed_query(text)) for text in texts] if embedder else []
+
+
+async def _probe(
+    search: ChunkSearch, minimum: float, collection: Collection, searches: Searches
+) -> Conclusion[Found | None]:
+    """R1-3: the end of a retrieval whose nearest chunk is not near enough; None where it goes on."""
+    words = await search.words(() if searches.vectors else searches.texts, searches.vectors, 1)
+    nearest = list(await _one_list(search, searches, words, 0, 1))
+    asked = await search.ask_rows(nearest, searches.vectors, words)
+
+    async def conclude() -> Found | None:
+        if any(_similarity(row, words) >= minimum for row in await asked.fetchall()):
+            return None
+        return Found(_version(collection, words), notices=(PROBE_NOTICE,))
+
+    return conclude
 
 
 async def _one_list(
@@ -173,23 +213,30 @@ async def _one_list(
 
 async def _find(
     search: ChunkSearch, collection: Collection, searches: Searches, policy: Policy, carried: Sequence[str]
-) -> Found:
+) -> Conclusion[Found]:
     limits = policy.retrieval
-    words = await search.words(searches.texts)
+    scored = bool(limits.hybrid) or not searches.vectors
+    words = await search.words(searches.texts, searches.vectors, limits.candidate_pool, scored=scored)
     order = await _order(search, searches, words, limits)
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     added = dict.fromkeys(neighbours, EXPANDED) | {chunk: CARRIED for chunk in carried if chunk not in order}
-    found = await search.rows([*order, *added], searches.vectors, words)
-    rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
-    offered = [_support(found[chunk], words) for chunk in order]
-    coverage = question_coverage(words.frequencies(0), offered, words.chunks)
-    beside = [chunk for chunk in added if chunk in found]  # a carried one may be gone, or behind a filter
-    others = [
-        _row(found[chunk], rank, words, Place(), added[chunk]) for rank, chunk in enumerate(beside, start=len(rows))
-    ]
-    missing = await search.count(limits.top_k) - len(rows) if searches.vectors and len(rows) < limits.top_k else 0
-    fallback = needs_fallback(searches.texts[0], rows, policy)
-    return Found(_version(collection, words), (*rows, *others), coverage, missing, fallback)
+    short = bool(searches.vectors) and len(order) < limits.top_k
+    missing = await search.count(limits.top_k) - len(order) if short else 0
+    asked = await search.ask_rows([*order, *added], searches.vectors, words)
+
+    async def conclude() -> Found:
+        found = {row["chunk_id"]: row for row in await asked.fetchall()}
+        rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
+        offered = [_support(found[chunk], words) for chunk in order]
+        coverage = question_coverage(words.frequencies(0), offered, words.chunks)
+        beside = [chunk for chunk in added if chunk in found]  # a carried one may be gone, or behind a filter
+        others = [
+            _row(found[chunk], rank, words, Place(), added[chunk]) for rank, chunk in enumerate(beside, start=len(rows))
+        ]
+        fallback = needs_fallback(searches.texts[0], rows, policy)
+        return Found(_version(collection, words), (*rows, *others), coverage, missing, fallback)
+
+    return conclude
 
 
 async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> dict[str, Place]:

@@ -1,21 +1,34 @@
 """The statements of one retrieval: light lists of candidates first, and whole rows of the few that are chosen."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import tuple_row
 
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.lexical import QuestionWord, damping, word_weight, words_to_read
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.vectors import EXACT_CHUNKS
 from sourcebound.store.database import Row
-from sourcebound.store.postings import best_chunks
+from sourcebound.store.postings import Terms, best_chunks, word_terms
 from sourcebound.store.queries import query
-from sourcebound.store.vector_cache import VectorCache, Vectors
+from sourcebound.store.vector_cache import VectorCache, Vectors, vector_bytes
 from sourcebound.store.vector_index import near_candidates
+from sourcebound.store.vectors import PackedVector
 
-FLOAT_BYTES: Final = 4
+FEW_POSTINGS: Final = EXACT_CHUNKS
+"""A word's postings are sent along with it where they are no more; otherwise it may not be worth reading them."""
+KEPT_POSTINGS: Final = 200
+"""Words that have more are worth keeping; they are not sent along any more."""
+SETTINGS: Final = ("name", "embedder", "embedding_model", "dimensions", "metric", "chunker", "language")
+"""What a collection is, besides its documents."""
+Asked = AsyncCursor[Any]
+"""A statement that is sent, and whose rows are fetched when they are needed."""
+
+
+class Outdated(Exception):
+    """A collection is no longer what it was when it was looked up."""
 
 
 class Words(NamedTuple):
@@ -42,14 +55,25 @@ class ChunkSearch:
         collection: The collection.
         filters: The filters of the request.
         cache: The vectors that the process keeps.
+        remembered: Whether the collection was looked up for an earlier search, so that it may have become another.
     """
 
     def __init__(
-        self, connection: AsyncConnection[Row], collection: Collection, filters: Filters, cache: VectorCache
+        self,
+        connection: AsyncConnection[Row],
+        collection: Collection,
+        filters: Filters,
+        cache: VectorCache,
+        *,
+        remembered: bool = False,
     ) -> None:
         self._connection = connection
         self._cache = cache
         self._kept: Vectors | None = None
+        self._ordering: dict[tuple[bytes, int], Asked] = {}
+        self._packed_postings: dict[int | None, bytes] = {}
+        self._collection = collection
+        self._remembered = remembered
         index = collection.vector_index
         self._index = index if index and index.is_fit else None
         self._dimensions = collection.dimensions
@@ -59,11 +83,10 @@ class ChunkSearch:
         self._documents: list[int] | None = None
 
     async def begin(self) -> None:
-        """Fixes the state that is searched, and finds the documents that pass the filters, if there are any.
+        """Finds the documents that pass the filters, if there are any.
 
         A set that is small enough is searched exactly: there an index would have to look far for a few.
         """
-        await self._connection.execute(query("one_state"))
         if any(value is not None for value in self._filters.values()):
             found = await self._fetch("filtered_documents", **self._filters)
             self._documents = [row["document_id"] for row in found]
@@ -72,30 +95,53 @@ class ChunkSearch:
         if self._index:
             await self._connection.execute(query("search_width"), {"ef_search": str(self._index.ef_search)})
 
-    async def words(self, searches: Sequence[str]) -> Words:
-        """The content words of each search, and the state of the collection."""
-        rows = await self._fetch("question_words", searches=list(searches))
+    async def words(
+        self, searches: Sequence[str], vectors: Sequence[PackedVector] = (), limit: int = 0, *, scored: bool = True
+    ) -> Words:
+        """The content words of each search, and the state of the collection.
+
+        Args:
+            searches: The texts.
+            vectors: What `dense` will be asked for. While the database looks for words, the nearest of them are picked
+                in memory, from the state that is kept; it is only believed where it proves to be the one searched.
+            limit: As `dense` will be asked.
+            scored: Whether `lexical` will be asked.
+
+        Raises:
+            Outdated: The collection was remembered, and is gone or another.
+        """
+        foreseen = self._cache.latest(self._collection_id) if self._dimensions and not self._index else None
+        few = KEPT_POSTINGS if foreseen else FEW_POSTINGS
+        asked = await self._ask("question_words", searches=list(searches), few=few if scored else 0)
+        if foreseen:
+            self._ordering = {(vector, limit): await self._order(foreseen, vector, limit) for vector in vectors}
+        rows = await asked.fetchall()
+        if self._remembered and not (rows and _is_still(self._collection, rows[0])):
+            raise Outdated
         by_search: list[list[QuestionWord]] = [[] for _ in searches]
         for row in rows:
             if row["lexeme"] is not None:
                 by_search[row["number"] - 1].append(QuestionWord(row["lexeme"], row["lexeme_id"], row["chunks"]))
+            if row["packed"] is not None:
+                self._packed_postings[row["lexeme_id"]] = row["packed"]
         if not rows:
             return Words(by_search, 0, 0.0, 0, "")
         chunks, length, removed = rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]
         digest = bytes(rows[0]["documents_digest"]).hex()
         if self._dimensions and not self._index:
-            self._kept = await self._vectors(f"{digest} {rows[0]['writer']}", chunks)
+            self._kept = await self._vectors(f"{digest} {rows[0]['writer']} {chunks} {length} {removed}", chunks)
+        if self._kept is not foreseen:
+            self._ordering.clear()
         return Words(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
 
-    async def dense(self, vector: str, limit: int) -> dict[str, float]:
+    async def dense(self, vector: PackedVector, limit: int) -> dict[str, float]:
         """The nearest chunks by id, nearest first; the score is the cosine distance below 0.
 
         Where the index finds fewer than were asked for, the exact search says whether there are more (R1-8).
         """
         if self._kept:
-            near = self._kept.near(vector, limit, self._documents)
-            rows = await self._fetch("ordered_candidates", vector=vector, limit=limit, chunk_nos=near)
-            return {row["chunk_id"]: -row["distance"] for row in rows}
+            ordered = self._ordering.get((vector, limit)) or await self._order(self._kept, vector, limit)
+            return {self._kept.chunk_ids[chunk_no]: -distance for chunk_no, distance in await ordered.fetchall()}
         rows = []
         if self._index:
             values = {**self._values(), "index": self._index.name, "vector": vector, "limit": limit}
@@ -104,12 +150,21 @@ class ChunkSearch:
             rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
         return {row["chunk_id"]: -row["distance"] for row in rows}
 
+    async def _order(self, kept: Vectors, vector: PackedVector, limit: int) -> Asked:
+        """The nearest by the vectors that are kept, to be ordered by the database's own distances."""
+        near = kept.near(vector, limit, self._documents)
+        cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
+        values = {**self._values(), "vector": vector, "limit": limit, "chunk_nos": _array(near)}
+        return await cursor.execute(query("ordered_candidates"), values)
+
     async def _vectors(self, state: str, chunks: int) -> Vectors | None:
         """The vectors of this state, if the process keeps them or does so from now on."""
-        place, size = (self._collection_id, state), FLOAT_BYTES * self._dimensions * chunks
+        place, size = (self._collection_id, state), vector_bytes(self._dimensions, chunks)
         kept = self._cache.find(*place)
         if kept is None and self._cache.wants(*place, size):
-            kept = Vectors(await self._packed("packed_vectors") or b"", self._dimensions)
+            (row,) = await self._fetch("packed_vectors")
+            chunk_ids = dict(zip(row["chunk_nos"] or (), row["chunk_ids"] or (), strict=True))
+            kept = Vectors(row["packed"] or b"", self._dimensions, chunk_ids)
             self._cache.keep(*place, kept, size)
         return kept
 
@@ -118,18 +173,39 @@ class ChunkSearch:
         read = words_to_read(words.searches[search])
         if not read:
             return {}
-        weights = {word.lexeme_id: word_weight(word.chunks, words.chunks) for word in read}
-        pieces = await self._fetch("packed_postings", lexeme_ids=list(weights))
         best = best_chunks(
-            [(weights[piece["lexeme_id"]], piece["packed"]) for piece in pieces],
-            damping(words.mean_length),
+            await self._terms(words, read),
             limit,
             removed=await self._packed("removed_chunks") or b"" if words.removed else b"",
             allowed=await self._allowed(),
         )
-        named = await self._fetch("named_chunks", chunk_nos=list(best))
-        scores = {row["chunk_id"]: float(best[row["chunk_no"]]) for row in named}
+        names = await self._names(best)
+        scores = {names[chunk_no]: float(score) for chunk_no, score in best.items() if chunk_no in names}
         return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+
+    async def _terms(self, words: Words, read: Sequence[QuestionWord]) -> list[Terms]:
+        """What each word adds to scores: kept from an earlier search, or made of its postings."""
+        kept = self._kept
+        terms = {word.lexeme_id: kept.find_terms(word.lexeme_id) if kept else None for word in read}
+        unread = [each for each, found in terms.items() if not found and each not in self._packed_postings]
+        for row in await self._fetch("packed_postings", lexeme_ids=unread) if unread else ():
+            self._packed_postings[row["lexeme_id"]] = row["packed"]
+        damped = damping(words.mean_length)
+        for word in read:
+            if terms[word.lexeme_id] or word.lexeme_id not in self._packed_postings:
+                continue
+            weight = word_weight(word.chunks, words.chunks)
+            made = terms[word.lexeme_id] = word_terms(weight, self._packed_postings[word.lexeme_id], damped)
+            if kept and word.chunks > KEPT_POSTINGS:
+                kept.keep_terms(word.lexeme_id, made)
+        return [found for found in terms.values() if found]
+
+    async def _names(self, chunk_nos: Iterable[int]) -> Mapping[int, str]:
+        """The ids of chunks by their numbers."""
+        if self._kept:
+            return self._kept.chunk_ids
+        rows = await self._fetch("named_chunks", chunk_nos=list(chunk_nos))
+        return {row["chunk_no"]: row["chunk_id"] for row in rows}
 
     async def _allowed(self) -> bytes | None:
         """The numbers of the chunks that pass the filters; None where there are none."""
@@ -144,16 +220,16 @@ class ChunkSearch:
         packed: bytes | None = row["packed"]
         return packed
 
-    async def rows(self, chunk_ids: Sequence[str], vectors: Sequence[str], words: Words) -> dict[str, Row]:
-        """Chunks whole, by id: with the distance to the nearest vector and the words that each holds."""
+    async def ask_rows(self, chunk_ids: Sequence[str], vectors: Sequence[PackedVector], words: Words) -> Asked:
+        """Asks for chunks whole: with the distance to the nearest vector and the words that each holds."""
         known = {word.lexeme for search in words.searches for word in search if word.chunks}
-        rows = await self._fetch(
+        return await self._ask(
             "candidate_rows",
             chunk_ids=list(chunk_ids),
-            vectors=list(vectors),
+            vector=next(iter(vectors), None),
+            others=[vector.text for vector in vectors[1:]],
             lexemes=list(known),
         )
-        return {row["chunk_id"]: row for row in rows}
 
     async def neighbours(self, chunk_ids: Sequence[str], reach: int) -> list[str]:
         """The chunks within `reach` before and after these in their documents, each once."""
@@ -173,6 +249,27 @@ class ChunkSearch:
     def _values(self) -> dict[str, object]:
         return {"collection_id": self._collection_id, "documents": self._documents}
 
-    async def _fetch(self, name: str, **values: object) -> list[Row]:
+    async def _ask(self, name: str, **values: object) -> Asked:
         cursor = self._connection.cursor(binary=True)
-        return await (await cursor.execute(query(name), {**self._values(), **values})).fetchall()
+        return await cursor.execute(query(name), {**self._values(), **values})
+
+    async def _fetch(self, name: str, **values: object) -> list[Row]:
+        rows: list[Row] = await (await self._ask(name, **values)).fetchall()
+        return rows
+
+
+def _is_still(collection: Collection, row: Row) -> bool:
+    """Whether a collection is what it was, whatever documents came and went."""
+    index = collection.vector_index
+    indexed = (index.name, index.ef_search, index.recall, index.chunks) if index else (None, None, None, None)
+    return all(row[name] == getattr(collection, name) for name in SETTINGS) and indexed == (
+        row["index_name"],
+        row["ef_search"],
+        row["recall"],
+        row["indexed"],
+    )
+
+
+def _array(numbers: Sequence[int]) -> str:
+    """Numbers as PostgreSQL reads an array, which is written faster than psycopg looks at each."""
+    return f"{{{','.join(map(str, numbers))}}}"

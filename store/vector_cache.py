@@ -4,28 +4,45 @@ A database compares ten thousand vectors in some eight milliseconds, NumPy in on
 collection, by a name that no other state bears, so that a search never sees another one than its own transaction.
 """
 
-import json
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourcebound.contracts.vectors import SAME
+from sourcebound.store.postings import Terms
+from sourcebound.store.vectors import PackedVector
 
+FLOAT_BYTES: Final = 4
+HEADER_BYTES: Final = 4
+"""Of a packed vector, before its numbers."""
 MOST_BYTES: Final = 128 << 20
-"""Of all the vectors that a process keeps; those of a collection that is larger are compared by the database."""
+"""Of all the vectors that a process keeps; those of a collection that is larger are compared by the database.
+
+What is kept of words takes as much again at most.
+"""
+
+
+def vector_bytes(dimensions: int, chunks: int) -> int:
+    """The room that the vectors of a collection take."""
+    return FLOAT_BYTES * dimensions * chunks
 
 
 class Vectors:
-    """The vectors of one collection in one state.
+    """The vectors of one collection in one state, and what its words are worth in that state.
 
     Args:
         packed: Chunk number, document and vector of each chunk, as the query `packed_vectors` packs them.
         dimensions: Of each vector.
+        chunk_ids: The id of every chunk, by its number.
     """
 
-    def __init__(self, packed: bytes, dimensions: int) -> None:
+    def __init__(self, packed: bytes, dimensions: int, chunk_ids: Mapping[int, str]) -> None:
+        self.chunk_ids = chunk_ids
+        self._room = vector_bytes(dimensions, len(chunk_ids))
+        self._terms: dict[int | None, Terms] = {}
         form = [
             ("chunk_no", ">i4"),
             ("document_id", ">i8"),
@@ -40,18 +57,28 @@ class Vectors:
         self._chunk_nos = rows["chunk_no"][pointing].astype(np.int32)
         self._document_ids = rows["document_id"][pointing].astype(np.int64)
 
-    def near(self, vector: str, limit: int, documents: list[int] | None) -> list[int]:
+    def find_terms(self, lexeme_id: int | None) -> Terms | None:
+        """What a word adds to scores in this state, if it is kept."""
+        return self._terms.get(lexeme_id)
+
+    def keep_terms(self, lexeme_id: int | None, terms: Terms) -> None:
+        """Keeps what a word adds to scores, as long as all words take no more room than the vectors."""
+        if lexeme_id not in self._terms and terms.size <= self._room:
+            self._room -= terms.size
+            self._terms[lexeme_id] = terms
+
+    def near(self, vector: PackedVector, limit: int, documents: list[int] | None) -> list[int]:
         """The numbers of the nearest chunks, and of those as near as the last of them but for rounding; in no order.
 
         Args:
-            vector: As pgvector reads it.
+            vector: The one that they are to be near to.
             limit: How many are wanted.
             documents: Those that may be searched; all when None.
         """
-        direction = np.array(json.loads(vector), dtype=np.float32)
+        direction = np.frombuffer(vector, ">f4", offset=HEADER_BYTES).astype(np.float32)
         direction /= np.linalg.norm(direction) or 1
         # Not `@`: BLAS sends it to threads of its own, which then burn ten times as long waiting for more.
-        closeness = np.einsum("ij,j->i", self._directions, direction)
+        closeness = np.vecdot(self._directions, direction)
         chunk_nos = self._chunk_nos
         if documents is not None:
             allowed = np.isin(self._document_ids, documents)
@@ -80,6 +107,11 @@ class VectorCache:
             return None
         self._states.move_to_end(collection_id)
         return self._kept[collection_id][0]
+
+    def latest(self, collection_id: int) -> Vectors | None:
+        """The vectors of a collection in whichever state they are kept."""
+        kept = self._kept.get(collection_id)
+        return kept[0] if kept else None
 
     def wants(self, collection_id: int, state: str, size: int) -> bool:
         """Whether a collection's vectors should be kept: they fit, and it was searched in this state before.

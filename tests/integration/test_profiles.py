@@ -13,6 +13,7 @@ from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.store.search import ChunkSearch
+from sourcebound.store.vectors import PackedVector
 
 QUESTION = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Who composed the second symphony for zeppelin and harpsichord?"
@@ -41,7 +42,7 @@ async def test_each_early_refusal_costs_what_it_must_and_no_more(
     asked: list[int] = []
     dense = ChunkSearch.dense
 
-    async def counted(self: ChunkSearch, vector: str, limit: int) -> dict[str, float]:
+    async def counted(self: ChunkSearch, vector: PackedVector, limit: int) -> dict[str, float]:
         asked.append(limit)
         return await dense(self, vector, limit)
 

@@ -12,6 +12,7 @@ from sourcebound.contracts.retrieval import RetrievalStatus
 from sourcebound.graph.engine import Engine
 from sourcebound.store.retriever import PROBE_NOTICE
 from sourcebound.store.search import ChunkSearch
+from sourcebound.store.vectors import PackedVector
 from sourcebound.wiring import Services
 
 OFF_TOPIC = "Who composed the second symphony for zeppelin and harpsichord?"
@@ -29,7 +30,7 @@ async def test_a_weak_probe_ends_retrieval_with_one_search(
     asked: list[int] = []
     dense = ChunkSearch.dense
 
-    async def counted(self: ChunkSearch, vector: str, limit: int) -> dict[str, float]:
+    async def counted(self: ChunkSearch, vector: PackedVector, limit: int) -> dict[str, float]:
         asked.append(limit)
         return await dense(self, vector, limit)
 

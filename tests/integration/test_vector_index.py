@@ -13,12 +13,12 @@ from sourcebound.contracts.index import Collection
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.store import search
-from sourcebound.store.database import Pool, open_pool
+from sourcebound.store.database import Pool, one_state, open_pool
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.search import ChunkSearch
 from sourcebound.store.vector_cache import VectorCache
 from sourcebound.store.vector_index import _create, near_candidates
-from sourcebound.store.vectors import vector_text
+from sourcebound.store.vectors import pack_vector, vector_text
 from sourcebound.wiring import Services, open_services
 
 POOL = 40
@@ -43,7 +43,7 @@ async def placed(services: Services) -> Collection:
 
 @asynccontextmanager
 async def _searching(services: Services, collection: Collection, **filters: Any) -> AsyncIterator[ChunkSearch]:
-    async with services.pool.connection() as connection, connection.transaction():
+    async with services.pool.connection() as connection, one_state(connection):
         made = ChunkSearch(connection, collection, Filters.model_validate(filters), VectorCache())
         await made.begin()
         yield made
@@ -51,7 +51,7 @@ async def _searching(services: Services, collection: Collection, **filters: Any)
 
 async def _dense(services: Services, collection: Collection, limit: int = POOL, **filters: Any) -> dict[str, float]:
     async with _searching(services, collection, **filters) as made:
-        return await made.dense(vector_text(place(QUESTION, collection.dimensions)), limit)
+        return await made.dense(pack_vector(place(QUESTION, collection.dimensions)), limit)
 
 
 async def _exact(services: Services, collection: Collection, limit: int = POOL, **filters: Any) -> dict[str, float]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.lexical import UNITS, bm25_term, damping
-from sourcebound.store.postings import CHUNK_NO, POSTING, best_chunks
+from sourcebound.store.postings import CHUNK_NO, POSTING, best_chunks, word_terms
 
 Posting = tuple[int, int, int]
 NUMBERS = st.one_of(st.integers(1, 40), st.sampled_from([1, 70_000, 2**31 - 1]))
@@ -41,10 +41,12 @@ def _numbers(numbers: Iterable[int]) -> bytes:
 def test_the_best_chunks_are_those_of_the_contracts_sums(
     words: list[tuple[float, dict[int, tuple[int, int]]]], limit: int, removed: set[int], allowed: set[int] | None
 ) -> None:
-    packed, scores = [], Counter[int]()
+    terms, scores = [], Counter[int]()
     for weight, holding in words:
         halves = [list(holding.items())[::2], list(holding.items())[1::2]]
-        packed += [(weight, _pack((number, *place) for number, place in half)) for half in halves]
+        terms += [
+            word_terms(weight, _pack((number, *place) for number, place in half), damping(MEAN)) for half in halves
+        ]
         for number, (length, frequency) in holding.items():
             scores[number] += bm25_term(weight, frequency, length, damping(MEAN))
     kept = {
@@ -55,8 +57,7 @@ def test_the_best_chunks_are_those_of_the_contracts_sums(
     last = sorted(kept.values(), reverse=True)[:limit][-1:] or [0]
     expected = {number: score for number, score in kept.items() if score >= last[0]}
     found = best_chunks(
-        packed,
-        damping(MEAN),
+        terms,
         limit,
         removed=_numbers(removed),
         allowed=None if allowed is None else _numbers(allowed),
@@ -67,4 +68,4 @@ def test_the_best_chunks_are_those_of_the_contracts_sums(
 
 def test_numbers_far_apart_take_no_more_room_than_their_count() -> None:
     far = [(1, 10, 1), (2**31 - 1, 10, 2)]
-    assert list(best_chunks([(UNITS, _pack(far))], damping(10.0), 5)) == [2**31 - 1, 1]
+    assert list(best_chunks([word_terms(UNITS, _pack(far), damping(10.0))], 5)) == [2**31 - 1, 1]

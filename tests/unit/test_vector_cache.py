@@ -1,13 +1,15 @@
 """Vectors in memory: the nearest are all among what they name, and no more is kept than may be."""
 
-import json
 import struct
 from math import hypot
 from random import Random
 
+import numpy as np
 import pytest
 
+from sourcebound.store.postings import Terms
 from sourcebound.store.vector_cache import VectorCache, Vectors
+from sourcebound.store.vectors import pack_vector
 
 DIMENSIONS = 8
 SIZE = 100
@@ -17,6 +19,10 @@ def packed(vectors: list[list[float]]) -> bytes:
     """Chunk 10 × n of document n for the n-th vector, as PostgreSQL packs it."""
     form = f">iqhh{DIMENSIONS}f"
     return b"".join(struct.pack(form, 10 * n, n, DIMENSIONS, 0, *vector) for n, vector in enumerate(vectors))
+
+
+def kept_of(vectors: list[list[float]]) -> Vectors:
+    return Vectors(packed(vectors), DIMENSIONS, {10 * n: f"chunk-{n}" for n in range(len(vectors))})
 
 
 def drawn(count: int, seed: int = 1) -> list[list[float]]:
@@ -34,7 +40,7 @@ def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | Non
     stored, (asked,) = drawn(300), drawn(1, seed=2)
     allowed = range(300) if documents is None else documents
     best = sorted(allowed, key=lambda n: -cosine(stored[n], asked))[:12]
-    found = Vectors(packed(stored), DIMENSIONS).near(json.dumps(asked), 12, documents)
+    found = kept_of(stored).near(pack_vector(asked), 12, documents)
     assert sorted(found) == sorted(10 * n for n in best)
 
 
@@ -42,15 +48,15 @@ def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | Non
 def test_equals_of_the_last_are_named_too_and_a_few_are_named_all() -> None:
     vector = [1.0] + [0.0] * (DIMENSIONS - 1)
     twice = [2 * value for value in vector]
-    kept = Vectors(packed([vector, twice, vector, [-value for value in vector]]), DIMENSIONS)
-    assert sorted(kept.near(json.dumps(vector), 2, None)) == [0, 10, 20]
-    assert sorted(kept.near(json.dumps(vector), 9, None)) == [0, 10, 20, 30]
-    assert kept.near(json.dumps(vector), 2, []) == []
+    kept = kept_of([vector, twice, vector, [-value for value in vector]])
+    assert sorted(kept.near(pack_vector(vector), 2, None)) == [0, 10, 20]
+    assert sorted(kept.near(pack_vector(vector), 9, None)) == [0, 10, 20, 30]
+    assert kept.near(pack_vector(vector), 2, []) == []
 
 
 def test_a_vector_of_no_length_is_near_to_nothing() -> None:
-    kept = Vectors(packed([[0.0] * DIMENSIONS, [-1.0] * DIMENSIONS]), DIMENSIONS)
-    assert kept.near(json.dumps([1.0] * DIMENSIONS), 2, None) == [10]
+    kept = kept_of([[0.0] * DIMENSIONS, [-1.0] * DIMENSIONS])
+    assert kept.near(pack_vector([1.0] * DIMENSIONS), 2, None) == [10]
 
 
 def test_a_state_is_wanted_when_it_is_searched_again() -> None:
@@ -64,18 +70,30 @@ def test_a_state_is_wanted_when_it_is_searched_again() -> None:
 
 
 def test_another_state_is_not_found() -> None:
-    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS)
+    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS, {})
     cache.keep(1, "a", vectors, SIZE)
     assert cache.find(1, "a") is vectors
     assert cache.find(1, "b") is None
     assert cache.find(2, "a") is None
+    assert cache.latest(1) is vectors
     assert not cache.wants(1, "b", SIZE)
     assert cache.find(1, "a") is None
+    assert cache.latest(1) is None
 
 
 def test_what_was_searched_last_is_kept() -> None:
-    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS)
+    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS, {})
     for collection in (1, 2, 3):
         cache.keep(collection, "a", vectors, 40)
         cache.find(1, "a")
     assert [cache.find(collection, "a") for collection in (1, 2, 3)] == [vectors, None, vectors]
+
+
+def test_words_take_no_more_room_than_the_vectors() -> None:
+    kept = kept_of([[1.0] * DIMENSIONS] * 4)
+    room = 4 * 4 * DIMENSIONS
+    half, rest = (Terms(np.zeros(count, np.int64), np.zeros(count)) for count in (room // 32, room // 32 + 1))
+    kept.keep_terms(1, half)
+    kept.keep_terms(2, rest)
+    kept.keep_terms(3, half)
+    assert [kept.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [half, None, half]
