@@ -23,7 +23,10 @@ class PostgresAnswerLog:
         self._journal = journal
 
     async def find(self, asked: Asked) -> Generation | None:
-        """The answer, if one was kept; no model is asked while the database is away, which could not keep what it says."""
+        """The answer, if one was kept.
+
+        It is looked for in a new run too where the database may be away: it could not keep what a model says.
+        """
         if self._journal.is_fresh(asked.run_id):
             return None
         row = await fetch_one(self._pool, query("find_answer"), asked._asdict())

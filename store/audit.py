@@ -3,10 +3,11 @@
 The database itself refuses changes, and the chain shows those of whoever can overrule it.
 """
 
+import asyncio
 import contextlib
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from psycopg import AsyncConnection, IsolationLevel
+from psycopg import AsyncConnection, AsyncCursor, IsolationLevel
 
 from sourcebound.contracts.audit import AuditRecord
 from sourcebound.contracts.chain import (
@@ -34,6 +35,9 @@ BATCH: Final = 1000
 class PostgresAuditLog:
     """The table `validations`.
 
+    A record goes to the end of the chain where this process left it. Where another one has added to it meanwhile,
+    nothing is written, the end is locked and read, and the record goes there.
+
     Args:
         pool: Connections to its database.
         journal: The checkpoints that a record stands on, which are stored with it.
@@ -42,26 +46,23 @@ class PostgresAuditLog:
     def __init__(self, pool: Pool, journal: Journal) -> None:
         self._pool = pool
         self._journal = journal
+        self._end: Link | None = None
+        self._turn = asyncio.Lock()
 
     async def append(
         self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
     ) -> AuditRecord:
         """Writes the record, the run's texts and its end together; returns the record that stands (R5P-1, R5P-3)."""
-        texts = {
-            "run_id": run.run_id,
-            "attempt": record.attempt,
+        beside = {
             "question": run.question,
             "raw_model_text": raw_model_text or None,
             "validated_answer_text": validated_answer_text or None,
-        }
-        end = {
-            "run_id": run.run_id,
             "status": record.generation_status,
-            "policy_version": record.policy_version,
             "reason": record.failure_reason or record.refusal_code,
         }
         try:
-            written_at = await self._write(run.thread_id, record, texts, end)
+            async with self._turn:
+                written_at = await self._write(run.thread_id, record, beside)
         except StoreError as error:
             if error.failure_code != StoreError.code:  # the database answers
                 with contextlib.suppress(StoreError):
@@ -88,18 +89,31 @@ class PostgresAuditLog:
                 finally:
                     await connection.set_isolation_level(None)
 
-    async def _write(self, thread_id: str, record: AuditRecord, texts: Row, end: Row) -> str:
-        async def write(connection: AsyncConnection[Row], sending: Sending) -> str:
-            # In a pipeline the lock, which all runs wait for, is held for one way there and back.
+    async def _write(self, thread_id: str, record: AuditRecord, beside: Row) -> str:
+        """Writes the record at the known end of the chain, or else at the end that is found there."""
+
+        async def at_known_end(connection: AsyncConnection[Row], sending: Sending) -> Appended | None:
+            async with connection.pipeline():  # one transaction, one way there and back
+                await sending.send()
+                ours = {"workers": self._journal.numbers(record.run_id)}
+                appended = await _append(connection, record, beside | ours, self._end)
+            await sending.check()
+            return appended if await appended.is_there() else None
+
+        async def at_locked_end(connection: AsyncConnection[Row], sending: Sending) -> Appended:
             async with connection.pipeline(), connection.transaction():
                 await sending.send()
-                written_at = await _append(connection, record)
+                appended = await _append(connection, record, beside | {"workers": None}, None)
                 await sending.check()
-                await connection.execute(query("insert_run_text"), texts)
-                await connection.execute(query("finish_run"), end)
-                return written_at
+                if not await appended.is_there():
+                    raise _not_written(record)
+            return appended
 
-        return await self._journal.write(thread_id, write)
+        appended = await self._journal.write(thread_id, at_known_end) if self._end else None
+        if appended is None:
+            appended = await self._journal.write(thread_id, at_locked_end)
+        self._end = appended.end
+        return appended.written_at
 
     async def _close_unrecorded(self, run: Run) -> None:
         """The list of runs must not show for ever as running what failed for want of its record."""
@@ -109,23 +123,37 @@ class PostgresAuditLog:
                 await connection.execute(query("close_unrecorded_run"), values)
 
 
-async def _append(connection: AsyncConnection[Row], record: AuditRecord) -> str:
-    """Writes the record at the end of the chain, unless it is there; returns the time that stands in it.
+class Appended(NamedTuple):
+    """A record that was there, or was sent to be written."""
+
+    end: Link
+    """The end of the chain with it."""
+    written_at: str
+    cursor: AsyncCursor[Row] | None = None
+
+    async def is_there(self) -> bool:
+        """Whether it was there, or the chain ended where it was to be added."""
+        return self.cursor is None or await self.cursor.fetchone() is not None
+
+
+async def _append(connection: AsyncConnection[Row], record: AuditRecord, beside: Row, end: Link | None) -> Appended:
+    """Sends the record to the end of the chain; where none is given, that is locked and read, if it is not there yet.
 
     The lock on the chain's head makes appends take turns.
     """
     columns: Row = {**audit_columns(record)}
-    locked = await connection.execute(query("lock_audit_head"))
-    found = await connection.execute(query("find_validation"), columns, binary=True)
-    head, stored = _head(await locked.fetchone()), await found.fetchone()
-    if stored is not None:
-        _check_same(record, columns, stored)
-        return str(stored["timestamp_utc"])
-    previous: str = head["row_hash"]
-    place = {"position": head["position"] + 1, "row_hash": record_hash(columns, previous), "previous_hash": previous}
-    await connection.execute(query("insert_validation"), columns | place)
-    await connection.execute(query("move_audit_head"), place)
-    return record.timestamp_utc
+    if end is None:
+        locked = await connection.execute(query("lock_audit_head"))
+        found = await connection.execute(query("find_validation"), columns, binary=True)
+        head, stored = _head(await locked.fetchone()), await found.fetchone()
+        end = Link(head["position"], head["row_hash"])
+        if stored is not None:
+            _check_same(record, columns, stored)
+            return Appended(end, str(stored["timestamp_utc"]))
+    added = Link(end.position + 1, record_hash(columns, end.row_hash))
+    place = {**added._asdict(), "previous_hash": end.row_hash}
+    cursor = await connection.execute(query("append_validation"), columns | beside | place)
+    return Appended(added, record.timestamp_utc, cursor)
 
 
 def _head(row: Row | None) -> Row:
@@ -136,6 +164,14 @@ def _head(row: Row | None) -> Row:
             code="AUDIT_HEAD_MISSING",
         )
     return row
+
+
+def _not_written(record: AuditRecord) -> StoreError:
+    return StoreError(
+        f"the record of run {record.run_id} was not written although the end of the audit chain was held for it.",
+        "Check the chain with `sourcebound audit verify`, and ask again.",
+        code="AUDIT_NOT_WRITTEN",
+    )
 
 
 def _check_same(record: AuditRecord, row: Row, stored: Row) -> None:

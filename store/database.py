@@ -1,7 +1,8 @@
 """One pool of connections to PostgreSQL, whichever server it is, and its faults in our own words.
 
-Settings that matter: autocommit (LangGraph's saver needs it), no prepared statements (a transaction pooler would mix
-them up), and a check of each connection before use (a killed backend costs no run).
+Settings that matter: autocommit (LangGraph's saver needs it), statements that the server keeps the plans of unless a
+transaction pooler stands in between (it would mix them up), and a check of each connection before use (a killed backend
+costs no run).
 """
 
 import select
@@ -20,6 +21,8 @@ from sourcebound.errors import ConfigurationError, StoreError
 MINIMUM_VERSION: Final = 140000
 """PostgreSQL 14, as `server_version_num` writes it."""
 CONNECT_SECONDS: Final = 10
+PREPARED_AFTER: Final = 2
+"""Executions on one connection after which the server keeps a statement's plan."""
 Row = dict[str, Any]
 """A row as psycopg gives it; typed models are made of it before it leaves this room."""
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
@@ -79,6 +82,7 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
     with store_faults():
         async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
             await _check_server(connection)
+            is_direct = await _is_direct(connection)
     pool: Pool = AsyncConnectionPool(
         url,
         min_size=1,
@@ -86,7 +90,11 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         open=False,
         timeout=CONNECT_SECONDS,
         check=check_connection,
-        kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": PREPARED_AFTER if is_direct else None,
+            "row_factory": dict_row,
+        },
     )
     async with pool:
         yield pool
@@ -188,6 +196,15 @@ async def _check_server(connection: AsyncConnection[Any]) -> None:
             "Install pgvector on it (package postgresql-NN-pgvector), or unset DATABASE_URL to use the embedded one.",
             code="PGVECTOR_MISSING",
         )
+
+
+async def _is_direct(connection: AsyncConnection[Any]) -> bool:
+    """Whether the process that the connection was opened to is the one that answers; a pooler's own has another number.
+
+    Who is let through to one process for as long as the connection lives may have it keep plans.
+    """
+    row = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+    return row is not None and row[0] == connection.info.backend_pid
 
 
 def _first_line(error: Exception) -> str:

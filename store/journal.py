@@ -184,6 +184,10 @@ class Journal:
         thread = self._threads.get(run_id)
         return thread is not None and thread.is_fresh and self.worker is not None and self.worker.current is not None
 
+    def numbers(self, run_id: str) -> list[int] | None:
+        """The numbers of which a run must carry one, so that anything of it may be stored; None where any will do."""
+        return [*self.worker.numbers] if self.worker and run_id in self._threads else None
+
     async def add(self, thread_id: str, page: Page, *, is_begun: bool) -> None:
         """Takes a page, and stores it with those before it unless it may wait.
 

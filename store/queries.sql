@@ -393,12 +393,6 @@ LIMIT %(limit)s
 -- name: keep_search_query
 UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 
--- name: finish_run
-UPDATE runs
-SET status = %(status)s, reason = %(reason)s, finished_at = now(),
-    policy_version = coalesce(policy_version, %(policy_version)s)
-WHERE run_id = %(run_id)s AND (status, reason) IS DISTINCT FROM (%(status)s::text, %(reason)s::text)
-
 -- name: find_ended_run
 SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 
@@ -406,13 +400,6 @@ SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 -- A run without an audit record released nothing; one that has its record keeps its end.
 UPDATE runs SET status = 'FAILED', reason = %(reason)s, finished_at = now()
 WHERE run_id = %(run_id)s AND status = 'RUNNING'
-
--- name: insert_run_text
-WITH run AS (SELECT erased_at FROM runs WHERE run_id = %(run_id)s FOR SHARE)
-INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text)
-SELECT %(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s
-WHERE NOT EXISTS (SELECT FROM run WHERE erased_at IS NOT NULL)
-ON CONFLICT (run_id, attempt) DO NOTHING
 
 -- name: list_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
@@ -435,23 +422,53 @@ FROM runs r
 WHERE r.request_id = %(request_id)s AND EXISTS (SELECT FROM run_texts t WHERE t.run_id = r.run_id)
 ORDER BY r.started_at, r.run_id
 
--- name: insert_validation
-INSERT INTO validations (
-    request_id, run_id, thread_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason,
-    refusal_code, refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
-    refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
-    unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
-    llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level, position, previous_hash, row_hash)
-VALUES (
+-- name: append_validation
+-- A record after the end of the chain that its writer knows, with the run's texts and its end: all of it or nothing. It is
+-- nothing where the chain ends elsewhere by now, where the record is there already, and where the run is not one of
+-- `workers` (of any host where there are none). Whoever appends waits for the one before.
+WITH run AS (SELECT erased_at, worker FROM runs WHERE run_id = %(run_id)s FOR SHARE),
+head AS (
+    UPDATE audit_head SET position = %(position)s, row_hash = %(row_hash)s
+    WHERE position = %(position)s - 1 AND row_hash = %(previous_hash)s
+      AND (%(workers)s::bigint[] IS NULL OR EXISTS (SELECT FROM run WHERE worker = ANY(%(workers)s::bigint[])))
+      AND NOT EXISTS (SELECT FROM validations v
+                      WHERE v.request_id = %(request_id)s AND v.run_id = %(run_id)s AND v.attempt = %(attempt)s)
+    RETURNING position
+),
+record AS (
+    INSERT INTO validations (
+        request_id, run_id, thread_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason,
+        refusal_code, refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
+        refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
+        unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
+        llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
+        policy_sha256, support_level, position, previous_hash, row_hash)
+    SELECT
     %(request_id)s, %(run_id)s, %(thread_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
-    %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
-    %(invalid_anchor_count)s, %(malformed_anchor_count)s, %(refusal_detected)s, %(length_ratio_flag)s,
-    %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
-    %(validated_citations)s, %(model_name)s, %(response_id)s, %(prompt_sha256)s, %(retrieval_latency_ms)s,
-    %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
-    %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s, %(position)s,
-    %(previous_hash)s, %(row_hash)s)
+        %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
+        %(invalid_anchor_count)s, %(malformed_anchor_count)s, %(refusal_detected)s, %(length_ratio_flag)s,
+        %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
+        %(validated_citations)s, %(model_name)s, %(response_id)s, %(prompt_sha256)s, %(retrieval_latency_ms)s,
+        %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
+        %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s, %(position)s,
+        %(previous_hash)s, %(row_hash)s
+    FROM head
+),
+texts AS (
+    INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text)
+    SELECT %(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s
+    FROM head
+    WHERE NOT EXISTS (SELECT FROM run WHERE erased_at IS NOT NULL)
+    ON CONFLICT (run_id, attempt) DO NOTHING
+),
+ended AS (
+    UPDATE runs
+    SET status = %(status)s, reason = %(reason)s, finished_at = now(),
+        policy_version = coalesce(runs.policy_version, %(policy_version)s)
+    FROM head
+    WHERE run_id = %(run_id)s AND (status, reason) IS DISTINCT FROM (%(status)s::text, %(reason)s::text)
+)
+SELECT position FROM head
 
 -- name: read_validations
 -- Records and the place of each in the chain: one run's, or those after a position; the time as it is hashed.
@@ -482,9 +499,6 @@ WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attemp
 
 -- name: lock_audit_head
 SELECT position, row_hash FROM audit_head FOR UPDATE
-
--- name: move_audit_head
-UPDATE audit_head SET position = %(position)s, row_hash = %(row_hash)s
 
 -- name: read_audit_head
 -- The end of the chain as it should be, and how many records have no place in it.

@@ -216,8 +216,9 @@ async def _find(
 ) -> Conclusion[Found]:
     limits = policy.retrieval
     scored = bool(limits.hybrid) or not searches.vectors
-    words = await search.words(searches.texts, searches.vectors, limits.candidate_pool, scored=scored)
-    order = await _order(search, searches, words, limits)
+    exact = limits.mmr_lambda is not None or len(searches.vectors) > 1  # distances are compared beyond their order
+    words = await search.words(searches.texts, searches.vectors, limits.candidate_pool, scored=scored, exact=exact)
+    order = await _order(search, searches, words, limits, exact)
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     added = dict.fromkeys(neighbours, EXPANDED) | {chunk: CARRIED for chunk in carried if chunk not in order}
     short = bool(searches.vectors) and len(order) < limits.top_k
@@ -239,13 +240,15 @@ async def _find(
     return conclude
 
 
-async def _order(search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy) -> dict[str, Place]:
+async def _order(
+    search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy, exact: bool
+) -> dict[str, Place]:
     """The candidates in the order of their ranks (R1-4 … R1-6), by id."""
     pool, numbers = limits.candidate_pool, range(len(searches.texts))
     dense: Mapping[str, float] = {}
     lexical: Mapping[str, float] = {}
     if searches.vectors:
-        dense = merge_best([await search.dense(vector, pool) for vector in searches.vectors], pool)
+        dense = merge_best([await search.dense(vector, pool, exact=exact) for vector in searches.vectors], pool)
     if limits.hybrid or not searches.vectors:
         lexical = merge_best([await search.lexical(words, number, pool) for number in numbers], pool)
     rankings = [Ranking(list(dense), limits.dense_weight or 1.0), Ranking(list(lexical), limits.lexical_weight or 1.0)]

@@ -90,11 +90,13 @@ class PostgresRunLog:
         Returns:
             False where the id is another run's (S-2); the id of a run that came to nothing is free.
         """
-        question = _question_form(request or {})
+        asked = request or {}
+        question = _question_form(asked)
+        searched = asked.get("collection") or context.collection
         values = {
             "run_id": run_id,
             "request_id": request_id,
-            "collection": (request or {}).get("collection") or context.collection,
+            "collection": searched if asked.get("retrieval_bundle") is None else None,
             "model": context.model,
             "context": json.dumps({**asdict(context), "request": question}),
         }

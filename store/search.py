@@ -13,7 +13,7 @@ from sourcebound.contracts.vectors import EXACT_CHUNKS
 from sourcebound.store.database import Row
 from sourcebound.store.postings import Terms, best_chunks, word_terms
 from sourcebound.store.queries import query
-from sourcebound.store.vector_cache import VectorCache, Vectors, vector_bytes
+from sourcebound.store.vector_cache import Near, VectorCache, Vectors, vector_bytes
 from sourcebound.store.vector_index import near_candidates
 from sourcebound.store.vectors import PackedVector
 
@@ -70,7 +70,7 @@ class ChunkSearch:
         self._connection = connection
         self._cache = cache
         self._kept: Vectors | None = None
-        self._ordering: dict[tuple[bytes, int], Asked] = {}
+        self._ordering: dict[tuple[bytes, int], Near | Asked] = {}
         self._packed_postings: dict[int | None, bytes] = {}
         self._collection = collection
         self._remembered = remembered
@@ -96,7 +96,13 @@ class ChunkSearch:
             await self._connection.execute(query("search_width"), {"ef_search": str(self._index.ef_search)})
 
     async def words(
-        self, searches: Sequence[str], vectors: Sequence[PackedVector] = (), limit: int = 0, *, scored: bool = True
+        self,
+        searches: Sequence[str],
+        vectors: Sequence[PackedVector] = (),
+        limit: int = 0,
+        *,
+        scored: bool = True,
+        exact: bool = False,
     ) -> Words:
         """The content words of each search, and the state of the collection.
 
@@ -106,6 +112,7 @@ class ChunkSearch:
                 in memory, from the state that is kept; it is only believed where it proves to be the one searched.
             limit: As `dense` will be asked.
             scored: Whether `lexical` will be asked.
+            exact: Whether the distances that `dense` gives are to be the database's own, and not its order alone.
 
         Raises:
             Outdated: The collection was remembered, and is gone or another.
@@ -114,7 +121,7 @@ class ChunkSearch:
         few = KEPT_POSTINGS if foreseen else FEW_POSTINGS
         asked = await self._ask("question_words", searches=list(searches), few=few if scored else 0)
         if foreseen:
-            self._ordering = {(vector, limit): await self._order(foreseen, vector, limit) for vector in vectors}
+            self._ordering = {(vector, limit): await self._order(foreseen, vector, limit, exact) for vector in vectors}
         rows = await asked.fetchall()
         if self._remembered and not (rows and _is_still(self._collection, rows[0])):
             raise Outdated
@@ -134,14 +141,15 @@ class ChunkSearch:
             self._ordering.clear()
         return Words(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
 
-    async def dense(self, vector: PackedVector, limit: int) -> dict[str, float]:
-        """The nearest chunks by id, nearest first; the score is the cosine distance below 0.
+    async def dense(self, vector: PackedVector, limit: int, *, exact: bool = False) -> dict[str, float]:
+        """The nearest chunks by id, nearest first, with the cosine distance below 0, `exact` or but for rounding.
 
         Where the index finds fewer than were asked for, the exact search says whether there are more (R1-8).
         """
         if self._kept:
-            ordered = self._ordering.get((vector, limit)) or await self._order(self._kept, vector, limit)
-            return {self._kept.chunk_ids[chunk_no]: -distance for chunk_no, distance in await ordered.fetchall()}
+            found = self._ordering.get((vector, limit)) or await self._order(self._kept, vector, limit, exact)
+            pairs = zip(*found[:2], strict=True) if isinstance(found, Near) else await found.fetchall()
+            return {self._kept.chunk_ids[chunk_no]: -distance for chunk_no, distance in pairs}
         rows = []
         if self._index:
             values = {**self._values(), "index": self._index.name, "vector": vector, "limit": limit}
@@ -150,11 +158,13 @@ class ChunkSearch:
             rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
         return {row["chunk_id"]: -row["distance"] for row in rows}
 
-    async def _order(self, kept: Vectors, vector: PackedVector, limit: int) -> Asked:
-        """The nearest by the vectors that are kept, to be ordered by the database's own distances."""
+    async def _order(self, kept: Vectors, vector: PackedVector, limit: int, exact: bool) -> Near | Asked:
+        """The nearest by the vectors that are kept; the database orders them where they could be in another order."""
         near = kept.near(vector, limit, self._documents)
+        if near.is_certain and not exact:
+            return near
         cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
-        values = {**self._values(), "vector": vector, "limit": limit, "chunk_nos": _array(near)}
+        values = {**self._values(), "vector": vector, "limit": limit, "chunk_nos": _array(near.chunk_nos)}
         return await cursor.execute(query("ordered_candidates"), values)
 
     async def _vectors(self, state: str, chunks: int) -> Vectors | None:

@@ -6,7 +6,7 @@ collection, by a name that no other state bears, so that a search never sees ano
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,16 @@ What is kept of words takes as much again at most.
 def vector_bytes(dimensions: int, chunks: int) -> int:
     """The room that the vectors of a collection take."""
     return FLOAT_BYTES * dimensions * chunks
+
+
+class Near(NamedTuple):
+    """The chunks that are near to a vector, nearest first."""
+
+    chunk_nos: list[int]
+    distances: list[float]
+    """By cosine, but for rounding."""
+    is_certain: bool
+    """No two are as near as each other but for rounding, so that the database would order them so too."""
 
 
 class Vectors:
@@ -67,8 +77,8 @@ class Vectors:
             self._room -= terms.size
             self._terms[lexeme_id] = terms
 
-    def near(self, vector: PackedVector, limit: int, documents: list[int] | None) -> list[int]:
-        """The numbers of the nearest chunks, and of those as near as the last of them but for rounding; in no order.
+    def near(self, vector: PackedVector, limit: int, documents: list[int] | None) -> Near:
+        """The nearest chunks, and those that are as near as the last of them but for rounding.
 
         Args:
             vector: The one that they are to be near to.
@@ -84,9 +94,12 @@ class Vectors:
             allowed = np.isin(self._document_ids, documents)
             closeness, chunk_nos = closeness[allowed], chunk_nos[allowed]
         if len(closeness) > limit:
-            chunk_nos = chunk_nos[closeness >= np.partition(closeness, -limit)[-limit] - SAME]
-        near: list[int] = chunk_nos.tolist()
-        return near
+            near = closeness >= np.partition(closeness, -limit)[-limit] - SAME
+            closeness, chunk_nos = closeness[near], chunk_nos[near]
+        order = np.argsort(-closeness, kind="stable")
+        distances = 1 - closeness[order]
+        is_certain = len(order) <= limit and bool((np.diff(distances) > SAME).all())
+        return Near(chunk_nos[order].tolist(), distances.tolist(), is_certain)
 
 
 class VectorCache:

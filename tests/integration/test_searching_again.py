@@ -14,7 +14,7 @@ from retrieving import QUESTION, policy_with, retrieve, run_for
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.errors import ConfigurationError, ModelError
-from sourcebound.store import search
+from sourcebound.store import search, vector_cache
 from sourcebound.store.database import one_state
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.search import Asked as AskedRows
@@ -41,9 +41,15 @@ async def _search_twice(services: Services) -> None:
         await retrieve(services)
 
 
-async def test_a_search_of_the_same_state_sends_three_statements(
-    library_services: Services, asked: Asked, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rounding", "ordered"), [(1e-9, []), (9.0, ["ordered_candidates"])])
+async def test_a_search_of_the_same_state_sends_two_statements_or_three(
+    library_services: Services,
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    rounding: float,
+    ordered: list[str],
 ) -> None:
+    monkeypatch.setattr(vector_cache, "SAME", rounding)
     await _search_twice(library_services)
     asked.names.clear()
 
@@ -52,7 +58,18 @@ async def test_a_search_of_the_same_state_sends_three_statements(
 
     monkeypatch.setattr(library_services.retriever._index, "find_collection", not_needed)
     await retrieve(library_services)
-    assert asked.names == ["question_words", "ordered_candidates", "candidate_rows"]
+    assert asked.names == ["question_words", *ordered, "candidate_rows"]
+
+
+@pytest.mark.contract("R1-6")
+async def test_distances_that_are_compared_are_those_of_the_database(library_services: Services, asked: Asked) -> None:
+    policy = policy_with(mmr_lambda=0.5)
+    retriever = PostgresRetriever(library_services.pool, library_services.open_embedder)
+    expected = _found(await retriever.retrieve(run_for(QUESTION, policy), policy))
+    await _search_twice(library_services)
+    asked.names.clear()
+    assert _found(await retrieve(library_services, policy=policy)) == expected
+    assert asked.lists() == ["ordered_candidates"]
 
 
 @pytest.mark.contract("R1-5")
@@ -78,7 +95,7 @@ async def test_a_state_that_was_foreseen_wrongly_is_not_searched(
     another = Vectors(b"", 384, {})
     monkeypatch.setattr(VectorCache, "latest", lambda self, collection_id: another)
     assert _found(await retrieve(library_services)) == expected
-    assert asked.lists() == ["ordered_candidates", "ordered_candidates"]
+    assert asked.names == ["question_words", "candidate_rows"]
 
 
 @pytest.mark.contract("R1-9")

@@ -41,7 +41,18 @@ def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | Non
     allowed = range(300) if documents is None else documents
     best = sorted(allowed, key=lambda n: -cosine(stored[n], asked))[:12]
     found = kept_of(stored).near(pack_vector(asked), 12, documents)
-    assert sorted(found) == sorted(10 * n for n in best)
+    assert found.chunk_nos == [10 * n for n in best]
+    assert found.distances == pytest.approx([1 - cosine(stored[n], asked) for n in best], abs=1e-6)
+    assert found.is_certain
+
+
+@pytest.mark.contract("R1-5")
+@pytest.mark.parametrize(("step", "certain"), [(0.0, False), (1e-6, False), (1e-3, True)])
+@pytest.mark.parametrize("limit", [2, 3])
+def test_the_order_is_certain_where_rounding_cannot_change_it(step: float, certain: bool, limit: int) -> None:
+    rest = [0.0] * (DIMENSIONS - 2)
+    stored = [[1 - n * step, (1 - (1 - n * step) ** 2) ** 0.5, *rest] for n in range(3)]
+    assert kept_of(stored).near(pack_vector([1.0, 0.0, *rest]), limit, None).is_certain is certain
 
 
 @pytest.mark.contract("R1-8")
@@ -49,14 +60,14 @@ def test_equals_of_the_last_are_named_too_and_a_few_are_named_all() -> None:
     vector = [1.0] + [0.0] * (DIMENSIONS - 1)
     twice = [2 * value for value in vector]
     kept = kept_of([vector, twice, vector, [-value for value in vector]])
-    assert sorted(kept.near(pack_vector(vector), 2, None)) == [0, 10, 20]
-    assert sorted(kept.near(pack_vector(vector), 9, None)) == [0, 10, 20, 30]
-    assert kept.near(pack_vector(vector), 2, []) == []
+    assert sorted(kept.near(pack_vector(vector), 2, None).chunk_nos) == [0, 10, 20]
+    assert sorted(kept.near(pack_vector(vector), 9, None).chunk_nos) == [0, 10, 20, 30]
+    assert kept.near(pack_vector(vector), 2, []).chunk_nos == []
 
 
 def test_a_vector_of_no_length_is_near_to_nothing() -> None:
     kept = kept_of([[0.0] * DIMENSIONS, [-1.0] * DIMENSIONS])
-    assert kept.near(pack_vector([1.0] * DIMENSIONS), 2, None) == [10]
+    assert kept.near(pack_vector([1.0] * DIMENSIONS), 2, None).chunk_nos == [10]
 
 
 def test_a_state_is_wanted_when_it_is_searched_again() -> None:
