@@ -49,6 +49,8 @@ TITLE_BYTES: Final = tuple(letters.encode() for letters in TITLE_LETTERS)
 FORGING_MARKS: Final = re.compile(r"[<\[|=]")
 """Without one of these a line has neither markup nor any header that is not a title alone."""
 NOT_ASCII_LETTERS: Final = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
+PLAIN: Final = bytes([*b"\n", *range(0x20, 0x7F)])
+"""ASCII that is seen as it is, but for a blank that follows another."""
 
 UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
 """NUL, which PostgreSQL has no place for, and lone surrogates, which no UTF-8 text can hold."""
@@ -81,6 +83,8 @@ def sanitize(text: str) -> Sanitized:
 
 def _visible(text: str) -> str:
     """What can be seen of a text, in NFC, with one kind of line break and one of blank."""
+    if text.isascii() and not text.encode().translate(None, PLAIN) and "  " not in text:
+        return text  # as nearly every text is
     unbroken = HIDDEN.sub("", OTHER_LINE_BREAK.sub("\n", text))
     return BLANK.sub(" ", unicodedata.normalize("NFC", unbroken))
 

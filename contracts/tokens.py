@@ -10,6 +10,7 @@ from typing import Final
 
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_]|[^\w\s]|_|.", re.DOTALL)
 CACHED_PIECES: Final = 1 << 16
+CACHED_WORDS: Final = 1 << 14
 WHOLE: Final = 100
 """Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
 WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
@@ -31,13 +32,28 @@ def estimate_tokens(text: str) -> int:
 
 
 def token_cost(text: str) -> int:
-    """The same in hundredths of a token; the costs of texts that are parted by a line break add up."""
-    return sum(map(_piece_cost, PIECE.findall(text)))
+    """The same in hundredths of a token; the costs of texts that are parted by a line break add up.
+
+    So do those of words that single spaces part, each with the space before it: no piece goes on over one.
+    """
+    if "  " in text or "\t" in text:
+        return _pieces_cost(text)
+    first, *others = text.split(" ")
+    return _pieces_cost(first) + sum(map(_spaced_cost, others))
 
 
 def whole_tokens(cost: int) -> int:
     """Hundredths of a token as whole tokens, rounded up."""
     return -(-cost // WHOLE)
+
+
+def _pieces_cost(text: str) -> int:
+    return sum(map(_piece_cost, PIECE.findall(text)))
+
+
+@lru_cache(CACHED_WORDS)
+def _spaced_cost(word: str) -> int:
+    return _pieces_cost(f" {word}")
 
 
 @lru_cache(CACHED_PIECES)

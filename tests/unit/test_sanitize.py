@@ -173,3 +173,11 @@ def test_the_header_is_exactly_as_the_contract_writes_it() -> None:
     assert render_evidence("C0", "k-1", "doc 7", "pump.pdf", "It runs.\nFast.") == (
         "[C0 | chunk_id=k-1 | knowledge_id=doc 7 | source=pump.pdf]\nIt runs.\nFast."
     )
+
+
+@pytest.mark.contract("R2-S2")
+def test_a_plain_text_is_read_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [form.format(chr(code)) for code in range(0x180) for form in ("a{0}b", "a {0} b", "{0}a{0}{0}\n{0}")]
+    found = [sanitize(text) for text in [*texts, "a\ud800b"]]
+    monkeypatch.setattr("sourcebound.contracts.sanitize.PLAIN", b"")  # so that none is plain
+    assert [sanitize(text) for text in [*texts, "a\ud800b"]] == found

@@ -1,12 +1,13 @@
 """The token estimate: deterministic, and not under what real tokenizers count (R2-S7, R3-6)."""
 
+from itertools import product
 from math import ceil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebound.contracts.tokens import estimate_tokens
+from sourcebound.contracts.tokens import PIECE, _piece_cost, estimate_tokens, token_cost
 
 PUBLISHED = [
     # OpenAI's cookbook, "How to count tokens with tiktoken", cl100k_base
@@ -55,3 +56,10 @@ def test_letters_of_a_dense_script_cost_a_token_each(text: str) -> None:
 )
 def test_what_tokenizers_split_is_counted_in_pieces(text: str, least: int) -> None:
     assert estimate_tokens(text) >= least
+
+
+@pytest.mark.contract("R2-S7")
+def test_a_text_costs_what_its_pieces_cost() -> None:
+    for size in range(6):
+        for text in map("".join, product("aZ1 \t\n.", repeat=size)):
+            assert token_cost(text) == sum(map(_piece_cost, PIECE.findall(text))), text
