@@ -10,7 +10,8 @@ from typing import Final
 
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_]|[^\w\s]|_|.", re.DOTALL)
 CACHED_PIECES: Final = 1 << 16
-CACHED_WORDS: Final = 1 << 14
+LONG: Final = 20
+"""Letters of a word, on the average, from which on it is none that will be met again."""
 WHOLE: Final = 100
 """Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
 WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
@@ -36,9 +37,9 @@ def token_cost(text: str) -> int:
 
     So do those of words that single spaces part, each with the space before it: no piece goes on over one.
     """
-    if "  " in text or "\t" in text:
-        return _pieces_cost(text)
     first, *others = text.split(" ")
+    if "  " in text or "\t" in text or len(text) > LONG * (len(others) + 1):
+        return _pieces_cost(text)
     return _pieces_cost(first) + sum(map(_spaced_cost, others))
 
 
@@ -51,7 +52,7 @@ def _pieces_cost(text: str) -> int:
     return sum(map(_piece_cost, PIECE.findall(text)))
 
 
-@lru_cache(CACHED_WORDS)
+@lru_cache(CACHED_PIECES)
 def _spaced_cost(word: str) -> int:
     return _pieces_cost(f" {word}")
 

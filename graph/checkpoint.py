@@ -16,7 +16,6 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
-    CheckpointTuple,
     get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -44,25 +43,17 @@ class RunSaver(AsyncPostgresSaver):
     Args:
         pool: The pool of `store.database`.
         journal: Where checkpoints go.
-        is_new: Whether its thread is known to have no checkpoint yet, so that none need be looked for.
     """
 
-    def __init__(self, pool: Pool, journal: Journal, *, is_new: bool = False) -> None:
+    def __init__(self, pool: Pool, journal: Journal) -> None:
         super().__init__(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
         self._pool = pool
         self._journal = journal
-        self._is_new = is_new
 
     def get_next_version(self, current: str | int | None, channel: None = None) -> str:
         """The version after another: as the stock saver's, larger as text and no branch's own, and a third as long."""
         last = 0 if current is None else int(str(current).split(".")[0])
         return f"{last + 1:06}.{secrets.token_hex(4)}"
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint to go on from; None where the thread is new."""
-        if self._is_new:
-            return None
-        return await super().aget_tuple(config)
 
     async def aput(
         self,
@@ -130,16 +121,15 @@ def _is_inline(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def make_saver(pool: Pool, journal: Journal | None = None, *, is_new: bool = False) -> RunSaver:
+def make_saver(pool: Pool, journal: Journal | None = None) -> RunSaver:
     """A checkpoint saver for one run.
 
     Args:
         pool: The pool of `store.database`.
         journal: Where its checkpoints go; one that stores each at once, for a host that sees to its runs itself, when
             omitted.
-        is_new: Whether the run begins on a thread of its own.
 
     Returns:
         The saver; its tables were made by `store.migrations`.
     """
-    return RunSaver(pool, journal or Journal(pool), is_new=is_new)
+    return RunSaver(pool, journal or Journal(pool))

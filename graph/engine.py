@@ -25,12 +25,15 @@ from sourcebound.graph.many import AT_ONCE, in_order
 from sourcebound.graph.presenting import open_answer, open_evidence
 from sourcebound.graph.search import search
 from sourcebound.graph.trace import NodeTrace, is_of_another, trace_nodes
-from sourcebound.graph.workflow import Ports, build_graph
+from sourcebound.graph.walk import Walker, is_watched
+from sourcebound.graph.workflow import Ports, build_graph, make_nodes
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
 from sourcebound.store.journal import NEVER_BEGAN, NO_LONGER_OURS
 from sourcebound.store.runs import unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
+
+OnNode = Callable[[str], None] | None
 
 
 def new_id() -> str:
@@ -64,6 +67,7 @@ class Engine:
         """What the nodes reach."""
         self.graph = build_graph(self.ports).compile(name="sourcebound")
         """The compiled graph, without a checkpointer."""
+        self._walker = Walker(make_nodes(self.ports), self.graph)
 
     @classmethod
     @asynccontextmanager
@@ -73,7 +77,7 @@ class Engine:
             yield cls(services)
 
     async def ask(
-        self, request: AskInput, context: RunContext | None = None, *, on_node: Callable[[str], None] | None = None
+        self, request: AskInput, context: RunContext | None = None, *, on_node: OnNode = None
     ) -> PublicResponse:
         """Runs the graph once.
 
@@ -361,22 +365,19 @@ class Engine:
         run_log.leave(run_id)
 
     async def _go(
-        self,
-        thread_id: str,
-        asked: AskInput | None,
-        context: RunContext,
-        on_node: Callable[[str], None] | None = None,
+        self, thread_id: str, asked: AskInput | None, context: RunContext, on_node: OnNode = None
     ) -> PublicResponse:
         """Runs the graph to its end; each checkpoint is in the journal before the next node starts."""
-        graph, thread, response = self._compiled(is_new=asked is not None), _thread(thread_id), None
+        if asked is not None and not is_watched():
+            saver = make_saver(self._services.pool, self._services.journal)
+            state = await self._walker.walk(asked, thread_id, context, saver, on_node)
+            return PublicResponse.model_validate(state["response"])
+        graph, thread = self._compiled(), _thread(thread_id)
         async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):
-            for node, written in update.items():
-                response = (written or {}).get("response", response)
-                if on_node:
+            if on_node:
+                for node in update:
                     on_node(node)
-        if response is None:  # there was nothing left to do
-            response = (await self.state(thread_id))["response"]
-        return PublicResponse.model_validate(response)
+        return PublicResponse.model_validate((await self.state(thread_id))["response"])
 
     async def _ended(self, run_id: str) -> PublicResponse:
         thread_id = await self._services.run_log.find_idle(run_id)
@@ -387,9 +388,8 @@ class Engine:
             raise _not_resumable()
         return PublicResponse.model_validate(state["response"])
 
-    def _compiled(self, *, is_new: bool = False) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
-        saver = make_saver(self._services.pool, self._services.journal, is_new=is_new)
-        return self.graph.copy(update={"checkpointer": saver})
+    def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
+        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool, self._services.journal)})
 
 
 def _thread(thread_id: str) -> RunnableConfig:

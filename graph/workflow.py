@@ -63,7 +63,7 @@ def build_graph(
     """
     graph = StateGraph(State, input_schema=AskInput, output_schema=AskOutput, context_schema=RunContext)
     graph.set_node_defaults(retry_policy=RetryPolicy(max_attempts=1))
-    for name, node in _nodes(ports).items():
+    for name, node in make_nodes(ports).items():
         graph.add_node(name, around(name, node))
     for name, following in STRAIGHT.items():
         graph.add_edge(name, following)
@@ -72,7 +72,8 @@ def build_graph(
     return graph
 
 
-def _nodes(ports: Ports) -> dict[str, Node]:
+def make_nodes(ports: Ports) -> dict[str, Node]:
+    """Every node by its name, bound to what it reaches."""
     return {
         "accept": partial(
             accept,

@@ -161,7 +161,6 @@ SELECT k.chunk_no, k.embedding <=> %(vector)s::vector AS distance
 FROM chunks k
 WHERE k.collection_id = %(collection_id)s AND k.chunk_no = ANY(%(chunk_nos)s::integer[])
 ORDER BY distance, k.chunk_id
-LIMIT %(limit)s
 
 -- name: packed_vectors
 SELECT string_agg(int4send(chunk_no) || int8send(document_id) || vector_send(embedding), '') AS packed,

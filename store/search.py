@@ -47,6 +47,21 @@ class Words(NamedTuple):
         return {word.lexeme: word.chunks for word in self.searches[search]}
 
 
+class Ordering(NamedTuple):
+    """The nearest chunks in memory, and what the database was asked of their order."""
+
+    near: Near
+    asked: Asked | None = None
+
+    async def pairs(self, exact: bool) -> Sequence[tuple[int, float]]:
+        """Chunk numbers and distances, the nearest first; the distances are the database's wherever it was asked."""
+        found: list[tuple[int, float]] = await self.asked.fetchall() if self.asked else []
+        if exact:
+            return found
+        distances = dict(zip(self.near.chunk_nos, self.near.distances, strict=True)) | dict(found)
+        return [(chunk_no, distances[chunk_no]) for chunk_no in self.near.ordered([chunk_no for chunk_no, _ in found])]
+
+
 class ChunkSearch:
     """Searches one collection, as it was when the transaction of the connection began.
 
@@ -70,7 +85,7 @@ class ChunkSearch:
         self._connection = connection
         self._cache = cache
         self._kept: Vectors | None = None
-        self._ordering: dict[tuple[bytes, int], Near | Asked] = {}
+        self._ordering: dict[tuple[bytes, int], Ordering] = {}
         self._packed_postings: dict[int | None, bytes] = {}
         self._collection = collection
         self._remembered = remembered
@@ -118,6 +133,8 @@ class ChunkSearch:
             Outdated: The collection was remembered, and is gone or another.
         """
         foreseen = self._cache.latest(self._collection_id) if self._dimensions and not self._index else None
+        if foreseen:  # no statement is then planned better for its values
+            await self._connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         few = KEPT_POSTINGS if foreseen else FEW_POSTINGS
         asked = await self._ask("question_words", searches=list(searches), few=few if scored else 0)
         if foreseen:
@@ -147,8 +164,8 @@ class ChunkSearch:
         Where the index finds fewer than were asked for, the exact search says whether there are more (R1-8).
         """
         if self._kept:
-            found = self._ordering.get((vector, limit)) or await self._order(self._kept, vector, limit, exact)
-            pairs = zip(*found[:2], strict=True) if isinstance(found, Near) else await found.fetchall()
+            ordering = self._ordering.get((vector, limit)) or await self._order(self._kept, vector, limit, exact)
+            pairs = (await ordering.pairs(exact))[:limit]
             return {self._kept.chunk_ids[chunk_no]: -distance for chunk_no, distance in pairs}
         rows = []
         if self._index:
@@ -158,14 +175,15 @@ class ChunkSearch:
             rows = await self._fetch("dense_candidates", vector=vector, limit=limit)
         return {row["chunk_id"]: -row["distance"] for row in rows}
 
-    async def _order(self, kept: Vectors, vector: PackedVector, limit: int, exact: bool) -> Near | Asked:
-        """The nearest by the vectors that are kept; the database orders them where they could be in another order."""
+    async def _order(self, kept: Vectors, vector: PackedVector, limit: int, exact: bool) -> Ordering:
+        """The nearest by the vectors that are kept; the database orders those that rounding could order otherwise."""
         near = kept.near(vector, limit, self._documents)
-        if near.is_certain and not exact:
-            return near
+        chunk_nos = near.chunk_nos if exact else near.tied
+        if not chunk_nos:
+            return Ordering(near)
         cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
-        values = {**self._values(), "vector": vector, "limit": limit, "chunk_nos": _array(near.chunk_nos)}
-        return await cursor.execute(query("ordered_candidates"), values)
+        values = {**self._values(), "vector": vector, "chunk_nos": _array(chunk_nos)}
+        return Ordering(near, await cursor.execute(query("ordered_candidates"), values))
 
     async def _vectors(self, state: str, chunks: int) -> Vectors | None:
         """The vectors of this state, if the process keeps them or does so from now on."""

@@ -5,7 +5,8 @@ collection, by a name that no other state bears, so that a search never sees ano
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -36,8 +37,20 @@ class Near(NamedTuple):
     chunk_nos: list[int]
     distances: list[float]
     """By cosine, but for rounding."""
-    is_certain: bool
-    """No two are as near as each other but for rounding, so that the database would order them so too."""
+    ties: list[slice]
+    """Places of those that are as near as each other but for rounding: the database may order them otherwise."""
+
+    @property
+    def tied(self) -> list[int]:
+        """The numbers of all of those."""
+        return [chunk_no for tie in self.ties for chunk_no in self.chunk_nos[tie]]
+
+    def ordered(self, tied: Sequence[int]) -> list[int]:
+        """The chunks in their order, the tied ones in the order in which they are given."""
+        chunk_nos, places = [*self.chunk_nos], {chunk_no: place for place, chunk_no in enumerate(tied)}
+        for tie in self.ties:
+            chunk_nos[tie] = sorted(chunk_nos[tie], key=places.__getitem__)
+        return chunk_nos
 
 
 class Vectors:
@@ -98,8 +111,9 @@ class Vectors:
             closeness, chunk_nos = closeness[near], chunk_nos[near]
         order = np.argsort(-closeness, kind="stable")
         distances = 1 - closeness[order]
-        is_certain = len(order) <= limit and bool((np.diff(distances) > SAME).all())
-        return Near(chunk_nos[order].tolist(), distances.tolist(), is_certain)
+        ends = [*np.flatnonzero(np.diff(distances) > SAME) + 1, len(order)]
+        ties = [slice(start, end) for start, end in pairwise([0, *ends]) if end - start > 1]
+        return Near(chunk_nos[order].tolist(), distances.tolist(), ties)
 
 
 class VectorCache:

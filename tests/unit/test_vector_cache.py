@@ -43,16 +43,27 @@ def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | Non
     found = kept_of(stored).near(pack_vector(asked), 12, documents)
     assert found.chunk_nos == [10 * n for n in best]
     assert found.distances == pytest.approx([1 - cosine(stored[n], asked) for n in best], abs=1e-6)
-    assert found.is_certain
+    assert found.ties == []
 
 
 @pytest.mark.contract("R1-5")
-@pytest.mark.parametrize(("step", "certain"), [(0.0, False), (1e-6, False), (1e-3, True)])
-@pytest.mark.parametrize("limit", [2, 3])
-def test_the_order_is_certain_where_rounding_cannot_change_it(step: float, certain: bool, limit: int) -> None:
+@pytest.mark.parametrize(
+    ("closeness", "limit", "tied", "ordered"),
+    [
+        ([0.9, 0.8, 0.7], 3, [], [0, 10, 20]),
+        ([0.9, 0.8, 0.8 - 1e-6, 0.7], 4, [10, 20], [0, 20, 10, 30]),
+        ([0.9, 0.9, 0.8, 0.7, 0.7], 5, [0, 10, 30, 40], [10, 0, 20, 40, 30]),
+        ([0.9, 0.8, 0.8], 2, [10, 20], [0, 20, 10]),
+    ],
+)
+def test_the_order_is_open_where_rounding_could_change_it(
+    closeness: list[float], limit: int, tied: list[int], ordered: list[int]
+) -> None:
     rest = [0.0] * (DIMENSIONS - 2)
-    stored = [[1 - n * step, (1 - (1 - n * step) ** 2) ** 0.5, *rest] for n in range(3)]
-    assert kept_of(stored).near(pack_vector([1.0, 0.0, *rest]), limit, None).is_certain is certain
+    stored = [[value, (1 - value**2) ** 0.5, *rest] for value in closeness]
+    near = kept_of(stored).near(pack_vector([1.0, 0.0, *rest]), limit, None)
+    assert sorted(near.tied) == tied
+    assert near.ordered(sorted(tied, reverse=True)) == ordered
 
 
 @pytest.mark.contract("R1-8")

@@ -1,0 +1,159 @@
+"""Walks a new run through the graph, one node after the other, and leaves the checkpoints that LangGraph would (CP-1).
+
+LangGraph's loop is made for nodes that run side by side and for listeners of many kinds; on a row of nodes to which
+nobody listens, that is a quarter of a whole run. What is walked here is the same graph, with its nodes, its routes and
+its channels, and the checkpoints are its own: LangGraph reads them, goes on from any of them, forks and replays them.
+It also runs whatever somebody listens to.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from inspect import signature
+from typing import Any, Final, cast
+
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langgraph.channels.base import BaseChannel
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.constants import END, START
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langsmith.utils import tracing_is_enabled
+
+from sourcebound.contracts.state import AskInput, AskOutput, JsonObject, RunContext, State
+from sourcebound.graph.checkpoint import RunSaver
+from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from
+
+FORMAT: Final = 4
+"""Of LangGraph's checkpoints."""
+GIVEN: Final = frozenset(AskInput.__annotations__)
+Node = Callable[..., Awaitable[JsonObject]]
+
+
+def is_watched() -> bool:
+    """Whether somebody listens to LangChain's events here: a tracer, or the callbacks of a runnable around this one."""
+    return bool(ensure_config().get("callbacks")) or bool(tracing_is_enabled())
+
+
+class Walker:
+    """The graph, to be walked.
+
+    Args:
+        nodes: Its nodes.
+        graph: The compiled graph.
+    """
+
+    def __init__(
+        self, nodes: Mapping[str, Node], graph: CompiledStateGraph[State, RunContext, AskInput, AskOutput]
+    ) -> None:
+        self._nodes = nodes
+        self._wants = {name: signature(node).parameters.keys() & {"runtime", "config"} for name, node in nodes.items()}
+        self._routes = {name: route_from(name) for name in ROUTES}
+        self._channels = {name: channel for name, channel in graph.channels.items() if isinstance(channel, BaseChannel)}
+
+    async def walk(
+        self,
+        asked: AskInput,
+        thread_id: str,
+        context: RunContext,
+        saver: RunSaver,
+        on_node: Callable[[str], None] | None = None,
+    ) -> State:
+        """Runs the graph from its input to its end.
+
+        Args:
+            asked: The input.
+            thread_id: A thread without a checkpoint.
+            context: The run's context.
+            saver: Takes a checkpoint after every node, before the next one begins.
+            on_node: Told the name of each node that has ended.
+
+        Returns:
+            The last state.
+
+        Raises:
+            SourceboundError: As the nodes and the saver do.
+        """
+        offers = {"runtime": Runtime(context=context), "config": {"configurable": {"thread_id": thread_id}}}
+        trail = Trail(self._channels, saver, thread_id)
+        name = STRAIGHT[START]
+        await trail.begin(asked, name)
+        while name != END:
+            update = await self._nodes[name](trail.state, **{offer: offers[offer] for offer in self._wants[name]})
+            trail.write(update)
+            following = self._routes[name](trail.state) if name in self._routes else STRAIGHT[name]
+            await trail.leave(name, update, following)
+            if on_node:
+                on_node(name)
+            name = following
+        return trail.state
+
+
+class Trail:
+    """The checkpoints of one run.
+
+    Args:
+        channels: Those of the compiled graph.
+        saver: Takes the checkpoints.
+        thread_id: The thread.
+    """
+
+    def __init__(self, channels: Mapping[str, BaseChannel[Any, Any, Any]], saver: RunSaver, thread_id: str) -> None:
+        self._empty, self._channels = channels, dict[str, BaseChannel[Any, Any, Any]]()
+        begun = {name: channel.get() for name, channel in channels.items() if channel.is_available()}
+        self.state = cast("State", begun)
+        """As the nodes read it."""
+        self._saver = saver
+        self._place: RunnableConfig = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+        self._versions: dict[str, str] = {}
+        self._seen: dict[str, dict[str, str]] = {"__input__": {}}
+        self._step = -1
+
+    async def begin(self, asked: AskInput, first: str) -> None:
+        """Leaves the checkpoint of the input, and that of the state before the first node."""
+        self._versions[START] = self._saver.get_next_version(None)
+        await self._put("input", {START: asked}, [START], {START: self._versions[START]})
+        given = {name: value for name, value in asked.items() if name in GIVEN}
+        self.write(given)
+        await self._advance(START, START, given, first)
+
+    def write(self, update: Mapping[str, Any]) -> None:
+        """Takes what a node wrote into the state, as the channels do."""
+        for name, value in update.items():
+            channel = self._channels.setdefault(name, self._empty[name].copy())
+            channel.update([value])
+            cast("dict[str, Any]", self.state)[name] = channel.get()
+
+    async def leave(self, node: str, update: Mapping[str, Any], following: str) -> None:
+        """Leaves the checkpoint after a node that has written."""
+        await self._advance(node, _trigger(node), update, following)
+
+    async def _advance(self, node: str, trigger: str, update: Mapping[str, Any], following: str) -> None:
+        ahead = [] if following == END else [_trigger(following)]
+        version = self._saver.get_next_version(max(self._versions.values()))
+        self._seen[node] = {trigger: self._versions[trigger]}
+        changed = dict.fromkeys((trigger, *update, *ahead), version)
+        self._versions |= changed
+        written = {name: value for name, value in self.state.items() if name in self._versions}
+        await self._put("loop", {**written, **dict.fromkeys(ahead)}, sorted((*update, *ahead)), changed)
+
+    async def _put(self, source: str, values: Mapping[str, Any], updated: list[str], changed: dict[str, str]) -> None:
+        checkpoint: dict[str, Any] = {
+            "v": FORMAT,
+            "id": str(uuid6(clock_seq=self._step)),
+            "ts": datetime.now(UTC).isoformat(),
+            "channel_values": values,
+            "channel_versions": self._versions,
+            "versions_seen": self._seen,
+            "updated_channels": updated,
+        }
+        metadata = {"source": source, "step": self._step, "parents": {}}
+        self._place = await self._saver.aput(
+            self._place, cast("Checkpoint", checkpoint), cast("CheckpointMetadata", metadata), dict(changed)
+        )
+        self._step += 1
+
+
+def _trigger(node: str) -> str:
+    """The channel whose update has a node run."""
+    return f"branch:to:{node}"
