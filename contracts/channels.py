@@ -1,5 +1,7 @@
 """Reads the channels of a state back into their contract models."""
 
+from functools import cached_property
+
 from sourcebound.contracts.attempts import Attempt
 from sourcebound.contracts.conversation import Resolution
 from sourcebound.contracts.evidence import AnswerBundle
@@ -32,8 +34,13 @@ class Channels:
         generation, validation = state.get("generation"), state.get("validation")
         self.generation = Generation.model_validate(generation) if generation else None
         self.validation = Validation.model_validate(validation) if validation else None
-        retrieval, kept_contract = state.get("retrieval"), self.bundle is not None and self.bundle.trace is not None
-        self.retrieval = RetrievalBundle.model_validate(retrieval) if retrieval and kept_contract else None
+        self._retrieval = state.get("retrieval")
+
+    @cached_property
+    def retrieval(self) -> RetrievalBundle | None:
+        """What was retrieved, if it kept its contract."""
+        kept_contract = self.bundle is not None and self.bundle.trace is not None
+        return RetrievalBundle.model_validate(self._retrieval) if self._retrieval and kept_contract else None
 
     @property
     def cited_chunks(self) -> tuple[str, ...]:

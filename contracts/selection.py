@@ -114,8 +114,14 @@ def _read_text(text: str) -> tuple[Sanitized, int]:
 
 
 def _with_header(row: RetrievalRow, cost: int) -> int:
-    header = render_evidence(LAST_ANCHOR, row.chunk_id, row.knowledge_id, row.source_reference, "")
-    return whole_tokens(token_cost(header) + cost + token_cost("\n\n"))
+    return whole_tokens(_header_cost(row.chunk_id, row.knowledge_id, row.source_reference) + cost)
+
+
+@lru_cache(CACHED_TEXTS)
+def _header_cost(chunk_id: str, knowledge_id: str, source_reference: str) -> int:
+    """What a chunk's header and the blank line after the chunk cost."""
+    header = render_evidence(LAST_ANCHOR, chunk_id, knowledge_id, source_reference, "")
+    return token_cost(header) + token_cost("\n\n")
 
 
 def _drop_empty(left: list[Candidate]) -> Iterable[tuple[Candidate, RowOutcome]]:

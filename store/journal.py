@@ -262,6 +262,13 @@ class Journal:
         if thread is not None:
             thread.stop()
 
+    async def abandon(self, thread_id: str) -> None:
+        """Forgets a thread, and waits for what of it is being stored."""
+        thread = self._threads.get(thread_id, Thread())
+        self.drop(thread_id)
+        async with thread.turn:
+            pass
+
     def drop_runs_of_host(self, host_runs: Collection[str]) -> None:
         """Forgets the threads at which a host's own runs, by its ids, are at work."""
         for thread_id, thread in [*self._threads.items()]:

@@ -179,6 +179,7 @@ class PostgresRunLog:
         Returns:
             False where there was none to take back: it is another process's, or has been recorded.
         """
+        await self._journal.abandon(run_id)
         values = {"run_id": run_id, "workers": self._worker.numbers}
         withdrawn = await fetch_one(self._pool, query("withdraw_run"), values) is not None
         self.leave(run_id)

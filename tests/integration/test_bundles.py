@@ -42,9 +42,9 @@ async def test_who_stops_taking_responses_leaves_no_run_behind_at_work(services:
         at_work = asyncio.all_tasks()
         assert any("Engine.ask" in repr(task) for task in at_work)
     assert [task for task in asyncio.all_tasks() if "Engine.ask" in repr(task)] == []
-    recorded = single(database, "SELECT count(*) FROM validations")
-    cut_off = await Engine(services).list_cut_off()
-    assert recorded + len(cut_off) == single(database, "SELECT count(*) FROM runs")
+    recorded = {run_id for (run_id,) in rows(database, "SELECT run_id FROM validations")}
+    cut_off = await Engine(services).list_cut_off()  # one may have its record and be without a response
+    assert recorded.union(cut_off) == {run_id for (run_id,) in rows(database, "SELECT run_id FROM runs")}
 
 
 @pytest.mark.contract("P-4")

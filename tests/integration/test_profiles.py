@@ -42,9 +42,9 @@ async def test_each_early_refusal_costs_what_it_must_and_no_more(
     asked: list[int] = []
     dense = ChunkSearch.dense
 
-    async def counted(self: ChunkSearch, vector: PackedVector, limit: int) -> dict[str, float]:
+    async def counted(self: ChunkSearch, vector: PackedVector, limit: int, **options: bool) -> dict[str, float]:
         asked.append(limit)
-        return await dense(self, vector, limit)
+        return await dense(self, vector, limit, **options)
 
     monkeypatch.setattr(ChunkSearch, "dense", counted)
     unknown = await _ask(engine, QUESTION, "elsewhere")

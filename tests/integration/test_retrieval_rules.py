@@ -30,9 +30,9 @@ async def test_a_weak_probe_ends_retrieval_with_one_search(
     asked: list[int] = []
     dense = ChunkSearch.dense
 
-    async def counted(self: ChunkSearch, vector: PackedVector, limit: int) -> dict[str, float]:
+    async def counted(self: ChunkSearch, vector: PackedVector, limit: int, **options: bool) -> dict[str, float]:
         asked.append(limit)
-        return await dense(self, vector, limit)
+        return await dense(self, vector, limit, **options)
 
     monkeypatch.setattr(ChunkSearch, "dense", counted)
     rules = (ExpansionRule(when="symphony", add=("gland bolts torque",)),)
