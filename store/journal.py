@@ -203,7 +203,7 @@ class Journal:
         self._threads[thread_id] = thread
         if is_begun and thread.stored == len(thread.pages):
             thread.pages, thread.stored = [], 0
-        thread.pages.append(page)
+        thread.pages.append(page._replace(waits=page.waits and not (is_begun and thread.is_known)))
         if self._is_sync or page.over or (is_begun and not thread.is_known):
             try:
                 await self.store(thread_id)

@@ -12,6 +12,7 @@ from builders import generation
 from databases import MANUALS, ingest, rows, settings_for, single
 from fakes import FakeModel
 from homes import reachable_folder, stopped_server, wait_until
+from psycopg import ConnectionInfo
 
 from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.policy import Policy
@@ -110,6 +111,24 @@ async def test_a_server_that_stops_in_the_middle_of_a_run_releases_no_answer(
     assert len(model.prompts) == 1
     mortal_server.start()
     assert single(url, "SELECT count(*) FROM validations") == 0
+
+
+@pytest.mark.parametrize(("another", "kept"), [(False, 1), (True, 0)], ids=["direct", "through a pooler"])
+async def test_plans_are_kept_unless_a_pooler_stands_in_between(
+    database: str, monkeypatch: pytest.MonkeyPatch, another: bool, kept: int
+) -> None:
+    if another:  # a pooler names a process of its own
+        monkeypatch.setattr(ConnectionInfo, "backend_pid", property(lambda self: 0))
+    statement = "SELECT 7 AS seven"
+    async with open_pool(database, max_size=1) as pool:
+        for _ in range(4):
+            async with pool.connection() as connection:
+                await connection.execute(statement)
+        async with pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT count(*) AS plans FROM pg_prepared_statements WHERE statement = %s", (statement,)
+            )
+            assert await cursor.fetchone() == {"plans": kept}
 
 
 async def test_a_server_that_is_too_old(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
