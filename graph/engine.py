@@ -30,7 +30,7 @@ from sourcebound.graph.workflow import Ports, build_graph, make_nodes
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
 from sourcebound.store.journal import NEVER_BEGAN, NO_LONGER_OURS
-from sourcebound.store.runs import unreadable_run
+from sourcebound.store.runs import never_began, not_resumable, unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
 
 OnNode = Callable[[str], None] | None
@@ -102,16 +102,14 @@ class Engine:
         await self._open(run_id, chosen, asked)
         async with self._at_work(run_id):
             try:
-                return await self._go(run_id, asked, chosen, on_node)
+                return await self._begin(run_id, asked, chosen, on_node)
             except UsageError as error:
-                if error.failure_code not in (NEVER_BEGAN, *NO_LONGER_OURS):
-                    await self._services.run_log.withdraw(run_id)  # `accept` would not have it: no run began (P-4)
                 if error.failure_code != NEVER_BEGAN:
                     raise
                 self._services.run_log.leave(run_id)  # a database that crashed has lost it; but for checkpoints
                 if not await self._services.run_log.open(run_id, stated_request_id(asked), chosen, asked):
                     raise
-            return await self._go(run_id, asked, chosen, on_node)
+            return await self._begin(run_id, asked, chosen, on_node)
 
     async def ask_many(
         self,
@@ -188,17 +186,13 @@ class Engine:
         async with self._at_work(run_id):
             snapshot = await self._compiled().aget_state(_thread(claimed.thread_id))
             if is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
-                raise _not_resumable()
+                raise not_resumable()
             if not snapshot.created_at and claimed.request:
-                return await self._go(run_id, claimed.request, claimed.context)
+                return await self._begin(run_id, claimed.request, claimed.context)
             if not snapshot.created_at:
                 if not await run_log.withdraw(run_id):
-                    raise _not_resumable()
-                raise RequestError(
-                    "the run ended before it began: nothing of it had been stored.",
-                    "Ask the question again; the run's id is free.",
-                    code=NEVER_BEGAN,
-                )
+                    raise not_resumable()
+                raise never_began()
             try:
                 return await self._go(claimed.thread_id, None, claimed.context)
             except ValidationError as error:
@@ -364,6 +358,15 @@ class Engine:
             raise
         run_log.leave(run_id)
 
+    async def _begin(self, run_id: str, asked: AskInput, context: RunContext, on_node: OnNode = None) -> PublicResponse:
+        """Runs the graph from its input; of what `accept` would not have no run began (P-4)."""
+        try:
+            return await self._go(run_id, asked, context, on_node)
+        except UsageError as error:
+            if error.failure_code not in (NEVER_BEGAN, *NO_LONGER_OURS):
+                await self._services.run_log.withdraw(run_id)
+            raise
+
     async def _go(
         self, thread_id: str, asked: AskInput | None, context: RunContext, on_node: OnNode = None
     ) -> PublicResponse:
@@ -382,10 +385,10 @@ class Engine:
     async def _ended(self, run_id: str) -> PublicResponse:
         thread_id = await self._services.run_log.find_idle(run_id)
         if thread_id is None:
-            raise _not_resumable()
+            raise not_resumable()
         state = await self._kept_state(thread_id, run_id)
         if not state.get("response"):
-            raise _not_resumable()
+            raise not_resumable()
         return PublicResponse.model_validate(state["response"])
 
     def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":
@@ -394,7 +397,3 @@ class Engine:
 
 def _thread(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
-
-
-def _not_resumable() -> RequestError:
-    return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")

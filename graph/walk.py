@@ -12,6 +12,7 @@ from inspect import signature
 from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables.config import get_async_callback_manager_for_config
 from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.base.id import uuid6
@@ -32,7 +33,7 @@ Node = Callable[..., Awaitable[JsonObject]]
 
 def is_watched() -> bool:
     """Whether somebody listens to LangChain's events here: a tracer, or the callbacks of a runnable around this one."""
-    return bool(ensure_config().get("callbacks")) or bool(tracing_is_enabled())
+    return bool(get_async_callback_manager_for_config(ensure_config()).handlers) or bool(tracing_is_enabled())
 
 
 class Walker:

@@ -5,7 +5,7 @@ import json
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.execution import Asked, Generation
-from sourcebound.store.database import Pool, Row, fetch_one
+from sourcebound.store.database import Pool, Row, fetch_one, pipelined
 from sourcebound.store.journal import Journal, Sending
 from sourcebound.store.queries import query
 
@@ -38,7 +38,7 @@ class PostgresAnswerLog:
         Of a run that was erased nothing is kept.
 
         Raises:
-            RequestError: The run is no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
+            RequestError: The run turned out to be no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or erased
                 (`RUN_ERASED`).
             StoreError: The database does not answer, or refuses.
         """
@@ -46,7 +46,7 @@ class PostgresAnswerLog:
         values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": form}
 
         async def keep(connection: AsyncConnection[Row], sending: Sending) -> Row | None:
-            async with connection.pipeline():  # one transaction
+            async with pipelined(connection):  # one transaction
                 await sending.send()
                 kept = await connection.execute(query("keep_answer"), values)
             await sending.check()

@@ -24,7 +24,7 @@ from sourcebound.contracts.chain import (
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
-from sourcebound.store.database import Pool, Row, store_faults
+from sourcebound.store.database import Pool, Row, pipelined, store_faults
 from sourcebound.store.journal import Journal, Sending
 from sourcebound.store.queries import query
 
@@ -93,7 +93,7 @@ class PostgresAuditLog:
         """Writes the record at the known end of the chain, or else at the end that is found there."""
 
         async def at_known_end(connection: AsyncConnection[Row], sending: Sending) -> Appended | None:
-            async with connection.pipeline():  # one transaction, one way there and back
+            async with pipelined(connection):  # one transaction, one way there and back
                 await sending.send()
                 ours = {"workers": self._journal.numbers(record.run_id)}
                 appended = await _append(connection, record, beside | ours, self._end)
@@ -101,13 +101,16 @@ class PostgresAuditLog:
             return appended if await appended.is_there() else None
 
         async def at_locked_end(connection: AsyncConnection[Row], sending: Sending) -> Appended:
-            async with connection.pipeline(), connection.transaction():
+            async with pipelined(connection), connection.transaction():
                 await sending.send()
-                appended = await _append(connection, record, beside | {"workers": None}, None)
-                await sending.check()
-                if not await appended.is_there():
-                    raise _not_written(record)
-            return appended
+                while True:
+                    numbers = self._journal.numbers(record.run_id)
+                    appended = await _append(connection, record, beside | {"workers": numbers}, None)
+                    await sending.check()
+                    if await appended.is_there():
+                        return appended
+                    if numbers == self._journal.numbers(record.run_id):
+                        raise await self._journal.find_loss(connection, record.run_id) or _not_written(record)
 
         appended = await self._journal.write(thread_id, at_known_end) if self._end else None
         if appended is None:
@@ -117,7 +120,11 @@ class PostgresAuditLog:
 
     async def _close_unrecorded(self, run: Run) -> None:
         """The list of runs must not show for ever as running what failed for want of its record."""
-        values = {"run_id": run.run_id, "reason": FailureCode.AUDIT_UNAVAILABLE.value}
+        values = {
+            "run_id": run.run_id,
+            "reason": FailureCode.AUDIT_UNAVAILABLE.value,
+            "policy_version": run.policy_version,
+        }
         with store_faults():
             async with self._pool.connection() as connection:
                 await connection.execute(query("close_unrecorded_run"), values)

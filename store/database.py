@@ -5,6 +5,7 @@ transaction pooler stands in between (it would mix them up), and a check of each
 costs no run).
 """
 
+import asyncio
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -125,6 +126,21 @@ async def on_a_connection(pool: Pool, work: Callable[[AsyncConnection[Row]], Awa
 
 
 @asynccontextmanager
+async def pipelined(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
+    """A pipeline; whoever fails in it, or is cancelled, loses the connection.
+
+    Its pipeline may be left on, so that nothing would be committed any more; and of statements that were prepared in it
+    the client believes that the server has them, which it has not.
+    """
+    try:
+        async with connection.pipeline():
+            yield
+    except (psycopg.Error, asyncio.CancelledError):
+        await connection.close()
+        raise
+
+
+@asynccontextmanager
 async def one_state(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
     """A transaction whose statements all see the database as it is at the first of them; it changes nothing.
 
@@ -135,7 +151,7 @@ async def one_state(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
         connection: A connection in no transaction.
     """
     try:
-        async with connection.pipeline():
+        async with pipelined(connection):
             await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
             await connection.execute("COMMIT")

@@ -188,6 +188,13 @@ class Journal:
         """The numbers of which a run must carry one, so that anything of it may be stored; None where any will do."""
         return [*self.worker.numbers] if self.worker and run_id in self._threads else None
 
+    async def find_loss(self, connection: AsyncConnection[Row], run_id: str) -> RequestError | None:
+        """Why nothing more of a run may be stored; None where it may."""
+        values = {"run_id": run_id, "workers": self.numbers(run_id) or []}
+        row = await (await connection.execute(query("run_holder"), values)).fetchone()
+        found = {"listed": row is not None, **(row or {"erased": False, "held": False})}
+        return None if found["held"] and not found["erased"] else _lost(found)
+
     async def add(self, thread_id: str, page: Page, *, is_begun: bool) -> None:
         """Takes a page, and stores it with those before it unless it may wait.
 

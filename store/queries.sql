@@ -277,17 +277,23 @@ FROM (SELECT FROM chunks k
 -- name: open_run
 -- Notes a run before its first checkpoint, whose commit brings this one to disk. The id of a run that has a checkpoint is
 -- taken; one that never had any begins anew unless somebody is at it.
-WITH durability AS (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
-SELECT %(run_id)s, %(request_id)s, %(run_id)s, %(collection)s, %(model)s, 'RUNNING', now(), %(context)s::json, %(worker)s
-FROM durability
-WHERE NOT EXISTS (SELECT FROM checkpoints WHERE thread_id = %(run_id)s)
-ON CONFLICT (run_id) DO UPDATE
-SET request_id = excluded.request_id, collection = excluded.collection, model = excluded.model,
-    started_at = excluded.started_at, context = excluded.context, worker = excluded.worker
-WHERE runs.status = 'RUNNING' AND runs.thread_id = excluded.thread_id AND runs.erased_at IS NULL
-  AND NOT is_at_work(runs.worker)
-RETURNING run_id
+WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)),
+opened AS (
+    INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
+    SELECT %(run_id)s, %(request_id)s, %(run_id)s, %(collection)s, %(model)s, 'RUNNING', now(), %(context)s::json,
+           %(worker)s
+    FROM durability
+    WHERE NOT EXISTS (SELECT FROM checkpoints WHERE thread_id = %(run_id)s)
+    ON CONFLICT (run_id) DO UPDATE
+    SET request_id = excluded.request_id, collection = excluded.collection, model = excluded.model,
+        started_at = excluded.started_at, context = excluded.context, worker = excluded.worker,
+        policy_version = NULL, conversation_id = NULL, ordinal = NULL
+    WHERE runs.status = 'RUNNING' AND runs.thread_id = excluded.thread_id AND runs.erased_at IS NULL
+      AND NOT is_at_work(runs.worker)
+    RETURNING run_id
+),
+earlier_turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM opened))
+SELECT run_id FROM opened
 
 -- name: begin_run
 -- What `accept` settled. That a run is there waits for the disk where another host opened it, and its place in a
@@ -311,6 +317,10 @@ WHERE runs.policy_version IS NULL
 -- name: be_at_work
 -- For the length of a transaction that is idle on purpose.
 SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock(%(number)s)
+
+-- name: run_holder
+SELECT erased_at IS NOT NULL AS erased, coalesce(worker = ANY(%(workers)s::bigint[]), false) AS held
+FROM runs WHERE run_id = %(run_id)s
 
 -- name: claim_run
 -- Whoever looks second waits for the first, sees it at work and gets nothing. What another host began has no context, and
@@ -397,7 +407,9 @@ SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 
 -- name: close_unrecorded_run
 -- A run without an audit record released nothing; one that has its record keeps its end.
-UPDATE runs SET status = 'FAILED', reason = %(reason)s, finished_at = now()
+UPDATE runs
+SET status = 'FAILED', reason = %(reason)s, finished_at = now(),
+    policy_version = coalesce(policy_version, %(policy_version)s)
 WHERE run_id = %(run_id)s AND status = 'RUNNING'
 
 -- name: list_runs

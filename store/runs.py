@@ -13,7 +13,7 @@ from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.conversations import take_turn
 from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
-from sourcebound.store.journal import Journal
+from sourcebound.store.journal import NEVER_BEGAN, Journal
 from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
 
@@ -53,6 +53,20 @@ def unreadable_run() -> RequestError:
         "See what was recorded with `sourcebound runs show RUN --json`; resume it with the version that began it.",
         code="RUN_UNREADABLE",
     )
+
+
+def never_began() -> RequestError:
+    """A run that was cut off before anything of it was stored."""
+    return RequestError(
+        "the run ended before it began: nothing of it had been stored.",
+        "Ask the question again; the run's id is free.",
+        code=NEVER_BEGAN,
+    )
+
+
+def not_resumable() -> RequestError:
+    """A run of which nothing is left to go on from."""
+    return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")
 
 
 class PostgresRunLog:
@@ -165,8 +179,10 @@ class PostgresRunLog:
         Where that cannot be noted, this process gives its number up, so that the run is free all the same. Whoever is
         cancelled meanwhile does not wait for it; it is done for all that.
         """
-        await self._worker.let_go(run_id, self._journal.store)
-        self._journal.drop(run_id)
+        try:
+            await self._worker.let_go(run_id, self._journal.store)
+        finally:
+            self._journal.drop(run_id)
 
     def leave(self, run_id: str) -> None:
         """The work on a run that has ended is over."""

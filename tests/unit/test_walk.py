@@ -12,6 +12,7 @@ from builders import SEAL, bundle, generation, policy, row
 from fakes import FakeAuditLog, FakeModel, FakeOutside, FakeRetriever, Talker
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import RunnableLambda
+from langchain_core.tracers.context import collect_runs
 from langgraph.checkpoint.memory import InMemorySaver
 
 from sourcebound.contracts.conversation import Turn
@@ -177,6 +178,9 @@ async def test_a_run_to_which_somebody_listens_is_langgraphs(monkeypatch: pytest
 
     inside = RunnableLambda(ask)
     assert await inside.ainvoke(None, {"callbacks": [AsyncCallbackHandler()]})
+    with collect_runs():
+        assert is_watched()
+    assert not is_watched()
     monkeypatch.setattr("sourcebound.graph.walk.tracing_is_enabled", lambda: True)
     assert is_watched()
 
