@@ -33,7 +33,7 @@ async def test_who_is_cancelled_in_a_pipeline_leaves_no_connection_in_it(
     for number in range(3):  # until statements are prepared, and the end of the audit chain is known
         assert (await engine.ask({"question": QUESTION, "run_id": f"before-{number}"})).status == "OK"
     with psycopg.connect(library) as locker:
-        locker.execute(f"LOCK TABLE {table} IN SHARE MODE")  # type: ignore[arg-type]
+        locker.execute(f"LOCK TABLE {table} IN SHARE MODE")
         asked = asyncio.create_task(engine.ask({"question": QUESTION, "run_id": "run-1"}))
         await asyncio.to_thread(wait_until, lambda: single(library, WAITING) == 1)
         asked.cancel()
@@ -55,7 +55,7 @@ async def test_a_statement_that_fails_costs_no_later_run(library: str, table: st
         for number in range(2):  # so that statements are prepared behind the one that fails
             assert (await engine.ask({"question": QUESTION, "run_id": f"before-{number}"})).status == "OK"
         with psycopg.connect(library) as locker:
-            locker.execute(f"LOCK TABLE {table} IN SHARE MODE")  # type: ignore[arg-type]
+            locker.execute(f"LOCK TABLE {table} IN SHARE MODE")
             for number in range(3):
                 with pytest.raises(StoreError):
                     await engine.ask({"question": QUESTION, "run_id": f"failed-{number}"})
