@@ -199,4 +199,4 @@ async def test_a_look_that_fails_leaves_no_transaction_behind(services: Services
         with pytest.raises(ReadOnlySqlTransaction):
             async with one_state(connection):
                 await connection.execute("DELETE FROM collections")
-        assert connection.info.transaction_status == TransactionStatus.IDLE
+        assert connection.closed  # of what was prepared in it nothing is certain
