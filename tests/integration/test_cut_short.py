@@ -15,6 +15,7 @@ from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.walk import Walker
 from sourcebound.store.audit import PostgresAuditLog
+from sourcebound.store.journal import Blob, Page
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.wiring import Services, open_services
 
@@ -132,3 +133,22 @@ async def test_an_id_that_is_begun_anew_has_no_place_in_the_conversation_of_befo
     response = await engine.ask({"question": QUESTION, "run_id": "run-1"}, RunContext())
     assert (response.status, await engine.conversation(talk)) == ("OK", [])
     assert rows(library, "SELECT question FROM turn_texts") == []
+
+
+@pytest.mark.contract("S-2")
+async def test_a_run_that_is_withdrawn_leaves_nothing_that_was_being_stored(services: Services, database: str) -> None:
+    log, kept = services.run_log, services.journal
+    assert await log.open("run-1", "request-1", RunContext(model="extractive"), {"question": QUESTION})
+    page = Page("", None, '{"id": "1", "checkpoint": {}, "metadata": {}}', [Blob("run", "1", "msgpack", b"x")], "run-1")
+    await kept.add("run-1", page, is_begun=True)
+    with psycopg.connect(database) as locker:
+        locker.execute("INSERT INTO checkpoint_blobs VALUES ('run-1', '', 'run', '1', 'msgpack', '')")
+        storing = asyncio.create_task(kept.store("run-1"))
+        await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
+        withdrawing = asyncio.create_task(log.withdraw("run-1"))
+        await asyncio.wait([withdrawing], timeout=0.2)
+        locker.rollback()
+    await storing
+    assert await withdrawing
+    for table in ("runs", "checkpoints", "checkpoint_blobs"):
+        assert single(database, f"SELECT count(*) FROM {table}") == 0, table
