@@ -1,5 +1,7 @@
 """What can be wrong with a database: each is said in words, with a code and the next step; a cured one serves again."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,3 +219,21 @@ async def test_a_full_disk_is_named(services: Services, database: str) -> None:
         await ingest(services, MANUALS)
     assert raised.value.failure_code == "NO_DISK_SPACE"
     assert single(database, "SELECT count(*) FROM documents") == 0
+
+
+LOSING = """
+import sys
+from sourcebound.cli.console import run_async
+from sourcebound.store.database import open_pool
+
+async def main():
+    async with open_pool(sys.argv[1]) as pool, pool.connection() as connection:
+        await connection.close()
+
+run_async(main)
+"""
+
+
+def test_a_command_prints_no_word_of_the_pool_about_a_connection_it_gave_up(database: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LOSING, database], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
