@@ -22,7 +22,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from sourcebound.store.database import Pool, fetch_one
-from sourcebound.store.journal import Blob, Journal, Page
+from sourcebound.store.journal import Journal
+from sourcebound.store.pages import Blob, Page
 from sourcebound.store.queries import query
 
 
@@ -54,6 +55,14 @@ class RunSaver(AsyncPostgresSaver):
         """The version after another: as the stock saver's, larger as text and no branch's own, and a third as long."""
         last = 0 if current is None else int(str(current).split(".")[0])
         return f"{last + 1:06}.{secrets.token_hex(4)}"
+
+    def hold(self, thread_id: str) -> None:
+        """What comes now goes with the run's last record, in one transaction or not at all."""
+        self._journal.hold(thread_id)
+
+    def release(self, thread_id: str) -> None:
+        """Forgets what was to go with it."""
+        self._journal.release(thread_id)
 
     async def aput(
         self,

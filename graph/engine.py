@@ -29,7 +29,7 @@ from sourcebound.graph.walk import Walker, is_watched
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
-from sourcebound.store.journal import NEVER_BEGAN, NO_LONGER_OURS
+from sourcebound.store.pages import NEVER_BEGAN, NO_LONGER_OURS
 from sourcebound.store.runs import never_began, not_resumable, unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
 

@@ -6,7 +6,8 @@ its channels, and the checkpoints are its own: LangGraph reads them, goes on fro
 It also runs whatever somebody listens to.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from inspect import signature
 from typing import Any, Final, cast
@@ -22,12 +23,15 @@ from langgraph.runtime import Runtime
 from langsmith.utils import tracing_is_enabled
 
 from sourcebound.contracts.state import AskInput, AskOutput, JsonObject, RunContext, State
+from sourcebound.errors import StoreError
 from sourcebound.graph.checkpoint import RunSaver
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from
 
 FORMAT: Final = 4
 """Of LangGraph's checkpoints."""
 GIVEN: Final = frozenset(AskInput.__annotations__)
+RECORD: Final = "record"
+"""The node that every run comes to."""
 Node = Callable[..., Awaitable[JsonObject]]
 
 
@@ -72,14 +76,31 @@ class Walker:
         Returns:
             The last state.
 
+        The record and the response that stands on it are stored in one transaction. Where the record is refused, the
+        walk goes back to before it, and on as ever: the fault is the response then.
+
         Raises:
             SourceboundError: As the nodes and the saver do.
         """
         offers = {"runtime": Runtime(context=context), "config": {"configurable": {"thread_id": thread_id}}}
         trail = Trail(self._channels, saver, thread_id)
-        name = STRAIGHT[START]
-        await trail.begin(asked, name)
-        while name != END:
+        first = STRAIGHT[START]
+        await trail.begin(asked, first)
+        await self._pass(trail, offers, first, RECORD, on_node)
+        try:
+            with trail.held():
+                await self._pass(trail, offers, RECORD, END, on_node)
+        except StoreError as error:
+            if error.failure_code == StoreError.code:
+                raise
+            await self._pass(trail, offers, RECORD, END, on_node)
+        return trail.state
+
+    async def _pass(
+        self, trail: "Trail", offers: Mapping[str, object], name: str, end: str, on_node: Callable[[str], None] | None
+    ) -> None:
+        """Runs one node after the other until it comes to the one that is named as the end."""
+        while name != end:
             update = await self._nodes[name](trail.state, **{offer: offers[offer] for offer in self._wants[name]})
             trail.write(update)
             following = self._routes[name](trail.state) if name in self._routes else STRAIGHT[name]
@@ -87,7 +108,6 @@ class Walker:
             if on_node:
                 on_node(name)
             name = following
-        return trail.state
 
 
 class Trail:
@@ -109,6 +129,25 @@ class Trail:
         self._versions: dict[str, str] = {}
         self._seen: dict[str, dict[str, str]] = {"__input__": {}}
         self._step = -1
+        self._thread_id = thread_id
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """What is left in here is stored together, with the record; where that fails, it is as if it had not been."""
+        channels, place, step = (
+            {name: channel.copy() for name, channel in self._channels.items()},
+            self._place,
+            self._step,
+        )
+        state, versions, seen = {**self.state}, {**self._versions}, {**self._seen}
+        self._saver.hold(self._thread_id)
+        try:
+            yield
+        except BaseException:
+            self._saver.release(self._thread_id)
+            self._channels, self._place, self._step = channels, place, step
+            self.state, self._versions, self._seen = cast("State", state), versions, seen
+            raise
 
     async def begin(self, asked: AskInput, first: str) -> None:
         """Leaves the checkpoint of the input, and that of the state before the first node."""

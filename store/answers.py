@@ -6,7 +6,8 @@ from psycopg import AsyncConnection
 
 from sourcebound.contracts.execution import Asked, Generation
 from sourcebound.store.database import Pool, Row, fetch_one, pipelined
-from sourcebound.store.journal import Journal, Sending
+from sourcebound.store.journal import Journal
+from sourcebound.store.pages import Sending, taken_over
 from sourcebound.store.queries import query
 
 
@@ -27,6 +28,7 @@ class PostgresAnswerLog:
 
         It is looked for in a new run too where the database may be away: it could not keep what a model says.
         """
+        await self._journal.settle(asked.run_id)  # the question may depend on an answer before
         if self._journal.is_fresh(asked.run_id):
             return None
         row = await fetch_one(self._pool, query("find_answer"), asked._asdict())
@@ -35,22 +37,32 @@ class PostgresAnswerLog:
     async def keep(self, asked: Asked, generation: Generation) -> Generation:
         """Keeps an answer and returns the one that stands; the commit waits for the disk.
 
-        Of a run that was erased nothing is kept.
+        In a new run that is the one given, which is on its way when this returns: whatever is stored or asked next
+        waits until it is there, and is told where another process has kept one. Of an erased run nothing is kept.
 
         Raises:
             RequestError: The run turned out to be no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or erased
                 (`RUN_ERASED`).
             StoreError: The database does not answer, or refuses.
         """
-        form = json.dumps(generation.model_dump(mode="json"))
-        values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": form}
+        form = generation.model_dump(mode="json")
+        values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": json.dumps(form)}
 
         async def keep(connection: AsyncConnection[Row], sending: Sending) -> Row | None:
             async with pipelined(connection):  # one transaction
                 await sending.send()
                 kept = await connection.execute(query("keep_answer"), values)
+                sending.is_sent.set()
             await sending.check()
             return await kept.fetchone()
 
+        async def keep_own(connection: AsyncConnection[Row], sending: Sending) -> None:
+            row = await keep(connection, sending)
+            if row and row["generation"] != form:
+                raise taken_over()
+
+        if self._journal.may_send(asked.run_id):
+            await self._journal.send(asked.run_id, keep_own)
+            return generation
         row = await self._journal.write(asked.run_id, keep)
         return Generation.model_validate(row["generation"]) if row else generation

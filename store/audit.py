@@ -5,6 +5,7 @@ The database itself refuses changes, and the chain shows those of whoever can ov
 
 import asyncio
 import contextlib
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor, IsolationLevel
@@ -25,7 +26,8 @@ from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
 from sourcebound.store.database import Pool, Row, pipelined, store_faults
-from sourcebound.store.journal import Journal, Sending
+from sourcebound.store.journal import Journal
+from sourcebound.store.pages import Sending
 from sourcebound.store.queries import query
 
 BATCH: Final = 1000
@@ -52,7 +54,10 @@ class PostgresAuditLog:
     async def append(
         self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
     ) -> AuditRecord:
-        """Writes the record, the run's texts and its end together; returns the record that stands (R5P-1, R5P-3)."""
+        """Writes the record, the run's texts and its end together; returns the record that stands (R5P-1, R5P-3).
+
+        Where the run's end is held for its last record, it is promised here, and written with the response.
+        """
         beside = {
             "question": run.question,
             "raw_model_text": raw_model_text or None,
@@ -60,9 +65,15 @@ class PostgresAuditLog:
             "status": record.generation_status,
             "reason": record.failure_reason or record.refusal_code,
         }
-        try:
+
+        async def write(is_last: bool) -> str:
             async with self._turn:
-                written_at = await self._write(run.thread_id, record, beside)
+                return await self._write(run.thread_id, record, beside, is_last=is_last)
+
+        if await self._journal.promise(run.thread_id, write):
+            return record
+        try:
+            written_at = await write(False)
         except StoreError as error:
             if error.failure_code != StoreError.code:  # the database answers
                 with contextlib.suppress(StoreError):
@@ -89,32 +100,37 @@ class PostgresAuditLog:
                 finally:
                     await connection.set_isolation_level(None)
 
-    async def _write(self, thread_id: str, record: AuditRecord, beside: Row) -> str:
-        """Writes the record at the known end of the chain, or else at the end that is found there."""
+    async def _write(self, thread_id: str, record: AuditRecord, beside: Row, *, is_last: bool) -> str:
+        """Writes the record at the known end of the chain, or else at the end that is found there.
+
+        The checkpoints come after it, and on the condition that it is there.
+        """
 
         async def at_known_end(connection: AsyncConnection[Row], sending: Sending) -> Appended | None:
             async with pipelined(connection):  # one transaction, one way there and back
-                await sending.send()
                 ours = {"workers": self._journal.numbers(record.run_id)}
                 appended = await _append(connection, record, beside | ours, self._end)
+                await sending.send(position=appended.end.position)
             await sending.check()
             return appended if await appended.is_there() else None
 
         async def at_locked_end(connection: AsyncConnection[Row], sending: Sending) -> Appended:
             async with pipelined(connection), connection.transaction():
-                await sending.send()
                 while True:
                     numbers = self._journal.numbers(record.run_id)
                     appended = await _append(connection, record, beside | {"workers": numbers}, None)
-                    await sending.check()
                     if await appended.is_there():
+                        if is_last and not _is_of_one_moment(appended.written_at, record.timestamp_utc):
+                            raise _stands_already(record)
+                        await sending.send()
+                        await sending.check()
                         return appended
                     if numbers == self._journal.numbers(record.run_id):
                         raise await self._journal.find_loss(connection, record.run_id) or _not_written(record)
 
-        appended = await self._journal.write(thread_id, at_known_end) if self._end else None
+        appended = await self._journal.write(thread_id, at_known_end, is_last=is_last) if self._end else None
         if appended is None:
-            appended = await self._journal.write(thread_id, at_locked_end)
+            appended = await self._journal.write(thread_id, at_locked_end, is_last=is_last)
         self._end = appended.end
         return appended.written_at
 
@@ -178,6 +194,18 @@ def _not_written(record: AuditRecord) -> StoreError:
         f"the record of run {record.run_id} was not written although the end of the audit chain was held for it.",
         "Check the chain with `sourcebound audit verify`, and ask again.",
         code="AUDIT_NOT_WRITTEN",
+    )
+
+
+def _is_of_one_moment(first: str, second: str) -> bool:
+    return datetime.fromisoformat(first) == datetime.fromisoformat(second)
+
+
+def _stands_already(record: AuditRecord) -> StoreError:
+    return StoreError(
+        f"run {record.run_id} has its audit record already, of another moment than the response that is to go with it.",
+        "Nothing: the response is made from the record that stands.",
+        code="AUDIT_STANDS",
     )
 
 

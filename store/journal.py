@@ -1,150 +1,31 @@
 """Checkpoints on their way to the database: never behind what depends on them (CP-2).
 
 The layers before a model's answer can be computed again, so their checkpoints wait for company: they go in the
-transaction of the answer, in that of the audit record, and with the run's last one. Nothing durable ever stands on a
-checkpoint that is not stored. What waits longer than a moment goes alone. A `sync` journal has none wait.
+transaction of the answer, and in that of the audit record with the response that stands on it. Nothing durable ever
+stands on a checkpoint that is not stored. What waits longer than a moment goes alone. A `sync` journal has none wait.
 """
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final, TypeVar
 
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncConnection
 
 from sourcebound.errors import RequestError, SourceboundError
 from sourcebound.store.database import Pool, Row, on_a_connection
+from sourcebound.store.pages import Page, Promise, Sending, Thread, lost
 from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
 
-RUN_ERASED: Final = "RUN_ERASED"
-RUN_AT_WORK: Final = "RUN_AT_WORK"
-NO_LONGER_OURS: Final = (RUN_ERASED, RUN_AT_WORK)
-"""Codes of a run of which this process may store nothing more."""
-NEVER_BEGAN: Final = "NEVER_BEGAN"
-"""The code of a run of which nothing is stored."""
 BEHIND_SECONDS: Final = 0.2
 """A checkpoint waits no longer than this, however long the next node takes."""
 THREADS: Final = 64
 """Threads at work at once whose checkpoints are kept in memory until their runs are over."""
 Result = TypeVar("Result")
-
-
-class Blob(NamedTuple):
-    """The value of a channel, serialised."""
-
-    channel: str
-    version: str
-    type: str
-    value: bytes | None
-
-
-class Page(NamedTuple):
-    """A checkpoint and the values that are new in it."""
-
-    namespace: str
-    parent: str | None
-    form: str
-    """Its row as JSON: `id`, `parent`, `checkpoint` and `metadata`."""
-    blobs: Sequence[Blob]
-    run_id: str | None
-    over: str | None = None
-    """The run that it ends."""
-    waits: bool = False
-    """Whether its commit waits for the disk."""
-
-
-@dataclass
-class Thread:
-    """The pages of one thread, from the beginning of the run that is at work on it."""
-
-    pages: list[Page] = field(default_factory=list)
-    stored: int = 0
-    is_known: bool = False
-    """Whether the run can be begun anew from its row, so that not even its first page need be stored at once."""
-    is_fresh: bool = False
-    """Whether nobody was at the run before, so that nothing of it need be looked for."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    timer: asyncio.TimerHandle | None = None
-
-    def stop(self) -> None:
-        """Lets nothing go alone any more."""
-        if self.timer is not None:
-            self.timer.cancel()
-        self.timer = None
-
-
-class Sending:
-    """The pages of a thread that are not stored yet, in a transaction.
-
-    Args:
-        connection: Where the transaction is.
-        thread_id: The thread.
-        thread: Its pages.
-        worker: This process, where runs carry its number.
-    """
-
-    def __init__(self, connection: AsyncConnection[Row], thread_id: str, thread: Thread, worker: Worker | None) -> None:
-        self._connection, self._worker = connection, worker
-        self._thread_id, self._thread = thread_id, thread
-        self._end = len(thread.pages)
-        self._numbers: list[int] | None = None
-        self._cursor: AsyncCursor[Row] | None = None
-
-    async def send(self, *, alone: bool = False) -> None:
-        """Sends them; what came of it, `check` says.
-
-        Args:
-            alone: Nothing else is in the transaction, whose commit need not wait for the disk for the others' sake.
-        """
-        self._cursor = await self._send(self._thread.pages[self._thread.stored : self._end], alone)
-
-    async def check(self) -> None:
-        """Sends all from the run's beginning where a database that crashed has lost some; part of the transaction.
-
-        Raises:
-            RequestError: The run is no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
-                (`RUN_ERASED`).
-        """
-        found = await self._found()
-        while found and not found["held"] and self._worker and self._numbers != self._worker.numbers:
-            await self.send()  # it was given another number while its row was locked
-            found = await self._found()
-        if found and (found["erased"] or not found["held"]):
-            raise _lost(found)
-        if found and not found["follows"]:
-            self._cursor = await self._send(self._thread.pages[: self._end], alone=False)
-            await self._found()
-
-    def note(self) -> None:
-        """They are stored."""
-        self._thread.stored = max(self._end, self._thread.stored)
-
-    async def _found(self) -> Row | None:
-        return await self._cursor.fetchone() if self._cursor else None
-
-    async def _send(self, pages: Sequence[Page], alone: bool) -> AsyncCursor[Row] | None:
-        if not pages:
-            return None
-        self._numbers = [*self._worker.numbers] if self._worker else None
-        blobs = [blob for page in pages for blob in page.blobs]
-        values = {
-            "thread_id": self._thread_id,
-            "run_id": pages[-1].run_id,
-            "namespace": pages[0].namespace,
-            "parent": pages[0].parent,
-            "pages": f"[{','.join(page.form for page in pages)}]",
-            "lazy": alone and not any(page.waits for page in pages),
-            "over": pages[-1].over,
-            "workers": self._numbers,
-            "channels": _text_array([blob.channel for blob in blobs]),
-            "versions": _text_array([blob.version for blob in blobs]),
-            "types": _text_array([blob.type for blob in blobs]),
-            "blobs": [blob.value for blob in blobs],
-        }
-        return await self._connection.execute(query("save_checkpoints"), values)
+Work = Callable[[AsyncConnection[Row], Sending], Awaitable[Result]]
+"""What is done on a connection, with the pages that are sent with it."""
 
 
 class Journal:
@@ -184,6 +65,10 @@ class Journal:
         thread = self._threads.get(run_id)
         return thread is not None and thread.is_fresh and self.worker is not None and self.worker.current is not None
 
+    def may_send(self, run_id: str) -> bool:
+        """Whether a run need not wait for what it sends."""
+        return not self._is_sync and self.is_fresh(run_id)
+
     def numbers(self, run_id: str) -> list[int] | None:
         """The numbers of which a run must carry one, so that anything of it may be stored; None where any will do."""
         return [*self.worker.numbers] if self.worker and run_id in self._threads else None
@@ -193,7 +78,7 @@ class Journal:
         values = {"run_id": run_id, "workers": self.numbers(run_id) or []}
         row = await (await connection.execute(query("run_holder"), values)).fetchone()
         found = {"listed": row is not None, **(row or {"erased": False, "held": False})}
-        return None if found["held"] and not found["erased"] else _lost(found)
+        return None if found["held"] and not found["erased"] else lost(found)
 
     async def add(self, thread_id: str, page: Page, *, is_begun: bool) -> None:
         """Takes a page, and stores it with those before it unless it may wait.
@@ -208,11 +93,17 @@ class Journal:
         """
         thread = self._threads.pop(thread_id, Thread())
         self._threads[thread_id] = thread
+        if thread.under_way and thread.under_way.done():
+            await self.settle(thread_id)
         if is_begun and thread.stored == len(thread.pages):
             thread.pages, thread.stored = [], 0
         thread.pages.append(page._replace(waits=page.waits and not (is_begun and thread.is_known)))
-        if self._is_sync or page.over or (is_begun and not thread.is_known):
+        if page.over and thread.promised:
+            await thread.promised(True)
+        elif self._is_sync or page.over or (is_begun and not thread.is_known):
+            thread.end_from = None
             try:
+                await self.settle(thread_id)
                 await self.store(thread_id)
             except SourceboundError:
                 if self.worker is None:  # its host begins again at the last that is stored
@@ -239,29 +130,105 @@ class Journal:
 
         thread = self._threads.get(thread_id)
         if thread and thread.stored < len(thread.pages):
-            await self.write(thread_id, write)
+            await self._write(thread_id, write)
 
-    async def write(self, thread_id: str, work: Callable[[AsyncConnection[Row], Sending], Awaitable[Result]]) -> Result:
+    async def write(self, thread_id: str, work: Work[Result], *, is_last: bool = False) -> Result:
         """Does work that may be done twice, and takes the pages that it sent and checked for stored afterwards.
 
         Args:
             thread_id: Whose pages.
             work: What is committed with them.
+            is_last: It is the run's last record, which the pages go with that wait for it.
 
         Raises:
-            StoreError: The database does not answer, or refuses.
+            SourceboundError: The database does not answer, or refuses this or what was under way.
         """
+        await self.settle(thread_id)
+        return await self._write(thread_id, work, is_last=is_last)
+
+    async def send(self, thread_id: str, work: Work[object]) -> None:
+        """As `write`, but does not wait for the database once all is sent: whoever writes next is told what came of it.
+
+        Raises:
+            SourceboundError: As `write`, where it is known already.
+        """
+        await self.settle(thread_id)
+        thread, is_sent = self._threads[thread_id], asyncio.Event()
+        end = len(thread.pages)
+
+        async def write() -> object:
+            try:
+                return await self._write(thread_id, work, is_sent=is_sent)
+            except BaseException:
+                del thread.pages[end:]  # what came since stands on it
+                raise
+
+        def end_sending(done: asyncio.Task[object]) -> None:
+            is_sent.set()
+            if not done.cancelled():
+                done.exception()  # is told to whoever waits for it, if anybody still does
+
+        thread.under_way = asyncio.create_task(write())
+        thread.under_way.add_done_callback(end_sending)
+        await is_sent.wait()
+
+    async def settle(self, thread_id: str) -> None:
+        """Waits for what is under way; where that failed, everybody is told who comes after it.
+
+        Raises:
+            SourceboundError: As `write`.
+        """
+        thread = self._threads.get(thread_id)
+        if thread and thread.under_way:
+            await thread.under_way
+            thread.under_way = None
+
+    async def _write(
+        self, thread_id: str, work: Work[Result], *, is_last: bool = False, is_sent: asyncio.Event | None = None
+    ) -> Result:
         thread = self._threads.get(thread_id, Thread())
         async with thread.turn:
             thread.stop()
 
             async def whole(connection: AsyncConnection[Row]) -> Result:
-                sending = Sending(connection, thread_id, thread, self.worker)
+                sending = Sending(connection, thread_id, thread, self.worker, is_last=is_last)
+                sending.is_sent = is_sent or sending.is_sent
                 result = await work(connection, sending)
                 sending.note()
                 return result
 
             return await on_a_connection(self._pool, whole)
+
+    def hold(self, thread_id: str) -> None:
+        """What comes now goes with the run's last record, which is promised, in one transaction; or not at all."""
+        thread = self._threads.get(thread_id)
+        if thread and not self._is_sync:
+            thread.end_from = len(thread.pages)
+
+    def release(self, thread_id: str) -> None:
+        """Forgets the promise and what was to go with it; what comes now waits for nothing."""
+        thread = self._threads.get(thread_id)
+        if thread and thread.end_from is not None:
+            del thread.pages[thread.end_from :]
+            thread.end_from = thread.promised = None
+
+    async def promise(self, thread_id: str, record: Promise) -> bool:
+        """Has a record written with the run's end; one that was promised before was not the last, and is written now.
+
+        Returns:
+            False where nothing waits for it.
+
+        Raises:
+            SourceboundError: As the earlier record.
+        """
+        thread = self._threads.get(thread_id)
+        if thread is None or thread.end_from is None:
+            return False
+        earlier, thread.promised = thread.promised, None
+        if earlier:
+            await earlier(False)
+        thread.promised = record
+        return True
 
     def drop(self, thread_id: str) -> None:
         """Forgets a thread: its run is over, or somebody else's."""
@@ -297,29 +264,3 @@ class Journal:
     async def _try_to_store(self, thread_id: str) -> None:
         with contextlib.suppress(SourceboundError):  # whatever goes with them next says why
             await self.store(thread_id)
-
-
-def _lost(found: Row) -> RequestError:
-    """Why nothing more of a run is saved, by what `save_checkpoints` found."""
-    if found["erased"]:
-        return RequestError(
-            "the run was erased while it was at work; nothing more of it was stored.",
-            "Ask the question again, if it is still to be asked.",
-            code=RUN_ERASED,
-        )
-    if found["listed"]:
-        return RequestError(
-            "another process has taken the run over, as it could not see that this one was still at it.",
-            "Wait for its end there: sourcebound runs resume gives its response.",
-            code=RUN_AT_WORK,
-        )
-    return RequestError(
-        "the run is not in the list any more: it was taken off as one that never began.",
-        "Ask the question again; the run's id is free.",
-        code=NEVER_BEGAN,
-    )
-
-
-def _text_array(names: Sequence[str]) -> str:
-    """Names of channels and their like as PostgreSQL reads an array; psycopg takes ten times as long to write it."""
-    return "{" + ",".join(names) + "}"

@@ -479,7 +479,7 @@ ended AS (
     FROM head
     WHERE run_id = %(run_id)s AND (status, reason) IS DISTINCT FROM (%(status)s::text, %(reason)s::text)
 )
-SELECT position FROM head
+SELECT set_config('sourcebound.recorded', position::text, true) FROM head
 
 -- name: read_validations
 -- Records and the place of each in the chain: one run's, or those after a position; the time as it is hashed.
@@ -705,7 +705,8 @@ ORDER BY model, certificate_id DESC
 -- that has no audit record by then failed for want of it. Nothing is saved of a run that is not one of `workers` (of any
 -- host where there are none), and nothing of what was erased: neither of a run, nor of a thread that lost its checkpoints
 -- so. Whoever takes the run over or erases it waits for the lock on its row, and finds these checkpoints; or these wait,
--- and are not saved.
+-- and are not saved. What goes with a record is not saved where this transaction has not
+-- written that to its place in the chain.
 WITH durability AS (SELECT CASE WHEN %(lazy)s THEN set_config('synchronous_commit', 'off', true) END),
 run AS (
     SELECT erased_at IS NOT NULL AS erased,
@@ -723,10 +724,12 @@ found AS (
            coalesce((SELECT held FROM run), %(workers)s::bigint[] IS NULL) AS held,
            coalesce((SELECT erased FROM run), false) OR (
                NOT there AND EXISTS (SELECT FROM runs WHERE thread_id = %(thread_id)s AND erased_at IS NOT NULL)) AS erased,
-           there AS follows
+           there AS follows,
+           %(position)s::text IS NULL
+               OR coalesce(current_setting('sourcebound.recorded', true), '') = %(position)s AS recorded
     FROM parent
 ),
-allowed AS (SELECT FROM found WHERE held AND NOT erased),
+allowed AS (SELECT FROM found WHERE held AND NOT erased AND recorded),
 blobs AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     SELECT %(thread_id)s, %(namespace)s, new.*
@@ -750,4 +753,4 @@ saved AS (
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
         DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 )
-SELECT listed, held, erased, follows FROM found
+SELECT listed, held, erased, follows, recorded FROM found

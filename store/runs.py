@@ -13,7 +13,8 @@ from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.conversations import take_turn
 from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
-from sourcebound.store.journal import NEVER_BEGAN, Journal
+from sourcebound.store.journal import Journal
+from sourcebound.store.pages import NEVER_BEGAN
 from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
 

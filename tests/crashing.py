@@ -64,18 +64,17 @@ WAVES: dict[str, tuple[str, ...]] = {
     ),
     "generate/kept": (
         "generate/kept", "generate/done", "generate/saved", "validate/before", "validate/done", "validate/saved",
-        "record/before", "record/in the transaction",
+        "record/before", "record/appended", "record/done", "record/saved", "package/before", "package/done",
+        "package/in the transaction",
     ),
-    "record/appended": (
-        "record/appended", "record/done", "record/saved", "package/before", "package/done", "package/saved",
-    ),
+    "package/saved": ("package/saved",),
 }  # fmt: skip
 """Every point, in waves. A wave meets first at a point after a commit that waits for the disk.
 
 What its runs commit from there on waits for no disk, and a database that dies loses it.
 """
 POINTS = tuple(point for wave in WAVES.values() for point in wave)
-LOCKING = "record/in the transaction"
+LOCKING = "package/in the transaction"
 """Whoever stands here keeps all others from their audit record."""
 KEY = "sk-right-0123456789"
 MODEL = "openai:gpt-4.1"

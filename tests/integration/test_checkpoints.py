@@ -242,11 +242,11 @@ async def test_saving_a_checkpoint_again_changes_nothing_but_what_is_new(service
 @pytest.mark.parametrize(
     ("request_", "stored"),
     [
-        pytest.param({"question": ANSWERED}, [(6, False), (2, False), (2, True)], id="answered"),
-        pytest.param({"question": OFF_TOPIC}, [(5, False), (2, True)], id="refused"),
+        pytest.param({"question": ANSWERED}, [(6, False), (4, False)], id="answered"),
+        pytest.param({"question": OFF_TOPIC}, [(7, False)], id="refused"),
         pytest.param(
             {"retrieval_bundle": bundle([row(chunk_text=SEAL)])},
-            [(1, False), (4, False), (2, False), (2, True)],
+            [(1, False), (4, False), (4, False)],
             id="bundle",
         ),
     ],
@@ -254,7 +254,7 @@ async def test_saving_a_checkpoint_again_changes_nothing_but_what_is_new(service
 async def test_checkpoints_go_with_what_depends_on_them(
     engine: Engine, sent: list[tuple[int, bool]], request_: AskInput, stored: list[tuple[int, bool]]
 ) -> None:
-    """With the model's answer, with the record, and the rest at the end, which waits for no disk."""
+    """With the model's answer, and with the record, which the response goes with."""
     await engine.ask(request_)
     assert sent == stored
 
@@ -272,7 +272,7 @@ async def test_checkpoints_that_have_waited_for_long_go_alone(
 
     monkeypatch.setattr(ChatGenerator, "generate", take_time)
     assert (await engine.ask({"question": ANSWERED})).status == "OK"
-    assert (sum(pages for pages, _ in sent), sent[0][1], sent[-1]) == (len(WHOLE) + 2, True, (2, True))
+    assert (sum(pages for pages, _ in sent), sent[0][1], sent[-1]) == (len(WHOLE) + 2, True, (4, False))
 
 
 @pytest.mark.contract("CP-2")

@@ -15,7 +15,7 @@ from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.walk import Walker
 from sourcebound.store.audit import PostgresAuditLog
-from sourcebound.store.journal import Blob, Page
+from sourcebound.store.pages import Blob, Page
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.wiring import Services, open_services
 
@@ -81,10 +81,10 @@ async def test_no_record_is_written_for_a_run_that_another_process_has(
     ):
         engine, number = Engine(services), await other.worker.number()
 
-        async def taken(self: PostgresAuditLog, thread_id: str, *arguments: Any) -> Any:
+        async def taken(self: PostgresAuditLog, thread_id: str, *arguments: Any, **options: Any) -> Any:
             await services.journal.store(thread_id)
             rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1' RETURNING 1", number)
-            return await write(self, thread_id, *arguments)
+            return await write(self, thread_id, *arguments, **options)
 
         await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"})
         monkeypatch.setattr(PostgresAuditLog, "_write", taken)

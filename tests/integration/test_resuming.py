@@ -220,9 +220,13 @@ async def test_the_first_answer_that_was_kept_stands(
     monkeypatch.setattr(PostgresAnswerLog, "keep", keep_late)
     model_server.answer = "Never check the seal. [C0]"
     async with open_services(settings) as services:
-        response = await Engine(services).ask({"retrieval_bundle": EVIDENCE}, RunContext(model=MODEL))
-    assert response.answer == ANSWER
-    assert rows(database, "SELECT run_id, attempt FROM model_answers") == [(response.run_id, 1)]
+        engine = Engine(services)
+        with pytest.raises(RequestError) as raised:
+            await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-1"}, RunContext(model=MODEL))
+        assert raised.value.failure_code == "RUN_AT_WORK"
+        assert (await engine.resume("run-1")).answer == ANSWER
+    assert rows(database, "SELECT run_id, attempt FROM model_answers") == [("run-1", 1)]
+    assert single(database, "SELECT count(*) FROM validations") == 1
 
 
 @pytest.mark.contract("R4-1")

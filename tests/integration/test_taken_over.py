@@ -19,9 +19,10 @@ from sourcebound.graph import workflow
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.studio import studio_graph
-from sourcebound.store import journal
+from sourcebound.store import journal, pages
 from sourcebound.store.answers import PostgresAnswerLog
-from sourcebound.store.journal import Journal, Sending
+from sourcebound.store.journal import Journal
+from sourcebound.store.pages import Sending
 from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
 from sourcebound.wiring import Services, open_services
@@ -160,7 +161,7 @@ async def test_a_checkpoint_that_waits_while_the_run_gets_another_number_is_save
             services.worker.numbers.append(given)
         return query(name)
 
-    monkeypatch.setattr(journal, "query", renumbered)
+    monkeypatch.setattr(pages, "query", renumbered)
     assert (await ask(Engine(services))).status == "OK"
     assert given in services.worker.numbers
 

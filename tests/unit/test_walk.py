@@ -42,6 +42,13 @@ class Notes(InMemorySaver):
     def get_next_version(self, current: Any, channel: None = None) -> str:
         return f"{int(current or 0) + 1:06}"
 
+    def hold(self, thread_id: str) -> None:
+        self._held = (len(self.given), {**self._places})
+
+    def release(self, thread_id: str) -> None:
+        given, self._places = self._held
+        del self.given[given:]
+
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         self._places[checkpoint["id"]] = len(self._places)
         form = {
