@@ -15,7 +15,8 @@ from sourcebound.contracts.channels import Channels
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import ConfigurationError
-from sourcebound.graph.engine import Engine, new_id
+from sourcebound.graph.engine import Engine
+from sourcebound.graph.ids import new_id
 from sourcebound.wiring import DEFAULT_POLICY
 
 

@@ -8,7 +8,6 @@ from typing import Self, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import ValidationError
-from uuid_utils import uuid7
 
 from sourcebound.contracts.admission import stated_request_id
 from sourcebound.contracts.answer_view import AnswerView
@@ -21,6 +20,7 @@ from sourcebound.contracts.search import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import RequestError, StoreError, UsageError
 from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.ids import new_id
 from sourcebound.graph.many import AT_ONCE, in_order
 from sourcebound.graph.presenting import open_answer, open_evidence
 from sourcebound.graph.search import search
@@ -30,15 +30,11 @@ from sourcebound.graph.workflow import Ports, build_graph, make_nodes
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.database import store_faults
 from sourcebound.store.pages import NEVER_BEGAN, NO_LONGER_OURS
-from sourcebound.store.runs import never_began, not_resumable, unreadable_run
+from sourcebound.store.runs import Opened, never_began, not_resumable, unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
 
 OnNode = Callable[[str], None] | None
-
-
-def new_id() -> str:
-    """A UUIDv7 (S-2)."""
-    return str(uuid7())
+Found = Opened | None
 
 
 class Engine:
@@ -99,10 +95,10 @@ class Engine:
         run_id = asked["run_id"] = asked.get("run_id") or new_id()
         if not stated_request_id(asked):
             asked["request_id"] = new_id()
-        await self._open(run_id, chosen, asked)
+        opened = await self._open(run_id, chosen, asked)
         async with self._at_work(run_id):
             try:
-                return await self._begin(run_id, asked, chosen, on_node)
+                return await self._begin(run_id, asked, chosen, on_node, opened)
             except UsageError as error:
                 if error.failure_code != NEVER_BEGAN:
                     raise
@@ -322,17 +318,18 @@ class Engine:
             await self._services.run_log.check_kept(thread_id, run_id)
         return state
 
-    async def _open(self, run_id: str, context: RunContext, asked: AskInput) -> None:
+    async def _open(self, run_id: str, context: RunContext, asked: AskInput) -> Opened:
         """Makes a run this process's own before anything of it is stored.
 
         Raises:
             RequestError: There is a run of that id.
         """
-        request_id = stated_request_id(asked)
-        if not await self._services.run_log.open(run_id, request_id, context, asked, is_fresh=True):
+        opened = await self._services.run_log.open(run_id, stated_request_id(asked), context, asked, is_fresh=True)
+        if opened is None:
             raise RequestError(
                 f"there is a run {run_id!r} already.", "Leave run_id out, or give a new one.", code="RUN_EXISTS"
             )
+        return opened
 
     def _settle(self, context: RunContext) -> RunContext:
         """What a run obeys: the caller's choice, and the settings of today where it left one open."""
@@ -358,22 +355,25 @@ class Engine:
             raise
         run_log.leave(run_id)
 
-    async def _begin(self, run_id: str, asked: AskInput, context: RunContext, on_node: OnNode = None) -> PublicResponse:
+    async def _begin(
+        self, run_id: str, asked: AskInput, context: RunContext, on_node: OnNode = None, opened: Found = None
+    ) -> PublicResponse:
         """Runs the graph from its input; of what `accept` would not have no run began (P-4)."""
         try:
-            return await self._go(run_id, asked, context, on_node)
+            return await self._go(run_id, asked, context, on_node, opened)
         except UsageError as error:
             if error.failure_code not in (NEVER_BEGAN, *NO_LONGER_OURS):
                 await self._services.run_log.withdraw(run_id)
             raise
 
     async def _go(
-        self, thread_id: str, asked: AskInput | None, context: RunContext, on_node: OnNode = None
+        self, thread_id: str, asked: AskInput | None, context: RunContext, on_node: OnNode = None, opened: Found = None
     ) -> PublicResponse:
         """Runs the graph to its end; each checkpoint is in the journal before the next node starts."""
         if asked is not None and not is_watched():
             saver = make_saver(self._services.pool, self._services.journal)
-            state = await self._walker.walk(asked, thread_id, context, saver, on_node)
+            found = {"catalog": opened} if opened else None
+            state = await self._walker.walk(asked, thread_id, context, saver, on_node, found)
             return PublicResponse.model_validate(state["response"])
         graph, thread = self._compiled(), _thread(thread_id)
         async for update in graph.astream(asked, thread, context=context, durability="sync", stream_mode="updates"):

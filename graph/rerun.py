@@ -22,7 +22,8 @@ from sourcebound.contracts.tightening import tighten
 from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import Validation, not_run
 from sourcebound.errors import RequestError
-from sourcebound.graph.engine import Engine, new_id
+from sourcebound.graph.engine import Engine
+from sourcebound.graph.ids import new_id
 from sourcebound.nodes.retrieve import STAGE
 from sourcebound.wiring import Services, resolve_policy
 

@@ -52,7 +52,7 @@ class Walker:
         self, nodes: Mapping[str, Node], graph: CompiledStateGraph[State, RunContext, AskInput, AskOutput]
     ) -> None:
         self._nodes = nodes
-        self._wants = {name: signature(node).parameters.keys() & {"runtime", "config"} for name, node in nodes.items()}
+        self._takes = {name: signature(node).parameters.keys() for name, node in nodes.items()}
         self._routes = {name: route_from(name) for name in ROUTES}
         self._channels = {name: channel for name, channel in graph.channels.items() if isinstance(channel, BaseChannel)}
 
@@ -63,6 +63,7 @@ class Walker:
         context: RunContext,
         saver: RunSaver,
         on_node: Callable[[str], None] | None = None,
+        beside: Mapping[str, object] | None = None,
     ) -> State:
         """Runs the graph from its input to its end.
 
@@ -72,6 +73,7 @@ class Walker:
             context: The run's context.
             saver: Takes a checkpoint after every node, before the next one begins.
             on_node: Told the name of each node that has ended.
+            beside: What the nodes get instead of what they are bound to, by the names of their parameters.
 
         Returns:
             The last state.
@@ -82,7 +84,8 @@ class Walker:
         Raises:
             SourceboundError: As the nodes and the saver do.
         """
-        offers = {"runtime": Runtime(context=context), "config": {"configurable": {"thread_id": thread_id}}}
+        config = {"configurable": {"thread_id": thread_id}}
+        offers = {"runtime": Runtime(context=context), "config": config, **(beside or {})}
         trail = Trail(self._channels, saver, thread_id)
         first = STRAIGHT[START]
         await trail.begin(asked, first)
@@ -101,7 +104,8 @@ class Walker:
     ) -> None:
         """Runs one node after the other until it comes to the one that is named as the end."""
         while name != end:
-            update = await self._nodes[name](trail.state, **{offer: offers[offer] for offer in self._wants[name]})
+            taken = {offer: value for offer, value in offers.items() if offer in self._takes[name]}
+            update = await self._nodes[name](trail.state, **taken)
             trail.write(update)
             following = self._routes[name](trail.state) if name in self._routes else STRAIGHT[name]
             await trail.leave(name, update, following)

@@ -46,7 +46,7 @@ async def settle(
         SourceboundError: There is no such policy, or a limit would loosen it or is none.
     """
     collection: Collection | None = None
-    name = request.get("collection") or defaults.collection
+    name = request.get("collection") or context.collection or defaults.collection
     if request.get("retrieval_bundle") is None and name:
         collection = await catalog.find_collection(name)
     found = find_policy(

@@ -70,7 +70,7 @@ class PostgresIndex:
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("collections"), {"name": None})
-                return [_collection(row) for row in await cursor.fetchall()]
+                return [collection_of(row) for row in await cursor.fetchall()]
 
     async def create_collection(
         self,
@@ -308,7 +308,7 @@ async def _write_digest(connection: AsyncConnection[Row], collection_id: int, di
 
 async def _find(connection: AsyncConnection[Row], name: str) -> Collection | None:
     row = await (await connection.execute(query("collections"), {"name": name})).fetchone()
-    return _collection(row) if row else None
+    return collection_of(row) if row else None
 
 
 def _not_found(name: str) -> ConfigurationError:
@@ -324,5 +324,6 @@ def _known_vector(row: Row) -> KnownVector:
     return KnownVector(**{**row, "heading_path": tuple(row["heading_path"]), "vector": vector})
 
 
-def _collection(row: Row) -> Collection:
+def collection_of(row: Row) -> Collection:
+    """A row of the query `collections`."""
     return Collection(**{**row, "documents_digest": bytes(row["documents_digest"]).hex()})

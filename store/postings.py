@@ -76,6 +76,24 @@ def best_chunks(
     return dict(zip(numbers[order].tolist(), scores[order].astype(np.int64).tolist(), strict=True))
 
 
+def holders(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, set[str]]:
+    """Which of some words each of some chunks holds.
+
+    Args:
+        chunk_nos: The chunks.
+        words: Words and their terms.
+    """
+    held: dict[int, set[str]] = {chunk_no: set() for chunk_no in chunk_nos}
+    if not words:
+        return held
+    named, numbers = list(words), np.concatenate([terms.chunk_nos for terms in words.values()])
+    ends = np.cumsum([len(terms.chunk_nos) for terms in words.values()])
+    places = np.flatnonzero(np.isin(numbers, chunk_nos))
+    for chunk_no, word in zip(numbers[places].tolist(), np.searchsorted(ends, places, "right").tolist(), strict=True):
+        held[chunk_no].add(named[word])
+    return held
+
+
 def _add_up(numbers: NDArray[np.int64], terms: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The chunks and the sum of each; whole numbers below 2**53, so that no order of adding changes them."""
     if not len(numbers):

@@ -156,10 +156,11 @@ ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
 -- name: ordered_candidates
--- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them.
+-- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them. Their numbers are no other
+-- collection's; to name it would have the planner read all of it.
 SELECT k.chunk_no, k.embedding <=> %(vector)s::vector AS distance
 FROM chunks k
-WHERE k.collection_id = %(collection_id)s AND k.chunk_no = ANY(%(chunk_nos)s::integer[])
+WHERE k.chunk_no = ANY(%(chunk_nos)s::integer[])
 ORDER BY distance, k.chunk_id
 
 -- name: packed_vectors
@@ -240,15 +241,17 @@ SELECT chunk_no, chunk_id FROM chunks WHERE chunk_no = ANY(%(chunk_nos)s::intege
 
 -- name: candidate_rows
 -- Chosen chunks whole: the distance to the nearest of the searches and to the question, which is the first of them, and
--- those of the words that the chunk holds.
-SELECT k.chunk_id, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date, d.authority,
-       d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
+-- those of the words that the chunk holds. OFFSET 0 has each document looked up in the index, as above.
+SELECT k.chunk_id, k.chunk_no, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date,
+       d.authority, d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
        least(k.embedding <=> %(vector)s::vector,
              (SELECT min(k.embedding <=> other) FROM unnest(%(others)s::text[]::vector[]) AS other)) AS distance,
        k.embedding <=> %(vector)s::vector AS own_distance,
-       ARRAY(SELECT lexeme FROM unnest(tsvector_to_array(k.search)) AS lexeme
-             WHERE lexeme = ANY(%(lexemes)s::text[])) AS held
-FROM chunks k JOIN documents d USING (document_id)
+       CASE WHEN cardinality(%(lexemes)s::text[]) > 0
+            THEN ARRAY(SELECT lexeme FROM unnest(tsvector_to_array(k.search)) AS lexeme
+                       WHERE lexeme = ANY(%(lexemes)s::text[])) END AS held
+FROM chunks k
+CROSS JOIN LATERAL (SELECT * FROM documents WHERE documents.document_id = k.document_id OFFSET 0) AS d
 WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
   AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
 
@@ -276,7 +279,8 @@ FROM (SELECT FROM chunks k
 
 -- name: open_run
 -- Notes a run before its first checkpoint, whose commit brings this one to disk. The id of a run that has a checkpoint is
--- taken; one that never had any begins anew unless somebody is at it.
+-- taken; one that never had any begins anew unless somebody is at it. The collection comes with it, as `collections`
+-- gives it.
 WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)),
 opened AS (
     INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
@@ -293,7 +297,16 @@ opened AS (
     RETURNING run_id
 ),
 earlier_turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM opened))
-SELECT run_id FROM opened
+SELECT o.run_id, found.*
+FROM opened o
+LEFT JOIN LATERAL (
+    SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
+           l.cfgname AS language, c.documents_digest, c.documents,
+           coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
+           (SELECT json_build_object('name', v.name, 'ef_search', v.ef_search, 'recall', v.recall, 'chunks', v.chunks)
+            FROM vector_indexes v WHERE v.collection_id = c.collection_id) AS vector_index
+    FROM collections c JOIN pg_ts_config l ON l.oid = c.language
+    WHERE c.name = %(collection)s) AS found ON true
 
 -- name: begin_run
 -- What `accept` settled. That a run is there waits for the disk where another host opened it, and its place in a

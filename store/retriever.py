@@ -195,7 +195,7 @@ async def _probe(
     asked = await search.ask_rows(nearest, searches.vectors, words)
 
     async def conclude() -> Found | None:
-        if any(_similarity(row, words) >= minimum for row in await asked.fetchall()):
+        if any(_similarity(row, words) >= minimum for row in await search.rows(asked)):
             return None
         return Found(_version(collection, words), notices=(PROBE_NOTICE,))
 
@@ -226,7 +226,7 @@ async def _find(
     asked = await search.ask_rows([*order, *added], searches.vectors, words)
 
     async def conclude() -> Found:
-        found = {row["chunk_id"]: row for row in await asked.fetchall()}
+        found = {row["chunk_id"]: row for row in await search.rows(asked)}
         rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
         offered = [_support(found[chunk], words) for chunk in order]
         coverage = question_coverage(words.frequencies(0), offered, words.chunks)

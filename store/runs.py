@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from psycopg import AsyncConnection
 
+from sourcebound.contracts.index import Collection
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.conversations import take_turn
 from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
+from sourcebound.store.index import collection_of
 from sourcebound.store.journal import Journal
 from sourcebound.store.pages import NEVER_BEGAN
 from sourcebound.store.queries import query
@@ -35,6 +37,16 @@ class RunSummary(NamedTuple):
     pruned_at: datetime | None
     erased_at: datetime | None
     question: str | None
+
+
+class Opened(NamedTuple):
+    """A run that was noted, and the collection that it asks as it was then."""
+
+    collection: Collection | None
+
+    async def find_collection(self, name: str) -> Collection | None:
+        """The collection; None where there is none of the name that the run gave, or it brings its evidence."""
+        return self.collection
 
 
 class Claimed(NamedTuple):
@@ -92,7 +104,7 @@ class PostgresRunLog:
         request: AskInput | None = None,
         *,
         is_fresh: bool = False,
-    ) -> bool:
+    ) -> Opened | None:
         """Notes a run before anything of it is stored, as one that this process is at.
 
         Args:
@@ -103,7 +115,7 @@ class PostgresRunLog:
             is_fresh: Nothing of the run can have been stored before.
 
         Returns:
-            False where the id is another run's (S-2); the id of a run that came to nothing is free.
+            What it needs first; None where the id is another run's (S-2). That of a run that came to nothing is free.
         """
         asked = request or {}
         question = _question_form(asked)
@@ -115,10 +127,12 @@ class PostgresRunLog:
             "model": context.model,
             "context": json.dumps({**asdict(context), "request": question}),
         }
-        if await self._take("open_run", values) is None:
-            return False
+        row = await self._take("open_run", values)
+        if row is None:
+            return None
         self._journal.begin(run_id, is_known=question is not None, is_fresh=is_fresh)
-        return True
+        del row["run_id"]
+        return Opened(collection_of(row) if row["collection_id"] is not None else None)
 
     async def begin(self, run: Run) -> None:
         """Notes what was settled when a run was accepted, at the end of its conversation if it has one.

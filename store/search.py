@@ -11,7 +11,7 @@ from sourcebound.contracts.lexical import QuestionWord, damping, word_weight, wo
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.vectors import EXACT_CHUNKS
 from sourcebound.store.database import Row
-from sourcebound.store.postings import Terms, best_chunks, word_terms
+from sourcebound.store.postings import Terms, best_chunks, holders, word_terms
 from sourcebound.store.queries import query
 from sourcebound.store.vector_cache import Near, VectorCache, Vectors, vector_bytes
 from sourcebound.store.vector_index import near_candidates
@@ -87,6 +87,7 @@ class ChunkSearch:
         self._kept: Vectors | None = None
         self._ordering: dict[tuple[bytes, int], Ordering] = {}
         self._packed_postings: dict[int | None, bytes] = {}
+        self._read: dict[str, Terms] = {}
         self._collection = collection
         self._remembered = remembered
         index = collection.vector_index
@@ -182,7 +183,7 @@ class ChunkSearch:
         if not chunk_nos:
             return Ordering(near)
         cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
-        values = {**self._values(), "vector": vector, "chunk_nos": _array(chunk_nos)}
+        values = {"vector": vector, "chunk_nos": _array(chunk_nos)}
         return Ordering(near, await cursor.execute(query("ordered_candidates"), values))
 
     async def _vectors(self, state: str, chunks: int) -> Vectors | None:
@@ -226,6 +227,7 @@ class ChunkSearch:
             made = terms[word.lexeme_id] = word_terms(weight, self._packed_postings[word.lexeme_id], damped)
             if kept and word.chunks > KEPT_POSTINGS:
                 kept.keep_terms(word.lexeme_id, made)
+        self._read |= {word.lexeme: found for word in read if (found := terms[word.lexeme_id])}
         return [found for found in terms.values() if found]
 
     async def _names(self, chunk_nos: Iterable[int]) -> Mapping[int, str]:
@@ -249,15 +251,26 @@ class ChunkSearch:
         return packed
 
     async def ask_rows(self, chunk_ids: Sequence[str], vectors: Sequence[PackedVector], words: Words) -> Asked:
-        """Asks for chunks whole: with the distance to the nearest vector and the words that each holds."""
-        known = {word.lexeme for search in words.searches for word in search if word.chunks}
+        """Asks for chunks whole: with the distance to the nearest vector and the words that each holds.
+
+        Which of the words hold that `lexical` has read, nobody need look for.
+        """
+        held = {word.lexeme for search in words.searches for word in search if word.chunks}
         return await self._ask(
             "candidate_rows",
             chunk_ids=list(chunk_ids),
             vector=next(iter(vectors), None),
             others=[vector.text for vector in vectors[1:]],
-            lexemes=list(known),
+            lexemes=list(held - self._read.keys()),
         )
+
+    async def rows(self, asked: Asked) -> list[Row]:
+        """The chunks that were asked for, once each, in any order."""
+        rows = await asked.fetchall()
+        held = holders([row["chunk_no"] for row in rows], self._read)
+        for row in rows:
+            row["held"] = held[row["chunk_no"]].union(row["held"] or ())
+        return rows
 
     async def neighbours(self, chunk_ids: Sequence[str], reach: int) -> list[str]:
         """The chunks within `reach` before and after these in their documents, each once."""

@@ -10,7 +10,7 @@ from sourcebound.contracts.lexical import bm25_term, damping, word_weight
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval import RetrievalBundle
-from sourcebound.graph.engine import new_id
+from sourcebound.graph.ids import new_id
 from sourcebound.store.postings import POSTING
 from sourcebound.wiring import Services, find_policy
 

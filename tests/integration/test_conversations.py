@@ -18,7 +18,8 @@ from sourcebound.contracts.response import PublicResponse
 from sourcebound.contracts.shipped import read_shipped
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError
-from sourcebound.graph.engine import Engine, new_id
+from sourcebound.graph.engine import Engine
+from sourcebound.graph.ids import new_id
 from sourcebound.graph.replay import verify
 from sourcebound.graph.rerun import what_if
 from sourcebound.store.migrations import list_migrations

@@ -13,7 +13,7 @@ from homes import wait_until
 from sourcebound.contracts.document import ParsedDocument
 from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
-from sourcebound.graph.engine import new_id
+from sourcebound.graph.ids import new_id
 from sourcebound.ingest.watching import changed
 from sourcebound.wiring import Services
 

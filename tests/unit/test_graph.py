@@ -432,6 +432,16 @@ async def test_the_model_of_a_run_is_the_one_that_its_caller_chose() -> None:
     assert outside.run_log.begun[0].model == "another"
 
 
+@pytest.mark.contract("R1-2")
+@pytest.mark.parametrize(("named", "searched"), [({}, "theirs"), ({"collection": "own"}, "own")])
+async def test_the_collection_of_a_run_is_the_inputs_or_else_its_callers(named: JsonObject, searched: str) -> None:
+    outside = _outside()
+    outside.catalog.collections = tuple(collection(name=name) for name in ("default", "theirs", "own"))
+    asked: Any = {**QUESTION, **named}
+    await build_graph(outside.ports()).compile().ainvoke(asked, context=RunContext(collection="theirs"))
+    assert outside.run_log.begun[0].collection == searched
+
+
 @pytest.mark.contract("P-4")
 @pytest.mark.contract("R1-1")
 @pytest.mark.parametrize(
