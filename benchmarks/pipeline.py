@@ -108,14 +108,14 @@ async def fill(services: Services, corpus: Corpus) -> None:
 
 
 class PlainState(TypedDict, total=False):
-    """The state of the plain graph: the documents once, the prompt once."""
+    """The state of the plain graph: the passages themselves stand in it, as they do in LangGraph's own examples."""
 
     question: str
     request_id: str
     query: str
     documents: list[dict[str, Any]]
-    relevant: list[int]
-    evidence: list[int]
+    relevant: list[dict[str, Any]]
+    evidence: list[dict[str, Any]]
     messages: list[dict[str, str]]
     answer: dict[str, Any]
     cited: list[str]
@@ -165,7 +165,7 @@ class PlainNodes(NamedTuple):
 
     async def grade(self, state: PlainState) -> PlainState:
         """Those that are relevant: all of them."""
-        return {"relevant": [i for i, each in enumerate(state["documents"]) if each["score"] > -1]}
+        return {"relevant": [document for document in state["documents"] if document["score"] > -1]}
 
     async def select(self, state: PlainState) -> PlainState:
         """Those that are shown."""
@@ -173,7 +173,7 @@ class PlainNodes(NamedTuple):
 
     async def prompt(self, state: PlainState) -> PlainState:
         """The messages."""
-        sources = "\n\n".join(f"[C{n}]\n{state['documents'][i]['text']}" for n, i in enumerate(state["evidence"]))
+        sources = "\n\n".join(f"[C{n}]\n{document['text']}" for n, document in enumerate(state["evidence"]))
         user = f"{sources}\n\nQuestion: {state['question']}"
         return {"messages": [{"role": "system", "content": RULES}, {"role": "user", "content": user}]}
 
