@@ -1,0 +1,163 @@
+"""An answer travels while it is validated, and a response goes with its record (CP-2, R5P-6)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psycopg
+import pytest
+from builders import SEAL, bundle, row, without
+from databases import rows, settings_for, single
+from homes import wait_until
+from model_servers import ModelServer
+from pydantic import SecretStr
+
+from sourcebound.contracts.state import RunContext
+from sourcebound.errors import SourceboundError, StoreError
+from sourcebound.graph.engine import Engine
+from sourcebound.store.journal import Journal
+from sourcebound.wiring import Services, open_services
+
+ANSWER = f"{SEAL} [C0]"
+ASKED: Any = {"retrieval_bundle": without(bundle([row(chunk_text=SEAL)]), "policy_version"), "run_id": "run-1"}
+CONTEXT = RunContext(model="openai:gpt-4.1")
+NODES = ["accept", "assemble", "build_prompt", "generate", "validate", "record", "package"]
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+REFUSING = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''it is refused''; END';
+CREATE TRIGGER refuse BEFORE INSERT ON {} FOR EACH ROW EXECUTE FUNCTION refuse();
+"""
+
+
+@pytest.fixture
+async def services(database: str, model_server: ModelServer) -> AsyncIterator[Services]:
+    model_server.answer = ANSWER
+    settings = settings_for(database, openai_base_url=model_server.openai_url, openai_api_key=SecretStr("sk-0123456"))
+    async with open_services(settings) as opened:
+        yield opened
+
+
+def _values(database: str, channel: str) -> int:
+    """How many values of a channel are stored."""
+    found: int = single(database, "SELECT count(*) FROM checkpoint_blobs WHERE channel = %s", channel)
+    return found
+
+
+def _refuse(database: str, table: str, *, lift: bool = False) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP FUNCTION refuse CASCADE" if lift else REFUSING.format(table))  # type: ignore[arg-type]
+
+
+@pytest.mark.contract("CP-2")
+async def test_an_answer_is_validated_while_it_is_stored_and_nothing_is_stored_before_it(
+    services: Services, database: str
+) -> None:
+    engine, passed = Engine(services), list[str]()
+    with psycopg.connect(database) as locker:
+        locker.execute("LOCK TABLE model_answers IN SHARE MODE")
+        asked = asyncio.create_task(engine.ask(ASKED, CONTEXT, on_node=passed.append))
+        await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
+        await asyncio.to_thread(wait_until, lambda: "record" in passed)
+        await asyncio.sleep(0.5)  # what waits for company goes alone by then, but for what stands on the answer
+        assert not asked.done()
+        assert (_values(database, "generation"), single(database, "SELECT count(*) FROM validations")) == (0, 0)
+    assert (await asked).status == "OK"
+    assert passed == NODES
+    assert (_values(database, "generation"), single(database, "SELECT count(*) FROM validations")) == (1, 1)
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_sync_run_waits_for_its_answer(database: str, model_server: ModelServer) -> None:
+    model_server.answer = ANSWER
+    settings = settings_for(
+        database, openai_base_url=model_server.openai_url, openai_api_key=SecretStr("sk-0123456"), durability="sync"
+    )
+    passed = list[str]()
+    async with open_services(settings) as services:
+        with psycopg.connect(database) as locker:
+            locker.execute("LOCK TABLE model_answers IN SHARE MODE")
+            asked = asyncio.create_task(Engine(services).ask(ASKED, CONTEXT, on_node=passed.append))
+            await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
+            await asyncio.sleep(0.1)
+            assert passed == NODES[:3]
+        assert (await asked).status == "OK"
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("R5P-6")
+async def test_nothing_that_stands_on_an_answer_is_stored_where_that_is_refused(
+    services: Services, database: str, model_server: ModelServer
+) -> None:
+    engine = Engine(services)
+    _refuse(database, "model_answers")
+    with pytest.raises(SourceboundError) as raised:
+        await engine.ask(ASKED, CONTEXT)
+    assert raised.value.failure_code == "STORE_REFUSED"
+    assert [_values(database, name) for name in ("prompt", "generation", "validation", "audit", "response")] == [
+        *(1, 0, 0, 0, 0)
+    ]
+    assert single(database, "SELECT count(*) FROM validations") == 0
+    assert await engine.list_cut_off() == ["run-1"]
+    _refuse(database, "model_answers", lift=True)
+    assert (await engine.resume("run-1")).status == "OK"
+    assert len(model_server.calls) == 2
+    assert single(database, "SELECT count(*) FROM validations") == 1
+
+
+@pytest.mark.contract("R5P-6")
+async def test_a_refused_record_takes_the_response_back_that_was_to_go_with_it(
+    services: Services, database: str
+) -> None:
+    engine = Engine(services)
+    _refuse(database, "validations")
+    response = await engine.ask(ASKED, CONTEXT)
+    assert (response.status, response.failure_code, response.answer) == ("FAILED", "AUDIT_UNAVAILABLE", "")
+    assert [_values(database, name) for name in ("generation", "audit", "response")] == [1, 0, 1]
+    assert rows(database, "SELECT status, reason, context FROM runs") == [("FAILED", "AUDIT_UNAVAILABLE", None)]
+    assert [trace.node for trace in await engine.trace("run-1")] == NODES
+    assert (await engine.resume("run-1")) == response
+
+
+@pytest.mark.contract("R5P-1")
+@pytest.mark.contract("R5P-6")
+async def test_no_response_is_stored_where_the_chain_has_another_end_by_now(
+    services: Services, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement that finds it so stores nothing; the next, which would lock the end, does not come to it here."""
+    engine, write, written = Engine(services), Journal.write, list[str]()
+
+    async def once(self: Journal, thread_id: str, *arguments: Any, **options: Any) -> Any:
+        if thread_id in written:
+            raise StoreError("the store is away.", "Wait.")
+        written.append(thread_id)
+        return await write(self, thread_id, *arguments, **options)
+
+    await engine.ask({**ASKED, "run_id": "run-0"}, CONTEXT)
+    async with open_services(services.settings) as other:
+        await Engine(other).ask({**ASKED, "run_id": "other-0"}, CONTEXT)
+    monkeypatch.setattr(Journal, "write", once)
+    with pytest.raises(StoreError):
+        await engine.ask(ASKED, CONTEXT)
+    monkeypatch.undo()
+    stored = "SELECT count(*) FROM checkpoint_blobs WHERE thread_id = 'run-1' AND channel = %s"
+    assert [single(database, stored, name) for name in ("prompt", "audit", "response")] == [1, 0, 0]
+    assert single(database, "SELECT count(*) FROM validations WHERE run_id = 'run-1'") == 0
+    assert (await engine.resume("run-1")).status == "OK"
+    assert (await services.audit_log.verify()).broken is None
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("R5P-6")
+async def test_what_waits_for_the_record_does_not_go_alone(services: Services, database: str) -> None:
+    engine, journal = Engine(services), services.journal
+    async with services.audit_log._turn:
+        asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
+        await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
+        while not journal._threads["run-1"].promised:
+            await asyncio.sleep(0.01)
+        await journal.settle("run-1")
+        await journal.store("run-1")
+        assert [_values(database, name) for name in ("validation", "audit", "response")] == [1, 0, 0]
+    assert (await asked).status == "OK"
+    assert [_values(database, name) for name in ("validation", "audit", "response")] == [1, 1, 1]
+    assert journal.thread_ids == []
