@@ -61,7 +61,7 @@ class PostgresAnswerLog:
             if row and row["generation"] != form:
                 raise taken_over()
 
-        if self._journal.may_send(asked.run_id):
+        if self._journal.is_fresh(asked.run_id):
             await self._journal.send(asked.run_id, keep_own)
             return generation
         row = await self._journal.write(asked.run_id, keep)

@@ -65,10 +65,6 @@ class Journal:
         thread = self._threads.get(run_id)
         return thread is not None and thread.is_fresh and self.worker is not None and self.worker.current is not None
 
-    def may_send(self, run_id: str) -> bool:
-        """Whether a run need not wait for what it sends."""
-        return not self._is_sync and self.is_fresh(run_id)
-
     def numbers(self, run_id: str) -> list[int] | None:
         """The numbers of which a run must carry one, so that anything of it may be stored; None where any will do."""
         return [*self.worker.numbers] if self.worker and run_id in self._threads else None
@@ -99,6 +95,7 @@ class Journal:
             thread.pages, thread.stored = [], 0
         thread.pages.append(page._replace(waits=page.waits and not (is_begun and thread.is_known)))
         if page.over and thread.promised:
+            await self.settle(thread_id)  # before it is this run's turn to append
             await thread.promised(True)
         elif self._is_sync or page.over or (is_begun and not thread.is_known):
             thread.end_from = None

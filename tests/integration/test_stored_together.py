@@ -12,14 +12,15 @@ from homes import wait_until
 from model_servers import ModelServer
 from pydantic import SecretStr
 
-from sourcebound.contracts.state import RunContext
+from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.store.journal import Journal
 from sourcebound.wiring import Services, open_services
 
 ANSWER = f"{SEAL} [C0]"
-ASKED: Any = {"retrieval_bundle": without(bundle([row(chunk_text=SEAL)]), "policy_version"), "run_id": "run-1"}
+EVIDENCE = without(bundle([row(chunk_text=SEAL)]), "policy_version")
+ASKED: AskInput = {"retrieval_bundle": EVIDENCE, "run_id": "run-1"}
 CONTEXT = RunContext(model="openai:gpt-4.1")
 NODES = ["accept", "assemble", "build_prompt", "generate", "validate", "record", "package"]
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -45,7 +46,7 @@ def _values(database: str, channel: str) -> int:
 
 def _refuse(database: str, table: str, *, lift: bool = False) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("DROP FUNCTION refuse CASCADE" if lift else REFUSING.format(table))  # type: ignore[arg-type]
+        connection.execute("DROP FUNCTION refuse CASCADE" if lift else REFUSING.format(table))
 
 
 @pytest.mark.contract("CP-2")
@@ -132,9 +133,9 @@ async def test_no_response_is_stored_where_the_chain_has_another_end_by_now(
         written.append(thread_id)
         return await write(self, thread_id, *arguments, **options)
 
-    await engine.ask({**ASKED, "run_id": "run-0"}, CONTEXT)
+    await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
     async with open_services(services.settings) as other:
-        await Engine(other).ask({**ASKED, "run_id": "other-0"}, CONTEXT)
+        await Engine(other).ask({"retrieval_bundle": EVIDENCE, "run_id": "other-0"}, CONTEXT)
     monkeypatch.setattr(Journal, "write", once)
     with pytest.raises(StoreError):
         await engine.ask(ASKED, CONTEXT)
@@ -153,8 +154,7 @@ async def test_what_waits_for_the_record_does_not_go_alone(services: Services, d
     async with services.audit_log._turn:
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
         await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
-        while not journal._threads["run-1"].promised:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(wait_until, lambda: journal._threads["run-1"].promised is not None)
         await journal.settle("run-1")
         await journal.store("run-1")
         assert [_values(database, name) for name in ("validation", "audit", "response")] == [1, 0, 0]
