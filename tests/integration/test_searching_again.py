@@ -41,6 +41,25 @@ async def _search_twice(services: Services) -> None:
         await retrieve(services)
 
 
+@pytest.mark.contract("P-5")
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_the_words_that_a_chunk_holds_are_those_that_the_database_finds_in_it(
+    library_services: Services, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """Those whose postings were read are not looked for in the text; here all of them are."""
+    ask_rows, looked_for = ChunkSearch.ask_rows, list[int]()
+
+    async def ask_all(self: ChunkSearch, *arguments: Any) -> Any:
+        looked_for.append(len(self._read))
+        self._read.clear()
+        return await ask_rows(self, *arguments)
+
+    found = await _afresh(library_services, question)
+    monkeypatch.setattr(ChunkSearch, "ask_rows", ask_all)
+    assert await _afresh(library_services, question) == found
+    assert [known > 0 for known in looked_for] == [question != "?"]
+
+
 @pytest.mark.parametrize(("rounding", "ordered"), [(1e-9, []), (9.0, ["ordered_candidates"])])
 async def test_a_search_of_the_same_state_sends_two_statements_or_three(
     library_services: Services,

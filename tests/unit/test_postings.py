@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.lexical import UNITS, bm25_term, damping
-from sourcebound.store.postings import CHUNK_NO, POSTING, best_chunks, word_terms
+from sourcebound.store.postings import CHUNK_NO, POSTING, best_chunks, holders, word_terms
 
 Posting = tuple[int, int, int]
 NUMBERS = st.one_of(st.integers(1, 40), st.sampled_from([1, 70_000, 2**31 - 1]))
@@ -69,3 +69,15 @@ def test_the_best_chunks_are_those_of_the_contracts_sums(
 def test_numbers_far_apart_take_no_more_room_than_their_count() -> None:
     far = [(1, 10, 1), (2**31 - 1, 10, 2)]
     assert list(best_chunks([word_terms(UNITS, _pack(far), damping(10.0))], 5)) == [2**31 - 1, 1]
+
+
+@pytest.mark.contract("P-5")
+@given(words=st.lists(st.sets(NUMBERS, max_size=20), max_size=6), chunks=st.sets(NUMBERS, max_size=12))
+def test_each_chunk_holds_the_words_that_have_a_posting_in_it(words: list[set[int]], chunks: set[int]) -> None:
+    postings = {str(place): numbers for place, numbers in enumerate(words)}
+    terms = {
+        word: word_terms(UNITS, _pack((number, 10, 1) for number in numbers), damping(MEAN))
+        for word, numbers in postings.items()
+    }
+    expected = {chunk: {word for word, numbers in postings.items() if chunk in numbers} for chunk in chunks}
+    assert holders(sorted(chunks), terms) == expected
