@@ -60,9 +60,7 @@ def best_chunks(
     """
     if not words:
         return {}
-    numbers, scores = _add_up(
-        np.concatenate([word.chunk_nos for word in words]), np.concatenate([word.units for word in words])
-    )
+    numbers, scores = _add_up(words)
     if removed:
         there = ~np.isin(numbers, np.frombuffer(removed, CHUNK_NO))
         numbers, scores = numbers[there], scores[there]
@@ -94,17 +92,18 @@ def holders(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, s
     return held
 
 
-def _add_up(numbers: NDArray[np.int64], terms: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _add_up(words: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The chunks and the sum of each; whole numbers below 2**53, so that no order of adding changes them."""
+    numbers = np.concatenate([word.chunk_nos for word in words])
     if not len(numbers):
-        return numbers, terms
-    first = numbers.min()
-    if numbers.max() - first > SPARSE * len(numbers):
+        return numbers, np.zeros(0)
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first > SPARSE * len(numbers):
         distinct, places = np.unique(numbers, return_inverse=True)
-        return distinct, np.bincount(places, weights=terms)
-    places = numbers - first
-    sums = np.bincount(places, weights=terms)
-    there = np.zeros(len(sums), dtype=bool)
-    there[places] = True
+        return distinct, np.bincount(places, weights=np.concatenate([word.units for word in words]))
+    sums, there = np.zeros(last - first + 1), np.zeros(last - first + 1, dtype=bool)
+    for word in words:  # which has one posting of a chunk at most
+        sums[word.chunk_nos - first] += word.units
+    there[numbers - first] = True
     distinct = np.flatnonzero(there)
     return distinct + first, sums[distinct]
