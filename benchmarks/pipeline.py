@@ -5,8 +5,9 @@
 Both retrieve twelve of the same passages from the same server, send six of them to the same model server, which answers
 at once, and write one audit row: what is timed is the machinery. Ours does it with hybrid retrieval, validation and a
 hash chain. The plain graph is as the documentation of LangGraph has it: an AsyncPostgresSaver at its defaults, one for
-all runs; its retrieval is one query of an HNSW index, and it calls the model by hand. Blocks of both are interleaved in
-one run. Ratios travel between machines, milliseconds do not.
+all runs, which take turns with it; the passages are in its state as they were found, graded and chosen. Its retrieval
+is one query of an HNSW index, and it calls the model by hand. Blocks of both are interleaved in one run. Ratios travel
+between machines, milliseconds do not.
 """
 
 import argparse
@@ -247,12 +248,16 @@ def own_side(services: Services, server: Server, corpus: Corpus) -> Side:
     watch = Watch()
     retriever = PostgresRetriever(services.pool, services.open_embedder)
     services.retriever = Watched(retriever, watch)  # type: ignore[assignment]
-    engine = Engine(services)
+    engine, shown = Engine(services), list[int]()
 
     async def ask(question: str) -> None:
         response = await engine.ask({"question": question, "collection": COLLECTION})
         assert response.status == "OK", response
         assert [citation.anchor for citation in response.citations] == ["C0"]
+        if not shown:
+            state = await engine.state(response.run_id)
+            shown.append(len(state["assembly"]["selected_evidence"]))
+            assert shown[-1] == SHOWN, shown
 
     return Side(ask, watch)
 

@@ -24,6 +24,8 @@ from sourcebound.models.minilm import MiniLmEmbedder
 
 DIMENSIONS: Final = 384
 WORDS: Final = 200
+ALIKE: Final = 0.7
+"""What all vectors have in common, as those of one language and subject have; a gate would else drop most of them."""
 
 
 class Corpus(NamedTuple):
@@ -42,6 +44,8 @@ def make_corpus(count: int) -> Corpus:
     weights = [1 / (rank + 10) for rank in range(len(words))]
     texts = [_passage(draw.choices(words, weights, k=WORDS), draw) for _ in range(count)]
     vectors = noise.standard_normal((count, DIMENSIONS), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors += ALIKE * vectors[0]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     questions = {}
     for number in draw.sample(range(count), min(count, 400)):

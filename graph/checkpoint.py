@@ -1,8 +1,6 @@
 """Checkpoints in PostgreSQL: a saver a run over one pool, plain values only (contract CP-1, CP-2).
 
-A saver serialises all its calls behind one lock, so each run gets its own; savers cost nothing. The serializer knows
-no class of ours and never unpickles: state is JSON-ready, and a class that strayed into it would be an error here,
-not a surprise when an old run is read.
+A saver serialises all its calls behind one lock, so each run gets its own; savers cost nothing.
 """
 
 import json
@@ -19,8 +17,8 @@ from langgraph.checkpoint.base import (
     get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from sourcebound.graph.serializer import StateSerializer
 from sourcebound.store.database import Pool, fetch_one
 from sourcebound.store.journal import Journal
 from sourcebound.store.pages import Blob, Page
@@ -47,7 +45,7 @@ class RunSaver(AsyncPostgresSaver):
     """
 
     def __init__(self, pool: Pool, journal: Journal) -> None:
-        super().__init__(pool, serde=JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None))
+        super().__init__(pool, serde=StateSerializer())
         self._pool = pool
         self._journal = journal
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
 from sourcebound.contracts.chain import ChainedRow
 from sourcebound.contracts.replay import NotReplayable, RecordedRow, RecordedRun, RecordedStep
 from sourcebound.contracts.state import AskInput, JsonObject
+from sourcebound.graph.serializer import StateSerializer
 from sourcebound.store.history import StoredCheckpoint, StoredRun, StoredValue
 
 TRIGGER: Final = "branch:to:"
@@ -17,7 +16,7 @@ OWN: Final = "__"
 """How LangGraph begins the names of its own channels."""
 EMPTY: Final = "empty"
 """The type of a value that is no longer there."""
-SERDE: Final = JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
+SERDE: Final = StateSerializer()
 Values = Mapping[tuple[str, str], StoredValue]
 
 

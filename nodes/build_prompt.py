@@ -10,14 +10,14 @@ from sourcebound.contracts.state import State
 
 
 async def build_prompt(state: State) -> dict[str, Any]:
-    """Writes `prompt`, and `assembly` as the prompt shows it; takes back the answer of an attempt before."""
+    """Writes `prompt`, and `assembly` where the prompt shows less of it; takes back the answer of an attempt before."""
     bundle, policy = AnswerBundle.model_validate(state["assembly"]), Policy.model_validate(state["policy"])
     earlier = [Attempt.model_validate(attempt) for attempt in state.get("attempts", [])]
     broken = [violation.code for violation in earlier[-1].validation.outcome.violations] if earlier else []
     built = prompt.build_prompt(bundle, policy, broken)
     return {
         "prompt": built.prompt.model_dump(mode="json"),
-        "assembly": built.bundle.model_dump(mode="json"),
+        **({"assembly": built.bundle.model_dump(mode="json")} if built.bundle != bundle else {}),
         "outcome": built.prompt.outcome.model_dump(mode="json"),
         **({"generation": None, "validation": None} if earlier else {}),
     }

@@ -37,8 +37,9 @@ class PostgresAnswerLog:
     async def keep(self, asked: Asked, generation: Generation) -> Generation:
         """Keeps an answer and returns the one that stands; the commit waits for the disk.
 
-        In a new run that is the one given, which is on its way when this returns: whatever is stored or asked next
-        waits until it is there, and is told where another process has kept one. Of an erased run nothing is kept.
+        To the question of a new run that is the one given, which is on its way when this returns: whatever is stored or
+        asked next waits until it is there, and is told where another process has kept one. Of an erased run nothing is
+        kept.
 
         Raises:
             RequestError: The run turned out to be no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or erased
@@ -61,7 +62,7 @@ class PostgresAnswerLog:
             if row and row["generation"] != form:
                 raise taken_over()
 
-        if self._journal.is_fresh(asked.run_id):
+        if asked.attempt and self._journal.is_fresh(asked.run_id):
             await self._journal.send(asked.run_id, keep_own)
             return generation
         row = await self._journal.write(asked.run_id, keep)

@@ -177,7 +177,7 @@ class Journal:
         """
         thread = self._threads.get(thread_id)
         if thread and thread.under_way:
-            await thread.under_way
+            await asyncio.shield(thread.under_way)  # of a run that is cancelled the answer is kept all the same
             thread.under_way = None
 
     async def _write(

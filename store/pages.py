@@ -120,7 +120,7 @@ class Sending:
         """
         found = await self._found()
         while found and not found["held"] and self._worker and self._numbers != self._worker.numbers:
-            await self.send()  # it was given another number while its row was locked
+            await self.send(position=self._position)  # it was given another number while its row was locked
             found = await self._found()
         if found and (found["erased"] or not found["held"]):
             raise lost(found)

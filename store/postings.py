@@ -82,13 +82,10 @@ def holders(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, s
         words: Words and their terms.
     """
     held: dict[int, set[str]] = {chunk_no: set() for chunk_no in chunk_nos}
-    if not words:
-        return held
-    named, numbers = list(words), np.concatenate([terms.chunk_nos for terms in words.values()])
-    ends = np.cumsum([len(terms.chunk_nos) for terms in words.values()])
-    places = np.flatnonzero(np.isin(numbers, chunk_nos))
-    for chunk_no, word in zip(numbers[places].tolist(), np.searchsorted(ends, places, "right").tolist(), strict=True):
-        held[chunk_no].add(named[word])
+    wanted = np.array(chunk_nos, np.int64)
+    for word, terms in words.items():
+        for chunk_no in terms.chunk_nos[np.isin(terms.chunk_nos, wanted)].tolist():
+            held[chunk_no].add(word)
     return held
 
 

@@ -156,11 +156,11 @@ ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
 -- name: ordered_candidates
--- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them. Their numbers are no other
--- collection's; to name it would have the planner read all of it.
+-- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them. The sum keeps the planner
+-- from reading all of the collection for the few.
 SELECT k.chunk_no, k.embedding <=> %(vector)s::vector AS distance
 FROM chunks k
-WHERE k.chunk_no = ANY(%(chunk_nos)s::integer[])
+WHERE k.collection_id + 0 = %(collection_id)s AND k.chunk_no = ANY(%(chunk_nos)s::integer[])
 ORDER BY distance, k.chunk_id
 
 -- name: packed_vectors

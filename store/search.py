@@ -183,7 +183,7 @@ class ChunkSearch:
         if not chunk_nos:
             return Ordering(near)
         cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
-        values = {"vector": vector, "chunk_nos": _array(chunk_nos)}
+        values = {**self._values(), "vector": vector, "chunk_nos": _array(chunk_nos)}
         return Ordering(near, await cursor.execute(query("ordered_candidates"), values))
 
     async def _vectors(self, state: str, chunks: int) -> Vectors | None:
@@ -227,7 +227,8 @@ class ChunkSearch:
             made = terms[word.lexeme_id] = word_terms(weight, self._packed_postings[word.lexeme_id], damped)
             if kept and word.chunks > KEPT_POSTINGS:
                 kept.keep_terms(word.lexeme_id, made)
-        self._read |= {word.lexeme: found for word in read if (found := terms[word.lexeme_id])}
+        few = [word for word in read if word.chunks <= FEW_POSTINGS]  # in more, a dozen chunks are not looked for
+        self._read |= {word.lexeme: found for word in few if (found := terms[word.lexeme_id])}
         return [found for found in terms.values() if found]
 
     async def _names(self, chunk_nos: Iterable[int]) -> Mapping[int, str]:

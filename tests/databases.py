@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+import zstandard
 from homes import reachable_folder, stopped_server
 from psycopg import sql
 from pydantic import SecretStr
 
 from sourcebound.contracts.ports import DocumentParser
 from sourcebound.graph.engine import Engine
+from sourcebound.graph.serializer import PACKED
 from sourcebound.ingest.deadline import Clock
 from sourcebound.ingest.parsers import ParserPool
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
@@ -81,11 +83,40 @@ def single(url: str, statement: str, *values: object) -> Any:
     return value
 
 
+def stored_value(url: str, run_id: str, channel: str) -> bytes:
+    """The latest value of a channel as msgpack, however it is stored."""
+    found = rows(
+        url,
+        "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s ORDER BY version DESC LIMIT 1",
+        *(run_id, channel),
+    )
+    ((kind, blob),) = found
+    return zstandard.decompress(blob) if kind == PACKED else bytes(blob)
+
+
+def overwrite_byte(url: str, run_id: str, channel: str, near: str, offset: int, character: str) -> None:
+    """Overwrites one byte of the latest value of a channel, so many bytes after the beginning of some words in it."""
+    form = bytearray(stored_value(url, run_id, channel))
+    assert near.encode() in form
+    form[form.index(near.encode()) + offset] = ord(character)
+    changed = rows(
+        url,
+        "UPDATE checkpoint_blobs SET type = 'msgpack', blob = %s WHERE (thread_id, channel, version) = ("
+        "SELECT thread_id, channel, version FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s "
+        "ORDER BY version DESC LIMIT 1) RETURNING 1",
+        *(bytes(form), run_id, channel),
+    )
+    assert len(changed) == 1
+
+
 def tables_with(url: str, word: str) -> set[str]:
     """Every table in which a word stands anywhere, binary columns included: one that is added later, too."""
+    packed = rows(url, "SELECT blob FROM checkpoint_blobs WHERE type = %s", PACKED)
+    unpacked = {"checkpoint_blobs"} if any(word.encode() in zstandard.decompress(blob) for (blob,) in packed) else set()
     names = [name for (name,) in rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
     shown = "SELECT count(*) FROM {} AS t WHERE t::text LIKE %s OR t::text LIKE %s"
-    return {name for name in names if single(url, shown.format(name), f"%{word}%", f"%{word.encode().hex()}%")}
+    found = {name for name in names if single(url, shown.format(name), f"%{word}%", f"%{word.encode().hex()}%")}
+    return found | unpacked
 
 
 def settings_for(url: str, **changes: Any) -> Settings:

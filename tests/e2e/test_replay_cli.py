@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from commands import DEADLINE_SECONDS, Finished, Program
-from databases import rows
+from databases import overwrite_byte
 
 PACKAGE = Path(__file__).parents[2] / "sourcebound"
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
@@ -90,12 +90,7 @@ def test_a_run_is_verified_layer_by_layer(demo: Program) -> None:
 def test_a_run_that_was_tampered_with_is_shown_where_it_differs(library: str) -> None:
     program = Program({"DATABASE_URL": library})
     runs = [json.loads(program("ask", question, "--json").stdout)["run_id"] for question in (ANSWERED, OFF_TOPIC)]
-    rows(
-        library,
-        "UPDATE checkpoint_blobs SET blob = set_byte(blob, position('HP-200'::bytea in blob) - 1, ascii('X')) "
-        "WHERE thread_id = %s AND channel = 'response'",
-        runs[0],
-    )
+    overwrite_byte(library, runs[0], "response", "HP-200", 0, "X")
     done = program("replay", "verify", runs[0])
     assert (done.code, done.stderr) == (4, "")
     where = done.stdout.index("  DRIFT     package\n    response.answer, character ")
@@ -185,6 +180,7 @@ def test_a_file_may_be_laid_out_otherwise_and_may_hold_many_runs(exported: Path,
     text = exported.read_text("utf-8")
     (tmp_path / "pretty.json").write_text(json.dumps(json.loads(text), indent=2), "utf-8")
     assert demo("replay", "verify", tmp_path / "pretty.json").code == 0
+    assert demo("ask", ANSWERED).code == 0  # whichever test comes first, there are two runs
     history = demo("runs", "export", "--all")
     lines = history.stdout.splitlines()
     (tmp_path / "history.jsonl").write_text(history.stdout, "utf-8")

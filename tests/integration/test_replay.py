@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from databases import rows, single
+from databases import overwrite_byte, rows, single
 from model_servers import ModelServer
 from replaying import (
     ANSWERED,
@@ -108,11 +108,7 @@ async def test_one_byte_of_a_stored_chunk_is_found_where_the_evidence_is_chosen(
 
 def _set_byte(library: str, run_id: str, where: str, offset: int, character: str) -> None:
     """Overwrites one byte of the stored candidates."""
-    statement = (
-        "UPDATE checkpoint_blobs SET blob = set_byte(blob, position(%s::bytea in blob) - 1 + %s, ascii(%s)) "
-        "WHERE thread_id = %s AND channel = 'retrieval' AND position(%s::bytea in blob) > 0 RETURNING length(blob)"
-    )
-    assert len(rows(library, statement, where.encode(), offset, character, run_id, where.encode())) == 1
+    overwrite_byte(library, run_id, "retrieval", where, offset, character)
 
 
 @pytest.mark.contract("CP-3")

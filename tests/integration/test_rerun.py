@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from databases import rows, single
+from databases import overwrite_byte, single
 from model_servers import Fault, ModelServer
 from replaying import (
     ANSWERED,
@@ -94,12 +94,7 @@ async def test_a_run_that_asked_no_model_or_lost_its_prompt_is_not_asked_again(
     )
     assert await _refused(engine, refused) == "NO_MODEL_CALL"
     run_id = await record(engine, model_server, BROUGHT)
-    rows(
-        library,
-        "UPDATE checkpoint_blobs SET blob = set_byte(blob, position('every 12'::bytea in blob) + 5, ascii('2')) "
-        "WHERE channel = 'prompt' AND thread_id = %s",
-        run_id,
-    )
+    overwrite_byte(library, run_id, "prompt", "every 12", 6, "2")
     assert await _refused(engine, await recorded(engine, run_id)) == "PROMPT_ALTERED"
     assert len(model_server.calls) == 1
 

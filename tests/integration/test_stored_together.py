@@ -6,16 +6,19 @@ from typing import Any
 
 import psycopg
 import pytest
-from builders import SEAL, bundle, row, without
+from builders import SEAL, bundle, generation, row, without
 from databases import rows, settings_for, single
 from homes import wait_until
 from model_servers import ModelServer
 from pydantic import SecretStr
 
+from sourcebound.contracts.execution import Asked
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.engine import Engine
+from sourcebound.store import audit, pages
 from sourcebound.store.journal import Journal
+from sourcebound.store.queries import query
 from sourcebound.wiring import Services, open_services
 
 ANSWER = f"{SEAL} [C0]"
@@ -103,6 +106,74 @@ async def test_nothing_that_stands_on_an_answer_is_stored_where_that_is_refused(
     assert (await engine.resume("run-1")).status == "OK"
     assert len(model_server.calls) == 2
     assert single(database, "SELECT count(*) FROM validations") == 1
+
+
+@pytest.mark.contract("CP-2")
+async def test_an_answer_that_travels_is_kept_for_a_run_that_is_cancelled_meanwhile(
+    services: Services, database: str, model_server: ModelServer
+) -> None:
+    engine = Engine(services)
+    with psycopg.connect(database) as locker:
+        locker.execute("LOCK TABLE model_answers IN SHARE MODE")
+        asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
+        await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
+        await asyncio.sleep(0.1)
+        asked.cancel()
+        await asyncio.wait([asked], timeout=0.1)
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert single(database, "SELECT count(*) FROM model_answers") == 1
+    assert ((await engine.resume("run-1")).status, len(model_server.calls)) == ("OK", 1)
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("CP-6")
+async def test_a_query_that_a_model_wrote_is_kept_after_the_answer_that_it_is_of(
+    services: Services, database: str
+) -> None:
+    """Other runs of the conversation build on it."""
+    kept = services.answers.keep(Asked("run-1", 0, "f" * 64), generation("What is it?"))
+    services.journal.begin("run-1", is_known=True, is_fresh=True)
+    await services.worker.number()
+    with psycopg.connect(database) as locker:
+        locker.execute("LOCK TABLE model_answers IN SHARE MODE")
+        keeping = asyncio.create_task(kept)
+        await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
+        await asyncio.wait([keeping], timeout=0.1)
+        assert not keeping.done()
+    await keeping
+    services.journal.drop("run-1")
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.contract("R5P-6")
+async def test_a_run_that_gets_another_number_at_its_end_stores_no_response_without_its_record(
+    services: Services, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, given, write, stored = Engine(services), 7, Journal.write, list[int]()
+    await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
+
+    def renumbered(name: str) -> Any:
+        if name == "append_validation" and given not in services.worker.numbers:
+            rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1'", given)
+        return query(name)
+
+    def noticed(name: str) -> Any:
+        if services.journal._threads["run-1"].promised and given not in services.worker.numbers:
+            services.worker.numbers.append(given)  # when the numbers are sent that it does not carry any more
+        return query(name)
+
+    async def looked_at(self: Journal, *arguments: Any, **options: Any) -> Any:
+        stored.append(_values(database, "response"))
+        return await write(self, *arguments, **options)
+
+    monkeypatch.setattr(audit, "query", renumbered)
+    monkeypatch.setattr(pages, "query", noticed)
+    monkeypatch.setattr(Journal, "write", looked_at)
+    assert (await engine.ask(ASKED, CONTEXT)).status == "OK"
+    assert given in services.worker.numbers
+    assert stored == [1, 1]
+    assert single(database, "SELECT count(*) FROM validations") == 2
 
 
 @pytest.mark.contract("R5P-6")
