@@ -72,6 +72,7 @@ class PostgresAuditLog:
 
         if await self._journal.promise(run.thread_id, write):
             return record
+        await self._journal.settle(run.thread_id)  # an answer that was refused is no refused record
         try:
             written_at = await write(False)
         except StoreError as error:

@@ -114,7 +114,7 @@ class Journal:
             self.drop(oldest)
 
     async def store(self, thread_id: str) -> None:
-        """Stores what of a thread is not stored yet.
+        """Stores what of a thread is not stored yet, after what is under way.
 
         Raises:
             RequestError: As `Sending.check`.
@@ -126,6 +126,8 @@ class Journal:
             await sending.check()
 
         thread = self._threads.get(thread_id)
+        if thread and thread.under_way:
+            await asyncio.wait([thread.under_way])  # what came of it is told to others
         if thread and thread.stored < len(thread.pages):
             await self._write(thread_id, write)
 

@@ -454,7 +454,7 @@ WITH run AS (SELECT erased_at, worker FROM runs WHERE run_id = %(run_id)s FOR SH
 head AS (
     UPDATE audit_head SET position = %(position)s, row_hash = %(row_hash)s
     WHERE position = %(position)s - 1 AND row_hash = %(previous_hash)s
-      AND (%(workers)s::bigint[] IS NULL OR EXISTS (SELECT FROM run WHERE worker = ANY(%(workers)s::bigint[])))
+      AND (%(workers)s::bigint[] IS NULL OR EXISTS (SELECT FROM run WHERE worker = ANY(%(workers)s::bigint[]) AND erased_at IS NULL))
       AND NOT EXISTS (SELECT FROM validations v
                       WHERE v.request_id = %(request_id)s AND v.run_id = %(run_id)s AND v.attempt = %(attempt)s)
     RETURNING position

@@ -175,6 +175,7 @@ class PostgresRunLog:
             RequestError: Another host of the graph began it (`RUN_OF_ANOTHER_HOST`), or a newer version did, and this
                 one cannot tell what its caller chose (`RUN_UNREADABLE`).
         """
+        await self._worker.number()  # one that is taken later goes to the runs at work, of which this is none yet
         row = await self._take("claim_run", {"run_id": run_id})
         if row is None:
             await self._check_host(run_id)

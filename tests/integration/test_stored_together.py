@@ -102,6 +102,7 @@ async def test_nothing_that_stands_on_an_answer_is_stored_where_that_is_refused(
     ]
     assert single(database, "SELECT count(*) FROM validations") == 0
     assert await engine.list_cut_off() == ["run-1"]
+    assert rows(database, "SELECT status, reason FROM runs") == [("RUNNING", None)]
     _refuse(database, "model_answers", lift=True)
     assert (await engine.resume("run-1")).status == "OK"
     assert len(model_server.calls) == 2
@@ -109,10 +110,12 @@ async def test_nothing_that_stands_on_an_answer_is_stored_where_that_is_refused(
 
 
 @pytest.mark.contract("CP-2")
+@pytest.mark.parametrize("thinking", [0.0, 0.5], ids=["at once", "when all else is stored"])
 async def test_an_answer_that_travels_is_kept_for_a_run_that_is_cancelled_meanwhile(
-    services: Services, database: str, model_server: ModelServer
+    services: Services, database: str, model_server: ModelServer, thinking: float
 ) -> None:
     engine = Engine(services)
+    model_server.think_seconds = thinking
     with psycopg.connect(database) as locker:
         locker.execute("LOCK TABLE model_answers IN SHARE MODE")
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))

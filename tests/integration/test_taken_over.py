@@ -393,3 +393,16 @@ async def test_the_saver_of_a_host_keeps_few_threads_in_memory(
     assert kept.thread_ids == ["edited-3", "edited-2"]
     await saver.adelete_thread("edited-3")
     assert kept.thread_ids == ["edited-2"]
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_run_that_lost_its_number_is_gone_on_with_by_the_process_that_began_it(
+    services: Services, database: str
+) -> None:
+    """The number that the process takes to go on with it does not make it seem at work."""
+    worker = services.worker
+    assert await services.run_log.open("run-1", "request-1", CONTEXT, {"retrieval_bundle": EVIDENCE})
+    worker.runs.discard("run-1")  # as who lets a run go without a number does
+    await worker.retire()
+    assert await services.run_log.claim("run-1") is not None
+    assert single(database, "SELECT worker FROM runs") == worker.current
