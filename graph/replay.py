@@ -116,10 +116,7 @@ async def _verify_step(step: RecordedStep, state: JsonObject, following: str, ru
 async def _differences(
     step: RecordedStep, state: JsonObject, following: str, run: RecordedRun
 ) -> list[Difference | None]:
-    """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads.
-
-    A channel that only one of the two wrote is as it was before to the other.
-    """
+    """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads."""
     update = await LAYERS[step.node].compute(Recorded(cast("State", state), step.changes, run))
     for name in REDUCERS.keys() & update.keys():
         update[name] = REDUCERS[name](state.get(name), update[name])
@@ -129,9 +126,7 @@ async def _differences(
         stored["validations"] = [stored_row(row) for row in run.records]
         stored["run_texts"] = [text.model_dump(mode="json") for text in run.texts]
     names = dict.fromkeys([*update, *stored])
-    known = {name: state[name] for name in names if name in state}
-    compared = [_compare(name, known | stored, known | update) for name in names]
-    return [*compared, find_difference("next node", following, reached)]
+    return [*(_compare(name, stored, update) for name in names), find_difference("next node", following, reached)]
 
 
 def _foreign(step: RecordedStep) -> LayerReport:
