@@ -109,7 +109,7 @@ async def fill(services: Services, corpus: Corpus) -> None:
 
 
 class PlainState(TypedDict, total=False):
-    """The state of the plain graph: the passages themselves stand in it, as they do in LangGraph's own examples."""
+    """The state of the plain graph: the passages stand in it as they were found, graded and chosen."""
 
     question: str
     request_id: str

@@ -25,7 +25,7 @@ from sourcebound.contracts.outcome import (
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Filters, Run
 from sourcebound.contracts.sanitize import sanitize
-from sourcebound.contracts.state import AskInput
+from sourcebound.contracts.state import AskInput, RunContext
 
 STAGE = OPENING
 
@@ -144,6 +144,11 @@ def stated_request_id(request: AskInput) -> str:
     bundle = request.get("retrieval_bundle")
     stated = (request.get("request_id"), bundle.get("request_id") if isinstance(bundle, Mapping) else None)
     return next((name for name in stated if isinstance(name, str) and name), "")
+
+
+def asked_collection(request: AskInput, context: RunContext) -> str | None:
+    """The collection that a request names, or else its context; None where neither does (R1-2)."""
+    return request.get("collection") or context.collection
 
 
 def _question_violations(question: str) -> list[Violation]:

@@ -90,13 +90,18 @@ class Walker:
         first = STRAIGHT[START]
         await trail.begin(asked, first)
         await self._pass(trail, offers, first, RECORD, on_node)
+        ended: list[str] = []
         try:
             with trail.held():
-                await self._pass(trail, offers, RECORD, END, on_node)
+                await self._pass(trail, offers, RECORD, END, ended.append)
         except StoreError as error:
             if error.failure_code == StoreError.code:
                 raise
-            await self._pass(trail, offers, RECORD, END, on_node)
+            ended.clear()
+            await self._pass(trail, offers, RECORD, END, ended.append)
+        if on_node:
+            for name in ended:
+                on_node(name)
         return trail.state
 
     async def _pass(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from sourcebound.contracts.admission import Admission, admit
+from sourcebound.contracts.admission import Admission, admit, asked_collection
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.policy_lock import FoundPolicy, Standing
@@ -46,7 +46,7 @@ async def settle(
         SourceboundError: There is no such policy, or a limit would loosen it or is none.
     """
     collection: Collection | None = None
-    name = request.get("collection") or context.collection or defaults.collection
+    name = asked_collection(request, context) or defaults.collection
     if request.get("retrieval_bundle") is None and name:
         collection = await catalog.find_collection(name)
     found = find_policy(

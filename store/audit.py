@@ -67,20 +67,19 @@ class PostgresAuditLog:
         }
 
         async def write(is_last: bool) -> str:
-            async with self._turn:
-                return await self._write(run.thread_id, record, beside, is_last=is_last)
+            await self._journal.settle(run.thread_id)  # an answer that is refused is no refused record
+            try:
+                async with self._turn:
+                    return await self._write(run.thread_id, record, beside, is_last=is_last)
+            except StoreError as error:
+                if error.failure_code != StoreError.code and not is_last:  # the database answers
+                    with contextlib.suppress(StoreError):
+                        await self._close_unrecorded(run)
+                raise
 
         if await self._journal.promise(run.thread_id, write):
             return record
-        await self._journal.settle(run.thread_id)  # an answer that was refused is no refused record
-        try:
-            written_at = await write(False)
-        except StoreError as error:
-            if error.failure_code != StoreError.code:  # the database answers
-                with contextlib.suppress(StoreError):
-                    await self._close_unrecorded(run)
-            raise
-        return record.model_copy(update={"timestamp_utc": written_at})
+        return record.model_copy(update={"timestamp_utc": await write(False)})
 
     async def find_records(self, prefix: str) -> list[ChainedRow]:
         """The records of the runs whose id starts with `prefix` or whose request id it is, by position."""

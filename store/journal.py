@@ -95,7 +95,6 @@ class Journal:
             thread.pages, thread.stored = [], 0
         thread.pages.append(page._replace(waits=page.waits and not (is_begun and thread.is_known)))
         if page.over and thread.promised:
-            await self.settle(thread_id)  # before it is this run's turn to append
             await thread.promised(True)
         elif self._is_sync or page.over or (is_begun and not thread.is_known):
             thread.end_from = None
@@ -190,8 +189,7 @@ class Journal:
             thread.stop()
 
             async def whole(connection: AsyncConnection[Row]) -> Result:
-                sending = Sending(connection, thread_id, thread, self.worker, is_last=is_last)
-                sending.is_sent = is_sent or sending.is_sent
+                sending = Sending(connection, thread_id, thread, self.worker, is_last=is_last, is_sent=is_sent)
                 result = await work(connection, sending)
                 sending.note()
                 return result

@@ -80,6 +80,7 @@ class Sending:
         thread: Its pages.
         worker: This process, where runs carry its number.
         is_last: Also those that go with the run's last record.
+        is_sent: To be set by whoever has sent everything that is to be in the transaction.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Sending:
         worker: Worker | None,
         *,
         is_last: bool = False,
+        is_sent: asyncio.Event | None = None,
     ) -> None:
         self._connection, self._worker = connection, worker
         self._thread_id, self._thread = thread_id, thread
@@ -98,8 +100,7 @@ class Sending:
         self._cursor: AsyncCursor[Row] | None = None
         self._position: int | None = None
         self._is_stored = True
-        self.is_sent = asyncio.Event()
-        """Set by whoever has sent everything that is to be in the transaction."""
+        self.is_sent = is_sent or asyncio.Event()
 
     async def send(self, *, alone: bool = False, position: int | None = None) -> None:
         """Sends them; what came of it, `check` says.

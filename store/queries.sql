@@ -279,8 +279,7 @@ FROM (SELECT FROM chunks k
 
 -- name: open_run
 -- Notes a run before its first checkpoint, whose commit brings this one to disk. The id of a run that has a checkpoint is
--- taken; one that never had any begins anew unless somebody is at it. The collection comes with it, as `collections`
--- gives it.
+-- taken; one that never had any begins anew unless somebody is at it.
 WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)),
 opened AS (
     INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
@@ -297,16 +296,7 @@ opened AS (
     RETURNING run_id
 ),
 earlier_turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM opened))
-SELECT o.run_id, found.*
-FROM opened o
-LEFT JOIN LATERAL (
-    SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
-           l.cfgname AS language, c.documents_digest, c.documents,
-           coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
-           (SELECT json_build_object('name', v.name, 'ef_search', v.ef_search, 'recall', v.recall, 'chunks', v.chunks)
-            FROM vector_indexes v WHERE v.collection_id = c.collection_id) AS vector_index
-    FROM collections c JOIN pg_ts_config l ON l.oid = c.language
-    WHERE c.name = %(collection)s) AS found ON true
+SELECT run_id FROM opened
 
 -- name: begin_run
 -- What `accept` settled. That a run is there waits for the disk where another host opened it, and its place in a

@@ -1,24 +1,28 @@
 """The list of runs, and who is at which (CP-2)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import NamedTuple
 
 from psycopg import AsyncConnection
 
+from sourcebound.contracts.admission import asked_collection
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.conversations import take_turn
-from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, store_faults
+from sourcebound.store.database import Pool, Row, fetch_one, on_a_connection, pipelined, store_faults
 from sourcebound.store.index import collection_of
 from sourcebound.store.journal import Journal
 from sourcebound.store.pages import NEVER_BEGAN
 from sourcebound.store.queries import query
 from sourcebound.store.workers import Worker
+
+Take = Callable[[AsyncConnection[Row], Row], Awaitable[Row | None]]
+"""Takes a run on a connection; None where it is not free."""
 
 
 class RunSummary(NamedTuple):
@@ -119,20 +123,28 @@ class PostgresRunLog:
         """
         asked = request or {}
         question = _question_form(asked)
-        searched = asked.get("collection") or context.collection
+        searched = asked_collection(asked, context) if asked.get("retrieval_bundle") is None else None
         values = {
             "run_id": run_id,
             "request_id": request_id,
-            "collection": searched if asked.get("retrieval_bundle") is None else None,
+            "collection": searched,
             "model": context.model,
             "context": json.dumps({**asdict(context), "request": question}),
         }
-        row = await self._take("open_run", values)
-        if row is None:
+        found: list[Row] = []
+
+        async def open_run(connection: AsyncConnection[Row], values: Row) -> Row | None:
+            async with pipelined(connection):  # one way there and back
+                opened = await connection.execute(query("open_run"), values)
+                if searched:
+                    looked_up = await connection.execute(query("collections"), {"name": searched})
+            found.extend(await looked_up.fetchall() if searched else [])
+            return await opened.fetchone()
+
+        if await self._take(open_run, values) is None:
             return None
         self._journal.begin(run_id, is_known=question is not None, is_fresh=is_fresh)
-        del row["run_id"]
-        return Opened(collection_of(row) if row["collection_id"] is not None else None)
+        return Opened(collection_of(found[0]) if found else None)
 
     async def begin(self, run: Run) -> None:
         """Notes what was settled when a run was accepted, at the end of its conversation if it has one.
@@ -176,7 +188,7 @@ class PostgresRunLog:
                 one cannot tell what its caller chose (`RUN_UNREADABLE`).
         """
         await self._worker.number()  # one that is taken later goes to the runs at work, of which this is none yet
-        row = await self._take("claim_run", {"run_id": run_id})
+        row = await self._take(_claim_run, {"run_id": run_id})
         if row is None:
             await self._check_host(run_id)
             return None
@@ -321,8 +333,8 @@ class PostgresRunLog:
                 code="RUN_OF_ANOTHER_HOST",
             )
 
-    async def _take(self, name: str, values: Row) -> Row | None:
-        """Makes a run this process's own, if the query finds it free."""
+    async def _take(self, take: Take, values: Row) -> Row | None:
+        """Makes a run this process's own, if it is found free."""
         run_id = values["run_id"]
         if run_id in self._worker.runs:
             return None
@@ -331,7 +343,7 @@ class PostgresRunLog:
             number = await self._worker.number()
             with store_faults():
                 async with self._pool.connection() as connection:
-                    row = await (await connection.execute(query(name), values | {"worker": number})).fetchone()
+                    row = await take(connection, values | {"worker": number})
             if row is not None:
                 await self._worker.settle(run_id, number)
         except BaseException:
@@ -340,6 +352,10 @@ class PostgresRunLog:
         if row is None:
             self._worker.runs.discard(run_id)
         return row
+
+
+async def _claim_run(connection: AsyncConnection[Row], values: Row) -> Row | None:
+    return await (await connection.execute(query("claim_run"), values)).fetchone()
 
 
 def _question_form(request: AskInput) -> Mapping[str, object] | None:

@@ -30,10 +30,8 @@ MODEL = "openai:gpt-4.1"
 GOOD = f"{SEAL} [C0]"
 UNCITED = "The shaft seal lasts for ever."
 POLICIES = Path(__file__).parents[1] / "contracts" / "policies"
-BUNDLE = bundle(
-    [row(0, chunk_text=SEAL), row(1, chunk_text="Rinse the filter \u201cHP-200\u201d \u2013 daily.")],
-    policy_version=None,
-)
+ROWS = [row(0, chunk_text=SEAL), row(1, chunk_text="Rinse the filter \u201cHP-200\u201d \u2013 daily.")]
+BUNDLE = bundle(ROWS, policy_version=None)
 
 FIRST = json.dumps({"quote": SEAL, "pdf": "manual-0.pdf", "page": None, "chunk_id": "chunk-0000"})
 CHOICE = f'{{"relevant_facts": [{FIRST}]}}'
@@ -168,9 +166,10 @@ def kept(cluster: Cluster, filled: str, minilm: MiniLmEmbedder) -> RecordedRun:
     async def make() -> RecordedRun:
         with ModelServer() as server:
             async with opened(url, server, minilm) as engine:
-                return await recorded(engine, await record(engine, server, BROUGHT))
+                return await recorded(engine, await record(engine, server, BROUGHT._replace(request=asked)))
 
-    url = cluster.create(filled)
+    more = bundle([*ROWS, row(2, chunk_text="Drain the casing before winter.")], policy_version=None)
+    asked, url = AskInput(retrieval_bundle=more), cluster.create(filled)
     try:
         return asyncio.run(make())
     finally:

@@ -25,7 +25,7 @@ def say(message: str) -> None:
 def run_async(main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str = GO_ON) -> Result:
     """Runs a command's coroutine; a fault becomes its message, its next step and its exit code.
 
-    A lost connection is part of such a fault, or has been made up for: the pool's own word for it is not printed.
+    A lost connection is part of such a fault, or has been made up for: the client's own words for it are not printed.
 
     Args:
         main: Makes the coroutine.
@@ -36,7 +36,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str 
 
     from sourcebound.store.embedded import stop_on_sigterm
 
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     stop_on_sigterm()
     try:
         return asyncio.run(main())

@@ -222,18 +222,23 @@ async def test_a_full_disk_is_named(services: Services, database: str) -> None:
 
 
 LOSING = """
-import sys
+import contextlib, sys
 from sourcebound.cli.console import run_async
-from sourcebound.store.database import open_pool
+from sourcebound.store.database import open_pool, pipelined
 
 async def main():
-    async with open_pool(sys.argv[1]) as pool, pool.connection() as connection:
-        await connection.close()
+    async with open_pool(sys.argv[1]) as pool:
+        async with pool.connection() as connection:
+            await connection.close()
+        with contextlib.suppress(LookupError):
+            async with pool.connection() as connection, pipelined(connection):
+                await connection.execute("SELECT 1 / 0 AS secret")
+                raise LookupError
 
 run_async(main)
 """
 
 
-def test_a_command_prints_no_word_of_the_pool_about_a_connection_it_gave_up(database: str) -> None:
+def test_a_command_prints_no_word_of_the_client_about_a_connection_it_gave_up(database: str) -> None:
     done = subprocess.run([sys.executable, "-c", LOSING, database], capture_output=True, text=True, check=True)
     assert done.stderr == ""

@@ -16,6 +16,7 @@ from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.store import search, vector_cache
 from sourcebound.store.database import one_state
+from sourcebound.store.queries import query
 from sourcebound.store.retriever import PostgresRetriever
 from sourcebound.store.search import Asked as AskedRows
 from sourcebound.store.search import ChunkSearch
@@ -39,6 +40,16 @@ async def _afresh(services: Services, question: str = QUESTION) -> Mapping[str, 
 async def _search_twice(services: Services) -> None:
     for _ in range(2):
         await retrieve(services)
+
+
+@pytest.mark.contract("R1-2")
+async def test_near_chunks_of_another_collection_are_not_compared(library_services: Services, library: str) -> None:
+    """Where a database was made anew under a process that kept the numbers of the one before."""
+    ((collection_id,),) = rows(library, "SELECT collection_id FROM collections")
+    numbers = [number for (number,) in rows(library, "SELECT chunk_no FROM chunks LIMIT 3")]
+    values = {"vector": f"[{','.join(['1'] * 768)}]", "chunk_nos": numbers, "collection_id": collection_id + 1}
+    async with library_services.pool.connection() as connection:
+        assert await (await connection.execute(query("ordered_candidates"), values)).fetchall() == []
 
 
 @pytest.mark.contract("P-5")

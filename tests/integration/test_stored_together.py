@@ -61,7 +61,7 @@ async def test_an_answer_is_validated_while_it_is_stored_and_nothing_is_stored_b
         locker.execute("LOCK TABLE model_answers IN SHARE MODE")
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT, on_node=passed.append))
         await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
-        await asyncio.to_thread(wait_until, lambda: "record" in passed)
+        await asyncio.to_thread(wait_until, lambda: "validate" in passed)
         await asyncio.sleep(0.5)  # what waits for company goes alone by then, but for what stands on the answer
         assert not asked.done()
         assert (_values(database, "generation"), single(database, "SELECT count(*) FROM validations")) == (0, 0)
@@ -183,14 +183,47 @@ async def test_a_run_that_gets_another_number_at_its_end_stores_no_response_with
 async def test_a_refused_record_takes_the_response_back_that_was_to_go_with_it(
     services: Services, database: str
 ) -> None:
-    engine = Engine(services)
+    engine, passed = Engine(services), list[str]()
     _refuse(database, "validations")
-    response = await engine.ask(ASKED, CONTEXT)
+    response = await engine.ask(ASKED, CONTEXT, on_node=passed.append)
+    assert passed == NODES
     assert (response.status, response.failure_code, response.answer) == ("FAILED", "AUDIT_UNAVAILABLE", "")
     assert [_values(database, name) for name in ("generation", "audit", "response")] == [1, 0, 1]
     assert rows(database, "SELECT status, reason, context FROM runs") == [("FAILED", "AUDIT_UNAVAILABLE", None)]
     assert [trace.node for trace in await engine.trace("run-1")] == NODES
     assert (await engine.resume("run-1")) == response
+
+
+@pytest.mark.contract("R5P-6")
+@pytest.mark.contract("R5-12")
+async def test_a_run_whose_first_record_of_two_is_refused_is_listed_with_its_policy(
+    services: Services, database: str, model_server: ModelServer
+) -> None:
+    model_server.answer = "Nothing is cited here."
+    _refuse(database, "validations")
+    two = bundle([row(0, chunk_text=SEAL), row(1, chunk_text="Rinse the filter of the pump daily.")])
+    asked: AskInput = {"retrieval_bundle": without(two, "policy_version")}
+    response = await Engine(services).ask(asked, RunContext(policy="SOURCE_BOUNDED_V1", model=CONTEXT.model))
+    assert (response.failure_code, len(model_server.calls)) == ("AUDIT_UNAVAILABLE", 2)
+    assert rows(database, "SELECT status, reason, policy_version FROM runs") == [
+        ("FAILED", "AUDIT_UNAVAILABLE", "SOURCE_BOUNDED_V1")
+    ]
+
+
+@pytest.mark.contract("R5P-3")
+async def test_a_run_that_is_erased_before_its_record_gets_none(services: Services, database: str) -> None:
+    engine = Engine(services)
+    await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
+    async with services.audit_log._turn:
+        asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
+        await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
+        await asyncio.to_thread(wait_until, lambda: services.journal._threads["run-1"].promised is not None)
+        await services.journal.settle("run-1")
+        rows(database, "UPDATE runs SET erased_at = now() WHERE run_id = 'run-1' RETURNING 1")
+    with pytest.raises(SourceboundError) as raised:
+        await asked
+    assert raised.value.failure_code == "RUN_ERASED"
+    assert rows(database, "SELECT run_id FROM validations") == [("run-0",)]
 
 
 @pytest.mark.contract("R5P-1")
