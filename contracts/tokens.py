@@ -8,14 +8,18 @@ import re
 from functools import lru_cache
 from typing import Final
 
+LINE_BREAKS: Final = re.compile(r"[\r\n]+")
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_]|[^\w\s]|_|.", re.DOTALL)
 CACHED_PIECES: Final = 1 << 16
+CACHED_LINES: Final = 1 << 12
+"""Of a kilobyte or two each, where a chunk is one line; they are met again in the prompt, and in the next run's."""
 LONG: Final = 20
 """Letters of a word, on the average, from which on it is none that will be met again."""
 WHOLE: Final = 100
 """Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
 WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
 """Mean cost of a lower-case word by its length, rounded up; every two and a half letters more cost a token."""
+BREAK_COST: Final = 100
 NAME_COST: Final = 50
 """What a capitalised word costs more: names are rarer than other words."""
 
@@ -33,19 +37,23 @@ def estimate_tokens(text: str) -> int:
 
 
 def token_cost(text: str) -> int:
-    """The same in hundredths of a token; the costs of texts that are parted by a line break add up.
-
-    So do those of words that single spaces part, each with the space before it: no piece goes on over one.
-    """
-    first, *others = text.split(" ")
-    if "  " in text or "\t" in text or len(text) > LONG * (len(others) + 1):
-        return _pieces_cost(text)
-    return _pieces_cost(first) + sum(map(_spaced_cost, others))
+    """The same in hundredths of a token; the costs of lines and of the breaks between them add up."""
+    lines = LINE_BREAKS.split(text)
+    return sum(map(_line_cost, lines)) + BREAK_COST * (len(lines) - 1)
 
 
 def whole_tokens(cost: int) -> int:
     """Hundredths of a token as whole tokens, rounded up."""
     return -(-cost // WHOLE)
+
+
+@lru_cache(CACHED_LINES)
+def _line_cost(line: str) -> int:
+    """The costs of words that single spaces part, each with the space before it, add up: no piece goes on over one."""
+    first, *others = line.split(" ")
+    if "  " in line or "\t" in line or len(line) > LONG * (len(others) + 1):
+        return _pieces_cost(line)
+    return _pieces_cost(first) + sum(map(_spaced_cost, others))
 
 
 def _pieces_cost(text: str) -> int:
