@@ -29,7 +29,7 @@ def merge_best(lists: Sequence[Mapping[str, float]], count: int) -> dict[str, fl
     for scores in lists:
         for item, score in scores.items():
             best[item] = max(score, best.get(item, score))
-    return dict(sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:count])
+    return {item: best[item] for item in _best_first(best)[:count]}
 
 
 def fuse_reciprocal_rank(rankings: Sequence[Ranking], k: int) -> dict[str, float]:
@@ -48,7 +48,7 @@ def fuse_reciprocal_rank(rankings: Sequence[Ranking], k: int) -> dict[str, float
         for position, item in enumerate(ranking.items, start=1):
             shares.setdefault(item, []).append(ranking.weight / (k + position))
     scores = {item: fsum(parts) for item, parts in shares.items()}
-    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
+    return {item: scores[item] for item in _best_first(scores)}
 
 
 def relevance_of(scores: Mapping[str, float]) -> dict[str, float]:
@@ -89,3 +89,8 @@ def diversify(
         for item in left:
             nearest[item] = max(nearest[item], similarity(best, item))
     return chosen
+
+
+def _best_first(scores: Mapping[str, float]) -> list[str]:
+    """The items of the best score first; those of equal scores by id."""
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)

@@ -46,7 +46,7 @@ NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
 TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
 TITLE_LENGTHS: Final = frozenset(map(len, TITLE_LETTERS))
 TITLE_BYTES: Final = tuple(letters.encode() for letters in TITLE_LETTERS)
-FORGING_MARKS: Final = re.compile(r"[<\[|=]")
+FORGING_MARKS: Final = "<[|="
 """Without one of these a line has neither markup nor any header that is not a title alone."""
 NOT_ASCII_LETTERS: Final = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
 PLAIN: Final = bytes([*b"\n", *range(0x20, 0x7F)])
@@ -77,8 +77,8 @@ def sanitize(text: str) -> Sanitized:
     forging = [number for number, line in enumerate(lines) if forges_structure(line)] if _may_forge(visible) else []
     for number in forging:
         lines[number] = "\\" + lines[number]
-    joined = BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
-    return Sanitized(joined, len(forging))
+    joined = "\n".join(lines).strip("\n")
+    return Sanitized(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, len(forging))
 
 
 def _visible(text: str) -> str:
@@ -127,7 +127,7 @@ def forges_structure(line: str) -> bool:
 
 def _may_forge(text: str) -> bool:
     """False where no line can forge structure: a glance that spares nearly every text the reading line by line."""
-    if not text.isascii() or FORGING_MARKS.search(text):
+    if not text.isascii() or any(mark in text for mark in FORGING_MARKS):
         return True
     letters = text.encode().lower().translate(None, NOT_ASCII_LETTERS)
     return any(title in letters for title in TITLE_BYTES)

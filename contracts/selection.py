@@ -19,6 +19,8 @@ from sourcebound.contracts.segmentation import sentence_ends
 from sourcebound.contracts.tokens import token_cost, whole_tokens
 
 WORD: Final = re.compile(r"\w+")
+BETWEEN_WORDS: Final = {code: " " for code in range(128) if not WORD.fullmatch(chr(code))}
+"""Of a text in ASCII, which this takes apart in a third of the time."""
 CACHED_TEXTS: Final = 4096
 """Chunks of a kilobyte or two each."""
 LAST_ANCHOR: Final = "C99"
@@ -94,7 +96,8 @@ def overlap_ratio(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str
 
 def word_trigrams(text: str) -> frozenset[tuple[str, ...]]:
     """The word trigrams of a text, case folded; a shorter text is one tuple of its words."""
-    words = tuple(WORD.findall(text.casefold()))
+    folded = text.casefold()
+    words = tuple(folded.translate(BETWEEN_WORDS).split() if folded.isascii() else WORD.findall(folded))
     if len(words) < 3:
         return frozenset([words] if words else [])
     return frozenset(zip(words, words[1:], words[2:], strict=False))
@@ -140,12 +143,15 @@ def _drop_below_floor(left: list[Candidate], floor: float) -> Iterable[tuple[Can
 
 def _drop_duplicates(left: list[Candidate], threshold: float) -> Iterable[tuple[Candidate, RowOutcome]]:
     kept: list[frozenset[tuple[str, ...]]] = []
+    met = set[tuple[str, ...]]()
     for candidate in left:
         trigrams = word_trigrams(candidate.text)
-        if any(overlap_ratio(trigrams, other) >= threshold for other in kept):
+        others = kept if threshold == 0 or not met.isdisjoint(trigrams) else ()
+        if any(overlap_ratio(trigrams, other) >= threshold for other in others):
             yield candidate, RowOutcome.DROP_DUP
         else:
             kept.append(trigrams)
+            met |= trigrams
 
 
 def _drop_over_cap(left: list[Candidate], cap: int) -> Iterable[tuple[Candidate, RowOutcome]]:

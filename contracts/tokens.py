@@ -53,16 +53,24 @@ def _line_cost(line: str) -> int:
     first, *others = line.split(" ")
     if "  " in line or "\t" in line or len(line) > LONG * (len(others) + 1):
         return _pieces_cost(line)
-    return _pieces_cost(first) + sum(map(_spaced_cost, others))
+    return _pieces_cost(first) + sum(map(_spaced_costs.__getitem__, others))
 
 
 def _pieces_cost(text: str) -> int:
     return sum(map(_piece_cost, PIECE.findall(text)))
 
 
-@lru_cache(CACHED_PIECES)
-def _spaced_cost(word: str) -> int:
-    return _pieces_cost(f" {word}")
+class _SpacedCosts(dict[str, int]):
+    """What words cost with the space before them, as far as they were met; a word is looked up without a call."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= CACHED_PIECES:
+            self.clear()
+        cost = self[word] = _pieces_cost(f" {word}")
+        return cost
+
+
+_spaced_costs: Final = _SpacedCosts()
 
 
 @lru_cache(CACHED_PIECES)

@@ -82,10 +82,13 @@ def holders(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, s
         words: Words and their terms.
     """
     held: dict[int, set[str]] = {chunk_no: set() for chunk_no in chunk_nos}
-    wanted = np.array(chunk_nos, np.int64)
-    for word, terms in words.items():
-        for chunk_no in terms.chunk_nos[np.isin(terms.chunk_nos, wanted)].tolist():
-            held[chunk_no].add(word)
+    if not words:
+        return held
+    names, numbers = [*words], np.concatenate([terms.chunk_nos for terms in words.values()])
+    places = np.flatnonzero(np.isin(numbers, np.array(chunk_nos, np.int64)))
+    ends = np.cumsum([len(terms.chunk_nos) for terms in words.values()])
+    for word, chunk_no in zip(np.searchsorted(ends, places, side="right"), numbers[places].tolist(), strict=True):
+        held[chunk_no].add(names[word])
     return held
 
 
