@@ -22,6 +22,7 @@ class Terms(NamedTuple):
     """What one word adds to the scores of the chunks that hold it."""
 
     chunk_nos: NDArray[np.int64]
+    """In ascending order."""
     units: NDArray[np.float64]
 
     @property
@@ -41,7 +42,11 @@ def word_terms(weight: float, packed: bytes, damped: Damping) -> Terms:
     postings = np.frombuffer(packed, POSTING)
     frequency = postings["frequency"].astype(np.float64)
     units = np.rint(weight * frequency / (frequency + damped.least + damped.per_word * postings["length"]))
-    return Terms(postings["chunk_no"].astype(np.int64), units)
+    chunk_nos = postings["chunk_no"].astype(np.int64)
+    if (chunk_nos[1:] < chunk_nos[:-1]).any():
+        order = np.argsort(chunk_nos)
+        return Terms(chunk_nos[order], units[order])
+    return Terms(chunk_nos, units)
 
 
 def best_chunks(
@@ -82,28 +87,31 @@ def holders(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, s
         words: Words and their terms.
     """
     held: dict[int, set[str]] = {chunk_no: set() for chunk_no in chunk_nos}
-    if not words:
-        return held
-    names, numbers = [*words], np.concatenate([terms.chunk_nos for terms in words.values()])
-    places = np.flatnonzero(np.isin(numbers, np.array(chunk_nos, np.int64)))
-    ends = np.cumsum([len(terms.chunk_nos) for terms in words.values()])
-    for word, chunk_no in zip(np.searchsorted(ends, places, side="right"), numbers[places].tolist(), strict=True):
-        held[chunk_no].add(names[word])
+    wanted = np.array(chunk_nos, np.int64)
+    for word, terms in words.items():
+        if not len(terms.chunk_nos):
+            continue
+        places = terms.chunk_nos.searchsorted(wanted)
+        there = terms.chunk_nos.take(places, mode="clip") == wanted
+        for chunk_no in wanted[there].tolist():
+            held[chunk_no].add(word)
     return held
 
 
 def _add_up(words: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The chunks and the sum of each; whole numbers below 2**53, so that no order of adding changes them."""
-    numbers = np.concatenate([word.chunk_nos for word in words])
-    if not len(numbers):
-        return numbers, np.zeros(0)
-    first, last = int(numbers.min()), int(numbers.max())
-    if last - first > SPARSE * len(numbers):
+    words = [word for word in words if len(word.chunk_nos)]
+    if not words:
+        return np.zeros(0, np.int64), np.zeros(0)
+    first, last = (int(edge(word.chunk_nos[place] for word in words)) for edge, place in ((min, 0), (max, -1)))
+    if last - first > SPARSE * sum(len(word.chunk_nos) for word in words):
+        numbers = np.concatenate([word.chunk_nos for word in words])
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct, np.bincount(places, weights=np.concatenate([word.units for word in words]))
     sums, there = np.zeros(last - first + 1), np.zeros(last - first + 1, dtype=bool)
     for word in words:  # which has one posting of a chunk at most
-        sums[word.chunk_nos - first] += word.units
-    there[numbers - first] = True
+        places = word.chunk_nos - first
+        sums[places] += word.units
+        there[places] = True
     distinct = np.flatnonzero(there)
     return distinct + first, sums[distinct]
