@@ -10,7 +10,6 @@ from sourcebound.contracts.execution import Generation
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, Status
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.verdict import (
     GroundingMetrics,
     SupportLevel,
@@ -71,7 +70,7 @@ def audit_record(
     run: Run,
     outcome: Outcome,
     timestamp_utc: str,
-    retrieval: RetrievalBundle | None,
+    retrieval_latency_ms: float | None,
     bundle: AnswerBundle | None,
     generation: Generation | None,
     validation: Validation | None,
@@ -83,7 +82,7 @@ def audit_record(
         run: The run.
         outcome: How it stands.
         timestamp_utc: When the record was made, ISO 8601.
-        retrieval: The candidates, where retrieval ran and the bundle kept its contract.
+        retrieval_latency_ms: What retrieval took, where it ran and the bundle kept its contract.
         bundle: The evidence, where assembly ran.
         generation: The model's result, where it was called.
         validation: The verdict, where there was an answer.
@@ -112,7 +111,7 @@ def audit_record(
         model_name=(generation and generation.model_name) or run.model,
         response_id=generation.response_id if generation else None,
         prompt_sha256=generation.prompt_sha256 if generation else None,
-        retrieval_latency_ms=retrieval.retrieval_latency_ms if retrieval else None,
+        retrieval_latency_ms=retrieval_latency_ms,
         llm_latency_ms=generation.llm_latency_ms if generation else None,
         prompt_tokens=generation.prompt_tokens_actual if generation else None,
         completion_tokens=generation.completion_tokens_actual if generation else None,

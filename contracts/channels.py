@@ -34,13 +34,19 @@ class Channels:
         generation, validation = state.get("generation"), state.get("validation")
         self.generation = Generation.model_validate(generation) if generation else None
         self.validation = Validation.model_validate(validation) if validation else None
-        self._retrieval = state.get("retrieval")
+        kept_contract = self.bundle is not None and self.bundle.trace is not None
+        self._retrieval = (state.get("retrieval") if kept_contract else None) or {}
 
     @cached_property
     def retrieval(self) -> RetrievalBundle | None:
         """What was retrieved, if it kept its contract."""
-        kept_contract = self.bundle is not None and self.bundle.trace is not None
-        return RetrievalBundle.model_validate(self._retrieval) if self._retrieval and kept_contract else None
+        return RetrievalBundle.model_validate(self._retrieval) if self._retrieval else None
+
+    @property
+    def retrieval_latency_ms(self) -> float | None:
+        """What that took, in milliseconds."""
+        latency: float | None = self._retrieval.get("retrieval_latency_ms")
+        return latency
 
     @property
     def cited_chunks(self) -> tuple[str, ...]:

@@ -38,8 +38,9 @@ def estimate_tokens(text: str) -> int:
 
 def token_cost(text: str) -> int:
     """The same in hundredths of a token; the costs of lines and of the breaks between them add up."""
-    lines = LINE_BREAKS.split(text)
-    return sum(map(_line_cost, lines)) + BREAK_COST * (len(lines) - 1)
+    lines = LINE_BREAKS.split(text) if "\r" in text else text.split("\n")
+    breaks = len(lines) - 1 - lines[1:-1].count("")  # those with nothing between them are one
+    return sum(map(_line_cost, lines)) + BREAK_COST * breaks
 
 
 def whole_tokens(cost: int) -> int:

@@ -47,6 +47,8 @@ async def _append(
     validation: Validation | None,
 ) -> AuditRecord:
     when = made_at.isoformat()
-    entry = audit_record(known.run, outcome, when, known.retrieval, known.bundle, generation, validation, attempt)
+    entry = audit_record(
+        known.run, outcome, when, known.retrieval_latency_ms, known.bundle, generation, validation, attempt
+    )
     raw = generation.raw_model_text if generation else ""
     return await audit_log.append(entry, known.run, raw, validation.validated_answer_text if validation else "")

@@ -15,7 +15,6 @@ from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import build_prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response import package_response
-from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.run_page import RunPage
 from sourcebound.contracts.run_reading import Recorded, documents_of, read_run
 from sourcebound.contracts.state import State
@@ -90,8 +89,8 @@ def _layers(
         state |= {**attempts[-1], "attempts": attempts[:-1]}
     response = package_response(identity, outcome, assembled, made, verdict, latency_ms=12.5)
     state |= {"outcome": outcome.model_dump(mode="json"), "response": response.model_dump(mode="json")}
-    found = RetrievalBundle.model_validate(form) if assembled.trace else None
-    record = audit_record(identity, outcome, "2024-03-03T12:00:01+00:00", found, assembled, made, verdict)
+    took = form.get("retrieval_latency_ms") if assembled.trace else None
+    record = audit_record(identity, outcome, "2024-03-03T12:00:01+00:00", took, assembled, made, verdict)
     return cast("State", {**state, "audit": record.model_dump(mode="json")})
 
 

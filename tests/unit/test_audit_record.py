@@ -9,7 +9,6 @@ from builders import SEAL, answer_bundle, bundle, generation, policy, row, run
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.audit import AuditRecord, audit_record
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
-from sourcebound.contracts.retrieval import RetrievalBundle
 from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import Validation
 
@@ -27,7 +26,7 @@ def _record(text: str = f"{SEAL} [C0]", outcome: Outcome | None = None, **change
         run(),
         outcome or verdict.outcome,
         NOW,
-        RetrievalBundle.model_validate(bundle()),
+        bundle()["retrieval_latency_ms"],
         assembled,
         generation(text, **changes),
         verdict,
@@ -95,8 +94,9 @@ def test_a_refusal_of_the_model_is_recorded_with_its_source() -> None:
 @pytest.mark.contract("R5P-2")
 def test_a_refusal_before_the_model_is_recorded_with_its_index() -> None:
     assembled = assemble(bundle([row(similarity_score=0.1)]), policy(), run())
-    retrieval = RetrievalBundle.model_validate(bundle())
-    form = audit_record(run(), assembled.outcome, NOW, retrieval, assembled, None, None).model_dump(mode="json")
+    form = audit_record(
+        run(), assembled.outcome, NOW, bundle()["retrieval_latency_ms"], assembled, None, None
+    ).model_dump(mode="json")
     assert (form["generation_status"], form["validation_status"]) == ("NO_EVIDENCE", "NOT_RUN")
     assert (form["refusal_code"], form["refusal_source"]) == ("below_similarity_gate", "GATE")
     assert (form["embedding_model"], form["index_version"]) == ("embedder-1", "ix-1")

@@ -382,7 +382,9 @@ def test_the_example_of_an_audit_row() -> None:
     verdict = validate(example("model-text"), assembled(), POLICY)
     retrieval = RetrievalBundle.model_validate_json(retrieval_example())
     when = "2024-03-05T08:00:00.018000+00:00"
-    row = audit_record(the_run(), verdict.outcome, when, retrieval, assembled(), generation(), verdict)
+    row = audit_record(
+        the_run(), verdict.outcome, when, retrieval.retrieval_latency_ms, assembled(), generation(), verdict
+    )
     assert row.model_dump(mode="json") == json.loads(example("audit-row"))
 
 
