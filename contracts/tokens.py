@@ -11,7 +11,7 @@ from typing import Final
 LINE_BREAKS: Final = re.compile(r"[\r\n]+")
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_]|[^\w\s]|_|.", re.DOTALL)
 CACHED_PIECES: Final = 1 << 16
-CACHED_LINES: Final = 1 << 12
+CACHED_LINES: Final = 1 << 14
 """Of a kilobyte or two each, where a chunk is one line; they are met again in the prompt, and in the next run's."""
 LONG: Final = 20
 """Letters of a word, on the average, from which on it is none that will be met again."""

@@ -106,14 +106,13 @@ class Vectors:
         if documents is not None:
             allowed = np.isin(self._document_ids, documents)
             closeness, chunk_nos = closeness[allowed], chunk_nos[allowed]
-        if len(closeness) > limit:
-            near = closeness >= np.partition(closeness, -limit)[-limit] - SAME
-            closeness, chunk_nos = closeness[near], chunk_nos[near]
-        order = np.argsort(-closeness, kind="stable")
-        distances = 1 - closeness[order]
-        ends = [*np.flatnonzero(np.diff(distances) > SAME) + 1, len(order)]
+        least = np.partition(closeness, -limit)[-limit] - SAME if len(closeness) > limit else -np.inf
+        near = np.flatnonzero(closeness >= least)
+        near = near[np.argsort(-closeness[near], kind="stable")]
+        distances = 1 - closeness[near]
+        ends = [*(np.flatnonzero(distances[1:] - distances[:-1] > SAME) + 1).tolist(), len(near)]
         ties = [slice(start, end) for start, end in pairwise([0, *ends]) if end - start > 1]
-        return Near(chunk_nos[order].tolist(), distances.tolist(), ties)
+        return Near(chunk_nos[near].tolist(), distances.tolist(), ties)
 
 
 class VectorCache:
