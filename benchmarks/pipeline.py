@@ -6,8 +6,9 @@ Both retrieve twelve of the same passages from the same server, send six of them
 at once, and write one audit row: what is timed is the machinery. Ours does it with hybrid retrieval, validation and a
 hash chain. The plain graph is as the documentation of LangGraph has it: an AsyncPostgresSaver at its defaults, one for
 all runs, which take turns with it; the passages are in its state as they were found, graded and chosen. Its retrieval
-is one query of an HNSW index, and it calls the model by hand. Blocks of both are interleaved in one run. Ratios travel
-between machines, milliseconds do not.
+is one query of an HNSW index, and it asks the model through LangChain's `ChatOpenAI`. A third side, "by hand", is the
+same graph with the plain HTTP call that ours makes. Blocks of all are interleaved in one run. Ratios travel between
+machines, milliseconds do not.
 """
 
 import argparse
@@ -27,10 +28,12 @@ from urllib.parse import urlsplit
 import httpx
 import numpy as np
 import psycopg
+from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import END, START, StateGraph
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
+from pydantic import SecretStr
 from synthetic import DIMENSIONS, WORDS, Corpus, InstantModels, Ready, Server, make_corpus, make_document, model_server
 from typing_extensions import TypedDict
 from writes import Written, measure_writes
@@ -50,7 +53,7 @@ CHUNKS_A_DOCUMENT: Final = 2
 DOCUMENTS_A_BATCH: Final = 250
 TOP_K: Final = 12
 SHOWN: Final = 6
-SIDES: Final = ("ours", "plain")
+SIDES: Final = ("ours", "plain", "by hand")
 CLIENTS: Final = 16
 WARM_UP: Final = 32
 SINGLE: Final = 60
@@ -148,6 +151,7 @@ class PlainNodes(NamedTuple):
     server: Server
     corpus: Corpus
     watch: Watch
+    chat: ChatOpenAI | None = None
 
     async def accept(self, state: PlainState) -> PlainState:
         """A new id."""
@@ -180,7 +184,11 @@ class PlainNodes(NamedTuple):
 
     async def generate(self, state: PlainState) -> PlainState:
         """One call."""
-        return {"answer": {"text": await self.server.answer(json.dumps(state["messages"]).encode()), "model": "m"}}
+        if self.chat:
+            text = str((await self.chat.ainvoke(state["messages"])).content)
+        else:
+            text = await self.server.answer(json.dumps(state["messages"]).encode())
+        return {"answer": {"text": text, "model": "m"}}
 
     async def check(self, state: PlainState) -> PlainState:
         """The citations."""
@@ -208,7 +216,7 @@ def plain_graph(nodes: PlainNodes) -> Any:
 
 
 @asynccontextmanager
-async def plain_side(url: str, server: Server, corpus: Corpus) -> AsyncIterator[Side]:
+async def plain_side(url: str, server: Server, corpus: Corpus, chat: ChatOpenAI | None = None) -> AsyncIterator[Side]:
     """The plain graph over a database of its own, with a pool as the documentation of its saver has it."""
     async with AsyncConnectionPool(
         url,
@@ -218,7 +226,7 @@ async def plain_side(url: str, server: Server, corpus: Corpus) -> AsyncIterator[
     ) as pool:
         await AsyncPostgresSaver(pool).setup()
         watch, numbers = Watch(), iter(range(10**9))
-        graph = plain_graph(PlainNodes(pool, server, corpus, watch))
+        graph = plain_graph(PlainNodes(pool, server, corpus, watch, chat))
 
         async def ask(question: str) -> None:
             thread = {"configurable": {"thread_id": f"{next(numbers)}-{random.getrandbits(64):016x}"}}
@@ -294,28 +302,28 @@ async def open_server() -> AsyncIterator[Server]:
             yield Server(client)
 
 
-def _line(name: str, own: float, plain: float, unit: str, bar: str = "") -> None:
-    print(f"  {name:42} {own:9.1f} {plain:9.1f} {unit:4} {own / plain if plain else 0:6.2f} ×  {bar}")
+def _line(name: str, values: Mapping[str, float], unit: str = "", bar: str = "") -> None:
+    own, others = values["ours"], [values[side] for side in SIDES[1:]]
+    told = "".join(f"{value:9.1f} {own / value if value else 0:6.2f} ×" for value in others)
+    print(f"  {name:42} {own:9.1f}{told} {unit:4} {bar}")
 
 
 def _report(times: Times, speeds: Samples, work: Samples, writes: Mapping[str, Written]) -> None:
-    print(f"  {'':42} {'ours':>9} {'plain':>9}")
+    print(f"  {'':42} {'ours':>9}" + "".join(f"{side:>9} {'':8}" for side in SIDES[1:]))
     for share in (50, 90):
-        own, plain = (float(np.percentile([whole for whole, _ in times[side]], share)) for side in SIDES)
-        _line(f"p{share}, one client", own, plain, "ms", f"at most {BARS['p50']} ×" if share == 50 else "")
-    own, plain = (median(whole - found for whole, found in times[side]) for side in SIDES)
-    _line("p50 without retrieval, one client", own, plain, "ms")
-    own, plain = (median(work[side]) for side in SIDES)
-    _line("processor time of the client, one client", own, plain, "ms")
-    own, plain = (median(speeds[side]) for side in SIDES)
-    _line(f"requests a second, {CLIENTS} clients", own, plain, "", f"at least {BARS['throughput']} ×")
-    first, second = writes["ours"], writes["plain"]
-    bar = f"at most {BARS['kilobytes']:.0f} kB"
-    _line("tables and indexes a request", first.table_kilobytes, second.table_kilobytes, "kB", bar)
-    _line("WAL a request", first.wal_kilobytes, second.wal_kilobytes, "kB")
-    _line("rows a request", sum(first.rows.values()), sum(second.rows.values()), "")
-    _line("transactions a request, reading ones too", first.transactions, second.transactions, "")
-    _line("flushes of the WAL a request", first.flushes, second.flushes, "")
+        found = {side: float(np.percentile([whole for whole, _ in times[side]], share)) for side in SIDES}
+        _line(f"p{share}, one client", found, "ms", f"at most {BARS['p50']} ×" if share == 50 else "")
+    alone = {side: median(whole - found for whole, found in times[side]) for side in SIDES}
+    _line("p50 without retrieval, one client", alone, "ms")
+    _line("processor time of the client, one client", {side: median(work[side]) for side in SIDES}, "ms")
+    rates = {side: median(speeds[side]) for side in SIDES}
+    _line(f"requests a second, {CLIENTS} clients", rates, bar=f"at least {BARS['throughput']} ×")
+    of_tables = {side: written.table_kilobytes for side, written in writes.items()}
+    _line("tables and indexes a request", of_tables, "kB", f"at most {BARS['kilobytes']:.0f} kB")
+    _line("WAL a request", {side: written.wal_kilobytes for side, written in writes.items()}, "kB")
+    _line("rows a request", {side: sum(written.rows.values()) for side, written in writes.items()})
+    _line("transactions a request, reading ones too", {side: each.transactions for side, each in writes.items()})
+    _line("flushes of the WAL a request", {side: written.flushes for side, written in writes.items()})
     for side, written in writes.items():
         print(f"  rows, {side}: " + ", ".join(f"{name} {rows:.1f}" for name, rows in sorted(written.rows.items())))
 
@@ -336,8 +344,12 @@ async def _main(count: int, rounds: int) -> None:
         await fill(services, corpus)
         await asyncio.to_thread(fill_plain, plain_url, corpus)
         print(f"{count} passages of {WORDS} words, stored in {perf_counter() - began:.0f} s; load {_load()}")
-        async with plain_side(plain_url, server, corpus) as plain:
-            sides = {"ours": own_side(services, server, corpus), "plain": plain}
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=SecretStr("none"), max_retries=0)
+        async with (
+            plain_side(plain_url, server, corpus, chat) as plain,
+            plain_side(plain_url, server, corpus) as by_hand,
+        ):
+            sides = {"ours": own_side(services, server, corpus), "plain": plain, "by hand": by_hand}
             times: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
             speeds: dict[str, list[float]] = {side: [] for side in sides}
             work: dict[str, list[float]] = {side: [] for side in sides}
@@ -351,11 +363,12 @@ async def _main(count: int, rounds: int) -> None:
                     times[side] += await time_one_client(each, turned[:SINGLE])
                     work[side].append(1000 * (process_time() - spent) / SINGLE)
                     speeds[side].append(await time_many_clients(each.ask, turned[-MANY:]))
-                own, other = (
-                    f"{median(whole for whole, _ in times[s][-SINGLE:]):.1f} ms {speeds[s][-1]:.0f}/s" for s in sides
-                )
-                print(f"  round {number + 1}: ours {own}, plain {other}; load {_load()}", flush=True)
-            urls = {"ours": url, "plain": plain_url}
+                latest = [
+                    f"{side} {median(whole for whole, _ in times[side][-SINGLE:]):.1f} ms {speeds[side][-1]:.0f}/s"
+                    for side in sides
+                ]
+                print(f"  round {number + 1}: {', '.join(latest)}; load {_load()}", flush=True)
+            urls = {"ours": url, "plain": plain_url, "by hand": plain_url}
             writes = {
                 side: await measure_writes(urls[side], each.ask, questions[:STORED]) for side, each in sides.items()
             }

@@ -28,6 +28,9 @@ ALIKE: Final = 0.7
 """What all vectors have in common, as those of one language and subject have; a gate would else drop most of them."""
 
 
+CHAT: Final = "/chat/completions"
+
+
 class Corpus(NamedTuple):
     """Passages with their vectors, and questions with theirs."""
 
@@ -84,6 +87,11 @@ class Server:
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return str(self._client.base_url)
 
     async def answer(self, prompt: bytes) -> str:
         """What it says."""
@@ -163,6 +171,20 @@ def model_server() -> Iterator[str]:
             process.terminate()
 
 
+def _quote(messages: list[dict[str, str]]) -> str:
+    text = messages[-1]["content"]
+    quote = text[text.index("[C0") :].split("\n", 2)[1].split(". ")[0]
+    return f"{quote.removesuffix('.')}. [C0]"
+
+
+def _chat_completion(text: str) -> bytes:
+    """As OpenAI's interface answers."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
+    made = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
+    return json.dumps({**made, "choices": [choice], "usage": usage}).encode()
+
+
 async def serve() -> None:
     """Answers until it is ended; prints its port first."""
 
@@ -171,10 +193,10 @@ async def serve() -> None:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(re.search(rb"(?i)content-length: (\d+)", head)[1])  # type: ignore[index]
-                text = json.loads(await reader.readexactly(size))[-1]["content"]
-                quote = text[text.index("[C0") :].split("\n", 2)[1].split(". ")[0]
-                body = f"{quote.removesuffix('.')}. [C0]".encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                asked = json.loads(await reader.readexactly(size))
+                body = _chat_completion(_quote(asked["messages"])) if CHAT.encode() in head else _quote(asked).encode()
+                kind = b"Content-Type: application/json\r\n"
+                writer.write(b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n" % (kind, len(body)) + body)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
