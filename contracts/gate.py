@@ -18,9 +18,10 @@ from sourcebound.contracts.outcome import (
     proceed,
     refuse,
 )
+from sourcebound.contracts.overlap import overlaps, shingle
 from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.retrieval import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow
-from sourcebound.contracts.selection import Selection, candidate_of, overlap_ratio, word_trigrams
+from sourcebound.contracts.selection import Selection, candidate_of
 
 
 def found_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
@@ -110,9 +111,8 @@ def _is_stood_for(row: RetrievalRow, selection: Selection, overlap_threshold: fl
         case RowOutcome.DROP_PER_KNOWLEDGE_CAP:
             return any(kept.row.knowledge_id == row.knowledge_id for kept in selection.admitted)
         case RowOutcome.DROP_DUP:
-            words = word_trigrams(candidate_of(row).text)
-            kept_words = (word_trigrams(kept.text) for kept in selection.admitted)
-            return any(overlap_ratio(words, kept) >= overlap_threshold for kept in kept_words)
+            dropped = shingle(candidate_of(row).text)
+            return any(overlaps(dropped, shingle(kept.text), overlap_threshold) for kept in selection.admitted)
         case _:
             return False
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.evidence import AnswerBundle
 from sourcebound.contracts.outcome import RefusalCode, RefusalSource, Status
-from sourcebound.contracts.selection import overlap_ratio, word_trigrams
+from sourcebound.contracts.overlap import overlap_ratio, word_trigrams
 from sourcebound.contracts.tokens import estimate_tokens
 
 WORDS = "valve pump seal bolt gasket motor shaft flange sensor filter relay piston".split()
