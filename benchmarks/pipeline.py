@@ -132,6 +132,8 @@ PLAIN_TABLES: Final = (
     "CREATE TABLE audit (id bigserial PRIMARY KEY, at timestamptz DEFAULT now(), request_id text, status text, "
     "model text, citations text[], prompt_tokens integer)",
 )
+NO_CHECKPOINTS: Final = ("ALTER SYSTEM SET checkpoint_timeout = '1h'", "SELECT pg_reload_conf()")
+"""After one, pages are in the WAL whole, and whose turn it is then would seem to write four times as much."""
 PLAIN_SEARCH: Final = """
 SELECT id, text, 1 - (embedding <=> %(vector)s::vector) AS score
 FROM passages ORDER BY embedding <=> %(vector)s::vector LIMIT %(limit)s
@@ -340,6 +342,8 @@ async def _main(count: int, rounds: int) -> None:
         url = str(services.pool.conninfo)
         async with services.pool.connection() as connection:
             await connection.execute("CREATE DATABASE plain")
+            for statement in NO_CHECKPOINTS:
+                await connection.execute(statement)
         plain_url = urlsplit(url)._replace(path="/plain").geturl()
         await fill(services, corpus)
         await asyncio.to_thread(fill_plain, plain_url, corpus)

@@ -20,6 +20,7 @@ from sourcebound.contracts.tokens import token_cost, whole_tokens
 
 CACHED_TEXTS: Final = 2048
 """Chunks of a kilobyte or two each."""
+BLANK_LINE_COST: Final = token_cost("\n\n")
 LAST_ANCHOR: Final = "C99"
 """Stands for any anchor where a header's tokens are counted before anchors are given out."""
 
@@ -105,7 +106,7 @@ def _with_header(row: RetrievalRow, cost: int) -> int:
 def _header_cost(chunk_id: str, knowledge_id: str, source_reference: str) -> int:
     """What a chunk's header and the blank line after the chunk cost."""
     header = render_evidence(LAST_ANCHOR, chunk_id, knowledge_id, source_reference, "")
-    return token_cost(header) + token_cost("\n\n")
+    return token_cost(header) + BLANK_LINE_COST
 
 
 def _drop_empty(left: list[Candidate]) -> Iterable[tuple[Candidate, RowOutcome]]:
