@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import psycopg
@@ -126,6 +127,32 @@ async def test_an_answer_that_travels_is_kept_for_a_run_that_is_cancelled_meanwh
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert single(database, "SELECT count(*) FROM model_answers") == 1
+    assert ((await engine.resume("run-1")).status, len(model_server.calls)) == ("OK", 1)
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_run_that_is_cancelled_before_its_answer_is_sent_is_free_when_that_is_kept(
+    services: Services, database: str, model_server: ModelServer
+) -> None:
+    """Who took it before would ask the model again."""
+    engine, journal, carried = Engine(services), services.journal, "SELECT worker IS NOT NULL FROM runs"
+    model_server.think_seconds = 0.5
+    asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
+    await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
+    with psycopg.connect(database) as locker:
+        locker.execute("LOCK TABLE model_answers IN SHARE MODE")
+        async with AsyncExitStack() as held:
+            for _ in range(services.pool.max_size):
+                await held.enter_async_context(services.pool.connection())
+            await asyncio.to_thread(wait_until, lambda: journal._threads["run-1"].under_way is not None)
+            asked.cancel()
+            await asyncio.wait([asked], timeout=0.1)
+        await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
+        await asyncio.wait([asked], timeout=0.3)
+        assert single(database, carried)
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert (single(database, "SELECT count(*) FROM model_answers"), single(database, carried)) == (1, False)
     assert ((await engine.resume("run-1")).status, len(model_server.calls)) == ("OK", 1)
 
 
