@@ -1,4 +1,4 @@
-"""What the benchmark of the pipeline asks of both its sides: made-up passages, questions, and a model server."""
+"""What the benchmark of the pipeline asks of all its sides: made-up passages, questions, and a model server."""
 
 import asyncio
 import json
@@ -26,8 +26,6 @@ DIMENSIONS: Final = 384
 WORDS: Final = 200
 ALIKE: Final = 0.7
 """What all vectors have in common, as those of one language and subject have; a gate would else drop most of them."""
-
-
 CHAT: Final = "/chat/completions"
 
 
@@ -194,9 +192,12 @@ async def serve() -> None:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(re.search(rb"(?i)content-length: (\d+)", head)[1])  # type: ignore[index]
                 asked = json.loads(await reader.readexactly(size))
-                body = _chat_completion(_quote(asked["messages"])) if CHAT.encode() in head else _quote(asked).encode()
-                kind = b"Content-Type: application/json\r\n"
-                writer.write(b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n" % (kind, len(body)) + body)
+                if CHAT.encode() in head:
+                    kind, body = "application/json", _chat_completion(_quote(asked["messages"]))
+                else:
+                    kind, body = "text/plain", _quote(asked).encode()
+                head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+                writer.write(head + body)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 

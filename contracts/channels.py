@@ -44,7 +44,7 @@ class Channels:
 
     @property
     def retrieval_latency_ms(self) -> float | None:
-        """What that took, in milliseconds."""
+        """What retrieval took, in milliseconds; None where it did not run, or the bundle broke its contract."""
         latency: float | None = self._retrieval.get("retrieval_latency_ms")
         return latency
 

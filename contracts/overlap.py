@@ -1,12 +1,15 @@
 """How much of a text stands in another already, in word trigrams (contract R2-S4).
 
-A dozen texts hold some thousand trigrams, and hardly one of them in two texts; so hashes tell first of which two texts
-that need not be counted at all. What they tell is a bound, whatever hashes collide: the verdict is that of the ratio.
+A dozen chunks hold some thousand trigrams, and few of them stand in two chunks; so hashes, which are lighter, tell of
+most pairs that they need not be counted. What they tell is a bound, whatever hashes collide: the verdict is that of the
+ratio.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 WORD: Final = re.compile(r"\w+")
 BETWEEN_WORDS: Final = {code: " " for code in range(128) if not WORD.fullmatch(chr(code))}
@@ -14,7 +17,8 @@ BETWEEN_WORDS: Final = {code: " " for code in range(128) if not WORD.fullmatch(c
 Trigram = tuple[str, ...]
 
 
-class Shingles(NamedTuple):
+@dataclass(frozen=True)
+class Shingles:
     """The trigrams of a text by their hashes."""
 
     text: str
@@ -22,17 +26,22 @@ class Shingles(NamedTuple):
     repeats: int
     """How many more trigrams the text has, said again or of a hash that another has."""
 
+    @cached_property
+    def trigrams(self) -> frozenset[Trigram]:
+        """The trigrams themselves, where a pair has to be counted."""
+        return word_trigrams(self.text)
+
 
 def overlaps(first: Shingles, second: Shingles, threshold: float) -> bool:
     """Whether the overlap ratio of two texts is at or over a threshold.
 
     Different trigrams of one text that share a hash are among its repeats, so no ratio is above this bound.
     """
-    fewest = min(len(first.hashes), len(second.hashes))
-    shared = len(first.hashes & second.hashes) + min(first.repeats, second.repeats)
-    if fewest and shared / fewest < threshold:
+    fewest, repeats = min(len(first.hashes), len(second.hashes)), min(first.repeats, second.repeats)
+    can_tell = fewest and repeats / fewest < threshold
+    if can_tell and (len(first.hashes & second.hashes) + repeats) / fewest < threshold:
         return False
-    return overlap_ratio(word_trigrams(first.text), word_trigrams(second.text)) >= threshold
+    return overlap_ratio(first.trigrams, second.trigrams) >= threshold
 
 
 def shingle(text: str) -> Shingles:

@@ -11,17 +11,19 @@ from typing import Final
 LINE_BREAKS: Final = re.compile(r"[\r\n]+")
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_]|[^\w\s]|_|.", re.DOTALL)
 CACHED_PIECES: Final = 1 << 16
-CACHED_LINES: Final = 1 << 14
-"""Of a kilobyte or two each, where a chunk is one line; they are met again in the prompt, and in the next run's."""
+CACHED_LINES: Final = 1 << 13
+CACHED_LENGTHS: Final = range(200, 2048)
+"""Characters of a line that is worth keeping, as of a chunk that is one line: it is met again in the prompt."""
 LONG: Final = 20
 """Letters of a word, on the average, from which on it is none that will be met again."""
 WHOLE: Final = 100
 """Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
 WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
 """Mean cost of a lower-case word by its length, rounded up; every two and a half letters more cost a token."""
-BREAK_COST: Final = 100
 NAME_COST: Final = 50
 """What a capitalised word costs more: names are rarer than other words."""
+BREAK_COST: Final = 100
+"""Of line breaks in a row."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -40,7 +42,8 @@ def token_cost(text: str) -> int:
     """The same in hundredths of a token; the costs of lines and of the breaks between them add up."""
     lines = LINE_BREAKS.split(text) if "\r" in text else text.split("\n")
     breaks = len(lines) - 1 - lines[1:-1].count("")  # those with nothing between them are one
-    return sum(map(_line_cost, lines)) + BREAK_COST * breaks
+    costs = (_kept_cost(line) if len(line) in CACHED_LENGTHS else _line_cost(line) for line in lines)
+    return sum(costs) + BREAK_COST * breaks
 
 
 def whole_tokens(cost: int) -> int:
@@ -49,6 +52,10 @@ def whole_tokens(cost: int) -> int:
 
 
 @lru_cache(CACHED_LINES)
+def _kept_cost(line: str) -> int:
+    return _line_cost(line)
+
+
 def _line_cost(line: str) -> int:
     """The costs of words that single spaces part, each with the space before it, add up: no piece goes on over one."""
     first, *others = line.split(" ")

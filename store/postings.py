@@ -44,7 +44,7 @@ def word_terms(weight: float, packed: bytes, damped: Damping) -> Terms:
     units = np.rint(weight * frequency / (frequency + damped.least + damped.per_word * postings["length"]))
     chunk_nos = postings["chunk_no"].astype(np.int64)
     if (chunk_nos[1:] < chunk_nos[:-1]).any():
-        order = np.argsort(chunk_nos)
+        order = np.argsort(chunk_nos, kind="stable")
         return Terms(chunk_nos[order], units[order])
     return Terms(chunk_nos, units)
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from sourcebound.contracts import overlap
 from sourcebound.contracts.overlap import overlaps, shingle, word_trigrams
 
-WORDS = st.sampled_from(["seal", "Seal", "pump", "the", "of", "12", "größe", "GRÖSSE", "a_b", "x-y", ",", "№"])
+WORDS = st.sampled_from(
+    ["seal", "Seal", "pump", "the", "of", "12", "größe", "GRÖSSE", "a_b", "x-y", ",", "№", "a{b", "a`b", "a^b~"]
+)
 TEXTS = st.lists(WORDS, max_size=14).map(" ".join)
 THRESHOLDS = st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 2 / 3, 0.8, 1.0])
 
@@ -57,3 +59,12 @@ def test_texts_that_share_no_trigram_are_not_counted(monkeypatch: pytest.MonkeyP
     first, second = shingle("the seal of the pump is worn"), shingle("a filter of the pump is new")
     monkeypatch.delattr(overlap, "word_trigrams")
     assert not overlaps(first, second, 0.8)
+
+
+@pytest.mark.contract("R2-S4")
+def test_a_text_is_counted_once_however_many_it_is_compared_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, count = list[str](), word_trigrams
+    monkeypatch.setattr(overlap, "word_trigrams", lambda text: counted.append(text) or count(text))
+    texts = [shingle(f"n/a n/a n/a n/a n/a n/a n/a n/a {number} n/a") for number in range(5)]
+    assert all(overlaps(one, other, 0.2) for one in texts for other in texts)
+    assert sorted(counted) == sorted(text.text for text in texts)

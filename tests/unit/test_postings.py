@@ -1,5 +1,6 @@
 """R1-5: scores from packed postings are the sums of the contract's terms, whichever way they are added up."""
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterable
 
@@ -67,8 +68,13 @@ def test_the_best_chunks_are_those_of_the_contracts_sums(
 
 
 def test_numbers_far_apart_take_no_more_room_than_their_count() -> None:
-    far = [(1, 10, 1), (2**31 - 1, 10, 2)]
-    assert list(best_chunks([word_terms(UNITS, _pack(far), damping(10.0))], 5)) == [2**31 - 1, 1]
+    far = [word_terms(UNITS, _pack([(1, 10, 1), (2**31 - 1, 10, 2)]), damping(10.0))]
+    tracemalloc.start()
+    try:
+        assert list(best_chunks(far, 5)) == [2**31 - 1, 1]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.contract("P-5")

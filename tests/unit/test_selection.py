@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.assembly import assemble
-from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.evidence import AnswerBundle, render_evidence
 from sourcebound.contracts.outcome import RefusalCode, RefusalSource, Status
 from sourcebound.contracts.overlap import overlap_ratio, word_trigrams
+from sourcebound.contracts.retrieval import RetrievalRow
+from sourcebound.contracts.selection import block_tokens
 from sourcebound.contracts.tokens import estimate_tokens
 
 WORDS = "valve pump seal bolt gasket motor shaft flange sensor filter relay piston".split()
@@ -196,6 +198,13 @@ def test_headers_count_towards_the_budget() -> None:
     bare = sum(estimate_tokens(item["chunk_text"]) for item in rows(6))
     assembled = _assemble(rows(6), max_evidence_tokens=bare, max_chunk_token_ratio=1.0)
     assert "DROP_BUDGET" in _outcomes(assembled)
+
+
+@pytest.mark.contract("R2-S7")
+def test_a_chunk_counts_as_it_stands_in_the_prompt_with_the_blank_line_after_it() -> None:
+    shown = RetrievalRow.model_validate(row())
+    header = render_evidence("C99", shown.chunk_id, shown.knowledge_id, shown.source_reference, "")
+    assert block_tokens(shown, "A seal is worn.") == estimate_tokens(f"{header}A seal is worn.\n\n")
 
 
 @pytest.mark.contract("R2-S7")

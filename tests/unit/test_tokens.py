@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebound.contracts.tokens import PIECE, _piece_cost, estimate_tokens, token_cost
+from sourcebound.contracts import tokens as of_tokens
+from sourcebound.contracts.tokens import CACHED_LENGTHS, PIECE, _piece_cost, estimate_tokens, token_cost
 
 PUBLISHED = [
     # OpenAI's cookbook, "How to count tokens with tiktoken", cl100k_base
@@ -61,5 +62,31 @@ def test_what_tokenizers_split_is_counted_in_pieces(text: str, least: int) -> No
 @pytest.mark.contract("R2-S7")
 def test_a_text_costs_what_its_pieces_cost() -> None:
     for size in range(6):
-        for text in map("".join, product("aZ1 \t\n.", repeat=size)):
+        for text in map("".join, product("aZ1 \t\n\r.", repeat=size)):
             assert token_cost(text) == sum(map(_piece_cost, PIECE.findall(text))), text
+
+
+@pytest.mark.contract("R2-S7")
+@pytest.mark.parametrize("size", [CACHED_LENGTHS.start - 1, CACHED_LENGTHS.start, CACHED_LENGTHS.stop])
+def test_a_line_costs_the_same_whether_it_is_kept_or_not(size: int) -> None:
+    line = ("The seal, no. 12, is WORN.  " * size)[:size]
+    assert token_cost(line) == token_cost(line) == sum(map(_piece_cost, PIECE.findall(line)))
+
+
+def test_lines_that_are_long_or_never_end_are_not_kept() -> None:
+    of_tokens._kept_cost.cache_clear()
+    text = "Seal 12 is worn now. " * 400
+    for end in range(len(text) - 50, len(text)):
+        token_cost(text[:end])
+    assert of_tokens._kept_cost.cache_info().currsize == 0
+    token_cost(text[: CACHED_LENGTHS.start])
+    assert of_tokens._kept_cost.cache_info().currsize == 1
+    assert of_tokens._kept_cost.cache_info().maxsize
+
+
+def test_no_more_words_are_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_tokens, "CACHED_PIECES", 10)
+    costs = of_tokens._SpacedCosts()
+    for number in range(100):
+        assert costs[f"pump{number}"] == costs[f"pump{number}"] == token_cost(f" pump{number}")
+        assert len(costs) <= 10

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from sourcebound.contracts.vectors import SAME
 from sourcebound.store.postings import Terms
 from sourcebound.store.vector_cache import VectorCache, Vectors
 from sourcebound.store.vectors import pack_vector
@@ -54,6 +55,9 @@ def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | Non
         ([0.9, 0.8, 0.8 - 1e-6, 0.7], 4, [10, 20], [0, 20, 10, 30]),
         ([0.9, 0.9, 0.8, 0.7, 0.7], 5, [0, 10, 30, 40], [10, 0, 20, 40, 30]),
         ([0.9, 0.8, 0.8], 2, [10, 20], [0, 20, 10]),
+        ([0.9, 0.8, 0.8 - SAME / 2, 0.7], 2, [10, 20], [0, 20, 10]),
+        ([0.9, 0.8, 0.8 - 1.5 * SAME, 0.7], 4, [], [0, 10, 20, 30]),
+        ([0.9, 0.8, 0.7], 2, [], [0, 10]),
     ],
 )
 def test_the_order_is_open_where_rounding_could_change_it(
