@@ -18,9 +18,10 @@ from sourcebound.contracts.outcome import (
     proceed,
     refuse,
 )
+from sourcebound.contracts.overlap import Shingles, overlaps, shingle
 from sourcebound.contracts.policy import Policy, RetrievalPolicy
 from sourcebound.contracts.retrieval import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow
-from sourcebound.contracts.selection import Selection, candidate_of, overlap_ratio, word_trigrams
+from sourcebound.contracts.selection import Selection, candidate_of
 
 
 def found_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
@@ -41,7 +42,9 @@ def rows_stood_for(bundle: RetrievalBundle, selection: Selection, overlap_thresh
         Those that are evidence, and those that left their place to it for lack of room or as repetitions; not one that
         is unfit to be evidence.
     """
-    return tuple(row for row in found_rows(bundle) if _is_stood_for(row, selection, overlap_threshold))
+    repeats = RowOutcome.DROP_DUP in selection.outcomes.values()
+    admitted = [shingle(kept.text) for kept in selection.admitted] if repeats else []
+    return tuple(row for row in found_rows(bundle) if _is_stood_for(row, selection, admitted, overlap_threshold))
 
 
 def top_similarity(rows: Sequence[RetrievalRow]) -> float | None:
@@ -103,16 +106,17 @@ def _is_found(row: RetrievalRow | EvidenceChunk) -> bool:
     return row.origin not in (EXPANDED, CARRIED)
 
 
-def _is_stood_for(row: RetrievalRow, selection: Selection, overlap_threshold: float) -> bool:
+def _is_stood_for(
+    row: RetrievalRow, selection: Selection, admitted: Sequence[Shingles], overlap_threshold: float
+) -> bool:
     match selection.outcomes[row.rank]:
         case RowOutcome.ADMITTED | RowOutcome.DROP_MAX_CHUNKS | RowOutcome.DROP_BUDGET:
             return True
         case RowOutcome.DROP_PER_KNOWLEDGE_CAP:
             return any(kept.row.knowledge_id == row.knowledge_id for kept in selection.admitted)
         case RowOutcome.DROP_DUP:
-            words = word_trigrams(candidate_of(row).text)
-            kept_words = (word_trigrams(kept.text) for kept in selection.admitted)
-            return any(overlap_ratio(words, kept) >= overlap_threshold for kept in kept_words)
+            dropped = shingle(candidate_of(row).text)
+            return any(overlaps(dropped, kept, overlap_threshold) for kept in admitted)
         case _:
             return False
 
