@@ -224,7 +224,7 @@ def plain_graph(nodes: PlainNodes) -> Any:
 
 @asynccontextmanager
 async def plain_side(url: str, server: Server, corpus: Corpus, chat: ChatOpenAI | None = None) -> AsyncIterator[Side]:
-    """The plain graph over a database of its own, with a pool as the documentation of its saver has it."""
+    """The plain graph, with a pool of its own as the documentation of its saver has it."""
     async with AsyncConnectionPool(
         url,
         max_size=CLIENTS,

@@ -1,7 +1,7 @@
 """Assembly: the gate, the anchors, the evidence block and the account of it all (R1-11, R2-A1 … R2-A3)."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from builders import JsonObject, bundle, policy, row, rows, run
@@ -255,6 +255,10 @@ def test_a_row_that_is_not_fit_to_be_evidence_passes_no_gate_for_another(name: s
 LONG = "The valve is opened by hand and then closed again. " * 25
 ROOM: dict[str, tuple[list[JsonObject], str]] = {
     "a repetition": ([row(0), row(1, chunk_text=row(0)["chunk_text"])], "DROP_DUP"),
+    "a repetition but for what is not seen": (
+        [row(0), row(1, chunk_text="\u00ad".join(row(0)["chunk_text"]))],
+        "DROP_DUP",
+    ),
     "a third chunk of its document": (rows(3, knowledge_id="doc"), "DROP_PER_KNOWLEDGE_CAP"),
     "a seventh chunk": (rows(7), "DROP_MAX_CHUNKS"),
     "over the tokens": ([row(n, chunk_text=LONG.replace(" ", f"{n} ")) for n in range(6)], "DROP_BUDGET"),
@@ -273,7 +277,13 @@ def test_a_row_that_left_its_place_to_other_evidence_counts_for_the_gate(name: s
     assert assembled.assembly_metrics.top_similarity == 0.95
 
 
+TEN: Final = "one two three four five six seven eight nine ten"
 PUSHED_OUT: dict[str, list[JsonObject]] = {
+    "a repetition of what is too large, and somewhat like another": [
+        row(0, chunk_text=" ".join((TEN, *(f"valve{n}" for n in range(900))))),
+        row(1, chunk_text=TEN),
+        row(2, chunk_text=TEN.replace("eight nine ten", "pump seal bolt")),
+    ],
     "a repetition of what is too large": [row(0, chunk_text=TOO_LARGE), row(1, chunk_text="valve " * 20), row(2)],
     "a third chunk after two that are too large": [
         row(0, chunk_text=TOO_LARGE, knowledge_id="doc"),

@@ -1,13 +1,14 @@
 """The audit record: one row a run, whatever came of it; ids, hashes and counts, never text (R5P-1, R5P-2)."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from builders import SEAL, answer_bundle, bundle, generation, policy, row, run
 
 from sourcebound.contracts.assembly import assemble
 from sourcebound.contracts.audit import AuditRecord, audit_record
+from sourcebound.contracts.channels import Channels
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
 from sourcebound.contracts.validation import validate
 from sourcebound.contracts.verdict import Validation
@@ -152,3 +153,23 @@ def test_a_verdict_may_stand_beside_a_worse_outcome() -> None:
     worse = fail("record", FailureCode.AUDIT_UNAVAILABLE, "away")
     record = audit_record(run(), worse, NOW, None, answer_bundle(), generation(), verdict)
     assert record.generation_status is worse.status
+
+
+@pytest.mark.contract("R5P-2")
+@pytest.mark.parametrize(
+    ("found", "kept"), [(bundle(), True), (bundle([row(similarity_score=2.0)]), False), ({}, False), (None, False)]
+)
+def test_the_time_of_retrieval_is_that_of_a_bundle_that_kept_its_contract(
+    found: dict[str, Any] | None, kept: bool
+) -> None:
+    assembled = assemble(found, policy(), run())
+    known = Channels(
+        {
+            "run": run().model_dump(mode="json"),
+            "outcome": assembled.outcome.model_dump(mode="json"),
+            "assembly": assembled.model_dump(mode="json"),
+            "retrieval": cast("dict[str, Any]", found),
+        }
+    )
+    assert known.retrieval_latency_ms == (bundle()["retrieval_latency_ms"] if kept else None)
+    assert (known.retrieval is not None) == kept
