@@ -5,6 +5,7 @@ prompt will be built and no model called.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from sourcebound.contracts.evidence import (
     AnswerBundle,
@@ -46,6 +47,11 @@ from sourcebound.contracts.tightening import with_fallback
 from sourcebound.contracts.variants import needs_fallback
 
 STAGE = "assemble"
+KEPT_OF_A_ROW: Final = (
+    "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section", "page_number",
+    "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",
+)  # fmt: skip
+"""What a row's evidence says as the row does."""
 
 
 def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
@@ -188,10 +194,5 @@ def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
         sanitized_text=candidate.text,
         token_count=candidate.tokens,
         kept_end=candidate.kept_end,
-        **candidate.row.model_dump(
-            include={
-                "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section",
-                "page_number", "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",
-            }
-        ),
-    )  # fmt: skip
+        **{name: getattr(candidate.row, name) for name in KEPT_OF_A_ROW},
+    )

@@ -25,8 +25,8 @@ def merge_best(lists: Sequence[Mapping[str, float]], count: int) -> dict[str, fl
     Returns:
         The best items with their scores, best first; equal scores are ordered by id.
     """
-    best: dict[str, float] = {}
-    for scores in lists:
+    best = dict(lists[0]) if lists else {}
+    for scores in lists[1:]:
         for item, score in scores.items():
             best[item] = max(score, best.get(item, score))
     return {item: best[item] for item in _best_first(best)[:count]}

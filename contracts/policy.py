@@ -8,8 +8,10 @@ defaulted: the file is the whole truth.
 import hashlib
 import json
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -168,11 +170,17 @@ class Policy(Contract):
     facts: FactsPolicy | None = None
     presentation: Presentation
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Digest of the canonical form: sorted, compact JSON of the values that the file gives."""
         form = self.model_dump(mode="json", exclude_none=True)
         return hashlib.sha256(json.dumps(form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A policy with other values, which has a digest of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("sha256", None)
+        return copied
 
 
 def parse_policy(text: str) -> Policy:

@@ -1,8 +1,9 @@
 """The state of a run: JSON-ready values only, one channel a layer, checkpointed after every node (contract CP-1).
 
-A node reads a channel by validating it into its contract model and writes `model_dump(mode="json")`. Long texts live
-inside a dict, so that a checkpoint stores each of them once. What a caller gives and gets is described here for the
-hosts that make forms and tools of it (LangGraph Studio, MCP, A2A); the descriptions validate nothing, the nodes do.
+A node reads a channel by validating it into its contract model and writes that model's form (`contracts.model`). Long
+texts live inside a dict, so that a checkpoint stores each of them once. What a caller gives and gets is described here
+for the hosts that make forms and tools of it (LangGraph Studio, MCP, A2A); the descriptions validate nothing, the nodes
+do.
 """
 
 from dataclasses import dataclass

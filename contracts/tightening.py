@@ -53,6 +53,8 @@ def tighten(policy: Policy, limits: Mapping[str, object]) -> Tightened:
         The tightened policy, whose digest is its own, or the policy as it was and a violation for each limit that is
         unknown, of the wrong type, or looser than the policy's.
     """
+    if not limits:
+        return Tightened(policy)
     values = policy.model_dump(mode="json", exclude_none=True)
     violations = [found for name, value in limits.items() if (found := _apply(values, name, value)) is not None]
     return Tightened(policy, tuple(violations)) if violations else Tightened(Policy.model_validate(values))

@@ -95,8 +95,8 @@ async def accept(
     )
     await run_log.begin(admission.run)
     return {
-        "run": admission.run.model_dump(mode="json"),
-        "policy": policy.model_dump(mode="json"),
-        "outcome": admission.outcome.model_dump(mode="json"),
+        "run": admission.run.to_form(),
+        "policy": policy.to_form(),
+        "outcome": admission.outcome.to_form(),
         **({"retrieval": bundle} if (bundle := state.get("retrieval_bundle")) is not None else {}),
     }

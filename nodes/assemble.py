@@ -10,6 +10,6 @@ from sourcebound.contracts.state import State
 
 async def assemble(state: State) -> dict[str, Any]:
     """Writes `assembly`."""
-    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
+    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
     bundle = assembly.assemble(state["retrieval"], policy, run)
-    return {"assembly": bundle.model_dump(mode="json"), "outcome": bundle.outcome.model_dump(mode="json")}
+    return {"assembly": bundle.to_form(), "outcome": bundle.outcome.to_form()}

@@ -13,8 +13,8 @@ from sourcebound.nodes.asking import ask_or_fail
 
 async def generate(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
     """Writes `generation`; a model that cannot be opened, or is too small, fails the run."""
-    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
-    prompt = Prompt.model_validate(state["prompt"])
+    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
+    prompt = Prompt.from_form(state["prompt"])
     attempt = len(state.get("attempts") or ()) + 1
     generation = await ask_or_fail(run, attempt, prompt, policy, stage=STAGE, models=models, answers=answers)
-    return {"generation": generation.model_dump(mode="json"), "outcome": generation.outcome.model_dump(mode="json")}
+    return {"generation": generation.to_form(), "outcome": generation.outcome.to_form()}

@@ -35,4 +35,4 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
         notices=(*resolution.notices, *draft_notices(known.run)),
     )
     reply = {"messages": [answer_message(response)]} if is_chat(state) else {}
-    return {"response": response.model_dump(mode="json"), **reply}
+    return {"response": response.to_form(), **reply}

@@ -33,8 +33,8 @@ async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetim
     except StoreError as error:
         if error.failure_code == StoreError.code:
             raise  # the store is away: the run is cut off here, and its record is written when it is gone on with
-        return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).model_dump(mode="json")}
-    return {"audit": entry.model_dump(mode="json")}
+        return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).to_form()}
+    return {"audit": entry.to_form()}
 
 
 async def _append(

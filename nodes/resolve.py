@@ -26,7 +26,7 @@ async def resolve(
     state: State, *, conversations: Conversations, models: AnswerModels, answers: AnswerLog, read_state: StateReader
 ) -> dict[str, Any]:
     """Writes `resolution`, and into `run` what retrieval looks for."""
-    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
+    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
     limits = policy.conversation
     try:
         turns = await conversations.earlier(run)
@@ -44,11 +44,11 @@ async def resolve(
         if error.failure_code == StoreError.code:
             raise
         code = model_fault(error) if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
-        return {"outcome": fail(STAGE, code, str(error)).model_dump(mode="json")}
+        return {"outcome": fail(STAGE, code, str(error)).to_form()}
     return {
-        "run": run.model_dump(mode="json"),
-        "resolution": resolution.model_dump(mode="json"),
-        "outcome": outcome.model_dump(mode="json"),
+        "run": run.to_form(),
+        "resolution": resolution.to_form(),
+        "outcome": outcome.to_form(),
     }
 
 

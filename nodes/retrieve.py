@@ -18,11 +18,11 @@ STAGE = "retrieve"
 
 async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
     """Writes `retrieval`."""
-    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
+    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
     try:
         bundle = await retriever.retrieve(run, policy)
     except SourceboundError as error:
         if error.failure_code == StoreError.code:
             raise
-        return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).model_dump(mode="json")}
-    return {"retrieval": bundle.model_dump(mode="json"), "outcome": proceed(STAGE).model_dump(mode="json")}
+        return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).to_form()}
+    return {"retrieval": bundle.to_form(), "outcome": proceed(STAGE).to_form()}

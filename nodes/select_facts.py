@@ -14,8 +14,8 @@ from sourcebound.nodes.asking import ask_or_fail
 
 async def select_facts(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
     """Writes `facts`, and `assembly` over the facts that were kept."""
-    run, policy = Run.model_validate(state["run"]), Policy.model_validate(state["policy"])
-    bundle = AnswerBundle.model_validate(state["assembly"])
+    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
+    bundle = AnswerBundle.from_form(state["assembly"])
     overlap = policy.facts.min_question_overlap if policy.facts else None
     if overlap is not None:
         selected = select_locally(bundle, policy, overlap)
@@ -28,7 +28,7 @@ async def select_facts(state: State, *, models: AnswerModels, answers: AnswerLog
         )
         selected = select_by_choice(bundle, policy, request, said)
     return {
-        "facts": selected.phase.model_dump(mode="json"),
-        "assembly": selected.bundle.model_dump(mode="json"),
-        "outcome": selected.phase.outcome.model_dump(mode="json"),
+        "facts": selected.phase.to_form(),
+        "assembly": selected.bundle.to_form(),
+        "outcome": selected.phase.outcome.to_form(),
     }

@@ -139,6 +139,7 @@ class ChunkSearch:
         few = KEPT_POSTINGS if foreseen else FEW_POSTINGS
         asked = await self._ask("question_words", searches=list(searches), few=few if scored else 0)
         if foreseen:
+            self._have_sent()
             self._ordering = {(vector, limit): await self._order(foreseen, vector, limit, exact) for vector in vectors}
         rows = await asked.fetchall()
         if self._remembered and not (rows and _is_still(self._collection, rows[0])):
@@ -294,6 +295,11 @@ class ChunkSearch:
     async def _ask(self, name: str, **values: object) -> Asked:
         cursor = self._connection.cursor(binary=True)
         return await cursor.execute(query(name), {**self._values(), **values})
+
+    def _have_sent(self) -> None:
+        """Has the database send what it was asked for while this process is at something else, and not only then."""
+        self._connection.pgconn.send_flush_request()
+        self._connection.pgconn.flush()
 
     async def _fetch(self, name: str, **values: object) -> list[Row]:
         rows: list[Row] = await (await self._ask(name, **values)).fetchall()

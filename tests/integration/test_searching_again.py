@@ -1,5 +1,6 @@
 """A process that searches again remembers what it can, and finds what one that has just begun finds (R1-5, R1-9)."""
 
+import select
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,28 @@ async def test_a_search_of_the_same_state_sends_two_statements_or_three(
     monkeypatch.setattr(library_services.retriever._index, "find_collection", not_needed)
     await retrieve(library_services)
     assert asked.names == ["question_words", *ordered, "candidate_rows"]
+
+
+async def test_what_the_database_found_is_there_once_this_process_has_compared(
+    library_services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps what it found until somebody asks for it, or for the next; nobody does so while vectors are compared."""
+    await _search_twice(library_services)
+    near, order, sockets, came = Vectors.near, ChunkSearch._order, list[int](), list[bool]()
+
+    async def noting(self: ChunkSearch, *arguments: Any) -> Any:
+        sockets[:] = [self._connection.fileno()]
+        return await order(self, *arguments)
+
+    def comparing(self: Vectors, *arguments: Any) -> Any:
+        came.append(bool(select.select(sockets, [], [], 10)[0]))
+        return near(self, *arguments)
+
+    monkeypatch.setattr(ChunkSearch, "_order", noting)
+    monkeypatch.setattr(Vectors, "near", comparing)
+    expected = await _afresh(library_services)
+    assert _found(await retrieve(library_services)) == expected
+    assert came == [True]
 
 
 @pytest.mark.contract("R1-6")

@@ -182,6 +182,15 @@ def test_every_changed_value_changes_the_digest(changed: Policy) -> None:
     assert changed.sha256 != policy().sha256
 
 
+@pytest.mark.contract("P-1")
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_copy_with_other_values_has_a_digest_of_its_own(deep: bool) -> None:
+    original, other = policy(), policy(execution={"seed": 8})
+    digest = original.sha256
+    assert original.model_copy(update={"execution": other.execution}, deep=deep).sha256 == other.sha256 != digest
+    assert (original.sha256, original.model_copy(deep=deep).sha256) == (digest, digest)
+
+
 @pytest.mark.contract("P-2")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_policy_comes_back_from_state_with_the_same_digest(name: str) -> None:
