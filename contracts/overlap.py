@@ -6,6 +6,7 @@ ratio.
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,36 @@ def overlaps(first: Shingles, second: Shingles, threshold: float) -> bool:
     if can_tell and (len(first.hashes & second.hashes) + repeats) / fewest < threshold:
         return False
     return overlap_ratio(first.trigrams, second.trigrams) >= threshold
+
+
+class Distinct:
+    """Texts of which none overlaps one that was added before it.
+
+    Args:
+        threshold: The overlap ratio from which on two texts overlap.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._texts: list[Shingles] = []
+        self._hashes: set[int] = set()
+        self._fewest = sys.maxsize
+
+    def add(self, text: str) -> bool:
+        """Adds a text; False where it overlaps one of them, and is not added."""
+        shingles = shingle(text)
+        if self._may_overlap(shingles) and any(overlaps(shingles, other, self._threshold) for other in self._texts):
+            return False
+        self._texts.append(shingles)
+        self._hashes |= shingles.hashes
+        self._fewest = min(self._fewest, len(shingles.hashes))
+        return True
+
+    def _may_overlap(self, shingles: Shingles) -> bool:
+        """What all of them have in common with it is no less than what one has: the bound of `overlaps`, over all."""
+        fewest = min(self._fewest, len(shingles.hashes))
+        shared = len(shingles.hashes & self._hashes) + shingles.repeats
+        return not fewest or shared / fewest >= self._threshold
 
 
 def shingle(text: str) -> Shingles:

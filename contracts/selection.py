@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from sourcebound.contracts.evidence import RowOutcome, render_evidence
-from sourcebound.contracts.overlap import Shingles, overlaps, shingle
+from sourcebound.contracts.overlap import Distinct
 from sourcebound.contracts.policy import SelectionPolicy
 from sourcebound.contracts.retrieval import RetrievalRow
 from sourcebound.contracts.sanitize import Sanitized, sanitize
@@ -124,13 +124,8 @@ def _drop_below_floor(left: list[Candidate], floor: float) -> Iterable[tuple[Can
 
 
 def _drop_duplicates(left: list[Candidate], threshold: float) -> Iterable[tuple[Candidate, RowOutcome]]:
-    kept: list[Shingles] = []
-    for candidate in left:
-        shingles = shingle(candidate.text)
-        if any(overlaps(shingles, other, threshold) for other in kept):
-            yield candidate, RowOutcome.DROP_DUP
-        else:
-            kept.append(shingles)
+    distinct = Distinct(threshold)
+    return [(c, RowOutcome.DROP_DUP) for c in left if not distinct.add(c.text)]
 
 
 def _drop_over_cap(left: list[Candidate], cap: int) -> Iterable[tuple[Candidate, RowOutcome]]:

@@ -169,7 +169,9 @@ class Trail:
     def write(self, update: Mapping[str, Any]) -> None:
         """Takes what a node wrote into the state, as the channels do."""
         for name, value in update.items():
-            channel = self._channels.setdefault(name, self._empty[name].copy())
+            if name not in self._channels:
+                self._channels[name] = self._empty[name].copy()
+            channel = self._channels[name]
             channel.update([value])
             cast("dict[str, Any]", self.state)[name] = channel.get()
 

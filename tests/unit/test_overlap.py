@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sourcebound.contracts import overlap
-from sourcebound.contracts.overlap import overlaps, shingle, word_trigrams
+from sourcebound.contracts.overlap import Distinct, overlaps, shingle, word_trigrams
 
 WORDS = st.sampled_from(
     ["seal", "Seal", "pump", "the", "of", "12", "größe", "GRÖSSE", "a_b", "x-y", ",", "№", "a{b", "a`b", "a^b~"]
@@ -73,3 +73,30 @@ def test_a_text_is_counted_once_however_many_it_is_compared_with(monkeypatch: py
     texts = [shingle(f"n/a n/a n/a n/a n/a n/a n/a n/a {number} n/a") for number in range(5)]
     assert all(overlaps(one, other, 0.2) for one in texts for other in texts)
     assert sorted(counted) == sorted(text.text for text in texts)
+
+
+@pytest.mark.contract("R2-S4")
+@given(texts=st.lists(TEXTS, max_size=6), threshold=THRESHOLDS, hashes=st.sampled_from([1, 2, 4, 1 << 60]))
+@example(texts=["", "seal", "seal"], threshold=0.8, hashes=1 << 60)
+@example(texts=["seal", "", ""], threshold=0.0, hashes=1 << 60)
+def test_a_text_is_added_where_it_overlaps_none_of_those_before_it(
+    texts: list[str], threshold: float, hashes: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overlap, "hash", lambda trigram: hash(trigram) % hashes, raising=False)
+        distinct, kept = Distinct(threshold), list[str]()
+        for text in texts:
+            is_new = all(_ratio(text, other) < threshold for other in kept)
+            assert distinct.add(text) == is_new
+            kept += [text] if is_new else []
+
+
+@pytest.mark.contract("R2-S4")
+def test_a_text_that_shares_little_with_all_of_them_is_not_compared_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    distinct = Distinct(0.8)
+    assert distinct.add("the seal of the pump is worn")
+    monkeypatch.delattr(overlap, "overlaps")
+    assert distinct.add("a filter of the pump is new")
+    assert distinct.add("the valve of the tank is open")
+    with pytest.raises(NameError):
+        distinct.add("the seal of the pump is worn now")
