@@ -52,6 +52,8 @@ def test_many_shared_trigrams_of_one_hash_are_not_taken_for_few(monkeypatch: pyt
     first, second = shingle("a b c d e f g h i j w x"), shingle("a b c d e f g h i j y z")  # eight of ten are shared
     assert len(first.hashes & second.hashes) / len(first.hashes) < 0.8
     assert overlaps(first, second, 0.8)
+    distinct = Distinct(0.8)
+    assert [distinct.add(text.text) for text in (first, second)] == [True, False]
 
 
 @pytest.mark.contract("R2-S4")
@@ -79,6 +81,9 @@ def test_a_text_is_counted_once_however_many_it_is_compared_with(monkeypatch: py
 @given(texts=st.lists(TEXTS, max_size=6), threshold=THRESHOLDS, hashes=st.sampled_from([1, 2, 4, 1 << 60]))
 @example(texts=["", "seal", "seal"], threshold=0.8, hashes=1 << 60)
 @example(texts=["seal", "", ""], threshold=0.0, hashes=1 << 60)
+@example(texts=["the seal of the pump", "seal of the", "12 x-y"], threshold=0.8, hashes=1 << 60)
+@example(texts=["seal of the", "12 x-y a_b pump", "the seal of the pump"], threshold=0.8, hashes=1 << 60)
+@example(texts=["the seal of the", "seal of the pump"], threshold=0.5, hashes=1 << 60)
 def test_a_text_is_added_where_it_overlaps_none_of_those_before_it(
     texts: list[str], threshold: float, hashes: int
 ) -> None:
