@@ -7,6 +7,7 @@ costs no run).
 
 import asyncio
 import select
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, LiteralString, TypeVar
@@ -28,6 +29,25 @@ Row = dict[str, Any]
 """A row as psycopg gives it; typed models are made of it before it leaves this room."""
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
 Result = TypeVar("Result")
+
+
+class Stack(deque[AsyncConnection[Row]]):
+    """Connections that are not in use."""
+
+    def popleft(self) -> AsyncConnection[Row]:
+        """The one that came last."""
+        return self.pop()
+
+
+class LatestFirstPool(Pool):
+    """Gives out the connection that came back last: what its server process did a moment ago is in its caches still.
+
+    psycopg's own takes turns with all of them, and has no setting for it.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._pool = Stack()
 
 
 @contextmanager
@@ -84,7 +104,7 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
             await _check_server(connection)
             is_direct = await _is_direct(connection)
-    pool: Pool = AsyncConnectionPool(
+    pool = LatestFirstPool(
         url,
         min_size=1,
         max_size=max_size,

@@ -133,6 +133,19 @@ async def test_plans_are_kept_unless_a_pooler_stands_in_between(
             assert await cursor.fetchone() == {"plans": kept}
 
 
+async def test_the_connection_that_came_back_last_is_given_out_first(database: str) -> None:
+    async with open_pool(database, max_size=3) as pool:
+        async with pool.connection() as first, pool.connection() as second, pool.connection() as third:
+            there = {first, second, third}
+        async with pool.connection() as one, pool.connection() as other:
+            assert [one, other] == [first, second]
+        for _ in range(3):
+            async with pool.connection() as again:
+                assert again is one
+        async with pool.connection() as one, pool.connection() as other, pool.connection() as another:
+            assert {one, other, another} == there
+
+
 async def test_a_server_that_is_too_old(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sourcebound.store.database.MINIMUM_VERSION", 990000)
     fault = await _fault(database)
