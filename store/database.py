@@ -7,7 +7,6 @@ costs no run).
 
 import asyncio
 import select
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, LiteralString, TypeVar
@@ -31,23 +30,17 @@ Pool = AsyncConnectionPool[AsyncConnection[Row]]
 Result = TypeVar("Result")
 
 
-class Stack(deque[AsyncConnection[Row]]):
-    """Connections that are not in use."""
-
-    def popleft(self) -> AsyncConnection[Row]:
-        """The one that came last."""
-        return self.pop()
-
-
 class LatestFirstPool(Pool):
     """Gives out the connection that came back last: what its server process did a moment ago is in its caches still.
 
-    psycopg's own takes turns with all of them, and has no setting for it.
+    psycopg's own takes turns with all of them, and has no setting for it. Where it has too many, it closes the one that
+    came back first.
     """
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self._pool = Stack()
+    async def getconn(self, timeout: float | None = None) -> AsyncConnection[Row]:  # noqa: ASYNC109
+        """A connection that is not in use."""
+        self._pool.rotate(1)
+        return await super().getconn(timeout)
 
 
 @contextmanager

@@ -146,6 +146,17 @@ async def test_the_connection_that_came_back_last_is_given_out_first(database: s
             assert {one, other, another} == there
 
 
+async def test_a_pool_that_shrinks_closes_a_connection_that_is_not_needed(database: str) -> None:
+    async with open_pool(database, max_size=3) as pool:
+        async with pool.connection() as first, pool.connection() as second, pool.connection() as third:
+            there = {first, second, third}
+        for _ in range(3):
+            await pool._shrink_pool()
+            async with pool.connection() as used:
+                assert used is first
+        assert {connection for connection in there if not connection.closed} == {first}
+
+
 async def test_a_server_that_is_too_old(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sourcebound.store.database.MINIMUM_VERSION", 990000)
     fault = await _fault(database)

@@ -49,7 +49,9 @@ def test_a_small_constant_lets_first_places_win_and_a_large_one_agreement() -> N
 @pytest.mark.contract("R1-4")
 @given(lists=st.lists(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([-1.0, 0.0, 0.5, 2.0]))))
 def test_merged_lists_keep_the_best_score_of_each_item(lists: list[dict[str, float]]) -> None:
+    given_lists = [dict(scores) for scores in lists]
     merged = merge_best(lists, 4)
+    assert lists == given_lists
     best = {item: max(scores[item] for scores in lists if item in scores) for scores in lists for item in scores}
     assert list(merged.items()) == sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:4]
     assert merged == merge_best(lists[::-1], 4)

@@ -3,20 +3,14 @@
 import copy
 import pickle
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import pytest
-from builders import FILTER, SEAL, bundle, generation, policy, row
-from fakes import FakeModel, FakeOutside, FakeRetriever
-from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 
 from sourcebound.contracts.model import Form
 from sourcebound.contracts.outcome import FailureCode, Outcome, Violation, fail, proceed
-from sourcebound.contracts.state import AskInput, State
 from sourcebound.graph.serializer import StateSerializer
-from sourcebound.graph.workflow import build_graph
 
 OUTCOME = fail("assemble", FailureCode.INVALID_SCHEMA, "no bundle")
 
@@ -66,29 +60,3 @@ def test_a_copy_is_a_plain_value_that_is_read_anew(copied: Callable[[Form], dict
 def test_a_plain_value_is_read_every_time() -> None:
     form = proceed("accept").model_dump(mode="json")
     assert Outcome.from_form(form) is not Outcome.from_form(form)
-
-
-@pytest.mark.contract("CP-1")
-@pytest.mark.parametrize(("text", "attempts"), [(f"{SEAL} [C0]", 1), (SEAL, 1), (SEAL, 2), ("NO_EVIDENCE: nothing", 1)])
-async def test_no_layer_changes_what_the_layers_before_it_wrote(text: str, attempts: int) -> None:
-    chosen = policy(validation={"max_attempts": attempts}, facts={"filter": "local", "min_question_overlap": 0.01})
-    rows = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)]
-    outside = FakeOutside(chosen, FakeRetriever(bundle(rows)), FakeModel(generation(text)))
-    passed: list[str] = []
-
-    def watched(name: str, node: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(node)
-        async def watching(state: State, **offers: Any) -> Any:
-            before = copy.deepcopy(state)
-            written = await node(state, **offers)
-            assert state == before
-            passed.append(name)
-            return written
-
-        return watching
-
-    graph = build_graph(outside.ports(), watched).compile(checkpointer=InMemorySaver())
-    asked: AskInput = {"question": "How often must the shaft seal be checked?"}
-    state = await graph.ainvoke(asked, {"configurable": {"thread_id": "thread-1"}})
-    assert state["response"]["status"]
-    assert passed.count("generate") == attempts

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -16,11 +18,18 @@ from langchain_core.tracers.context import collect_runs
 from langgraph.checkpoint.memory import InMemorySaver
 
 from sourcebound.contracts.conversation import Turn
+from sourcebound.contracts.evidence import AnswerBundle
+from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.model import Contract, Form
 from sourcebound.contracts.outcome import Status
-from sourcebound.contracts.state import AskInput, RunContext
+from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.prompt import Prompt
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.state import AskInput, JsonObject, RunContext, State
+from sourcebound.contracts.verdict import Validation
 from sourcebound.errors import StoreError
 from sourcebound.graph.routing import ROUTES
-from sourcebound.graph.walk import Walker, is_watched
+from sourcebound.graph.walk import Node, Walker, is_watched
 from sourcebound.graph.workflow import build_graph, make_nodes
 
 QUESTION = "How often must the shaft seal be checked?"
@@ -127,6 +136,48 @@ async def test_the_checkpoints_of_a_walk_are_those_of_langgraph(
         .aget_state({"configurable": {"thread_id": "run-1"}})
     )
     assert (snapshot.values, snapshot.next) == (state, ())
+
+
+@pytest.mark.contract("CP-1")
+async def test_no_layer_changes_what_the_layers_before_it_wrote_or_read() -> None:
+    passed: set[str] = set()
+
+    def watched(name: str, node: Node) -> Node:
+        @wraps(node)
+        async def watching(state: State, **offers: Any) -> JsonObject:
+            before = deepcopy(state)
+            written = await node(state, **offers)
+            assert state == before
+            for form in state.values():
+                if isinstance(form, Form) and isinstance(read := getattr(form, "read", None), Contract):
+                    assert type(read).model_validate(form) == read
+                    passed.add(name)
+            return written
+
+        return watching
+
+    for run in RUNS:
+        make_outside, asked, status = run.values
+        ports = make_outside().ports()  # type: ignore[operator]
+        nodes = {name: watched(name, node) for name, node in make_nodes(ports).items()}
+        walker = Walker(nodes, build_graph(ports).compile())
+        state = await walker.walk(asked, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
+        assert state["response"]["status"] == status
+    assert passed == {*make_nodes(ports)} - {"accept"}
+
+
+@pytest.mark.contract("CP-1")
+async def test_a_form_is_read_by_the_first_layer_that_needs_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    walker, validated = _walker(_outside()), Counter[str]()
+
+    def count(cls: type[Contract], form: Any) -> Any:
+        validated[cls.__name__] += 1
+        return cls.__pydantic_validator__.validate_python(form)
+
+    monkeypatch.setattr(Contract, "model_validate", classmethod(count))
+    await walker.walk(ASKED, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
+    read = (Run, Policy, AnswerBundle, Prompt, Generation, Validation)
+    assert [(model.__name__, validated[model.__name__]) for model in read] == [(model.__name__, 1) for model in read]
 
 
 @pytest.mark.contract("CP-2")
