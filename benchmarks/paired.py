@@ -1,10 +1,11 @@
 """What a change takes or saves of a run's time: each question is asked here and at another commit, one after the other.
 
-    python benchmarks/paired.py COMMIT [--questions 400] [--count 10000]
+    python benchmarks/paired.py COMMIT [--pairs 5] [--questions 100] [--count 10000]
 
 A machine's speed changes from one second to the next by more than most changes do; two answers to one question, within
 some milliseconds of each other, share it. Each side is a process with a database of its own and asks as "ours" does in
-`pipeline.py`, in that side's own version of it. They take turns in coming first.
+`pipeline.py`, in that side's own version of it. Each question is asked in both orders, for whoever comes second finds
+the processor otherwise. Two processes of the same code differ, too; so there are several pairs, and ± is of their mean.
 """
 
 import argparse
@@ -13,14 +14,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 STRIDE: Final = 131
@@ -99,34 +100,44 @@ async def serve(checkout: Path, count: int) -> None:
             print(1000 * (perf_counter() - began), 1000 * (process_time() - spent), flush=True)
 
 
-def compare(commit: str, asked: int, count: int) -> None:
+def ask_both(here: Asker, there: Asker, asked: int) -> NDArray[np.float64]:
+    """Times by question, order, side (here and there) and kind, in milliseconds."""
+    assert here.read() == there.read()
+    times = []
+    for number in range(0, asked * STRIDE, STRIDE):
+        first = here.ask(number), there.ask(number)
+        second = there.ask(number), here.ask(number)
+        times.append((first, second[::-1]))
+    return np.array(times)
+
+
+def compare(commit: str, pairs: int, asked: int, count: int) -> None:
     """Asks both and prints what came of it."""
-    with ExitStack() as stack:
-        places = (ROOT, stack.enter_context(checked_out(commit)))
-        here, there = (stack.enter_context(asker(place, count)) for place in places)
-        assert here.read() == there.read()
-        times: dict[Asker, list[Time]] = {here: [], there: []}
-        for number in range(asked):
-            for side in (here, there) if number % 2 else (there, here):
-                times[side].append(side.ask(number * STRIDE))
-    for name, of in (("p50", 0), ("processor time of the client", 1)):
-        own, other = (np.array([time[of] for time in times[side]]) for side in (here, there))
-        ratios = own / other
-        error = float(np.std(np.log(ratios))) / asked**0.5
-        print(f"  {name:30} {median(own):7.2f} ms here, {median(other):7.2f} ms at {commit}; ", end="")
-        print(f"of the same question {100 * (median(ratios) - 1):+.1f} % ± {100 * error:.1f}")
+    found = []
+    with checked_out(commit) as checkout:
+        for _ in range(pairs):
+            with asker(ROOT, count) as here, asker(checkout, count) as there:
+                found.append(ask_both(here, there, asked))
+    times = np.array(found)  # by pair, question, order, side and kind
+    for kind, name in enumerate(("p50", "processor time of the client")):
+        own, other = np.moveaxis(times[..., kind], -1, 0)
+        of_pairs = np.median(np.log(own / other).mean(axis=-1), axis=-1)
+        mean, error = 100 * np.mean(of_pairs), 100 * np.std(of_pairs, ddof=1) / pairs**0.5
+        print(f"  {name:30} {np.median(own):6.2f} ms here, {np.median(other):6.2f} ms at {commit}: ", end="")
+        print(f"{mean:+.1f} % ± {error:.1f} ({', '.join(f'{100 * of_pair:+.1f}' for of_pair in of_pairs)})")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A run here, beside one at another commit.")
     parser.add_argument("commit", nargs="?")
-    parser.add_argument("--questions", type=int, default=400)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         asyncio.run(serve(given.serve, given.count))
     elif given.commit:
-        compare(given.commit, given.questions, given.count)
+        compare(given.commit, given.pairs, given.questions, given.count)
     else:
         parser.error("name a commit")
