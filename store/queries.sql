@@ -319,7 +319,12 @@ WHERE runs.policy_version IS NULL
 
 -- name: be_at_work
 -- For the length of a transaction that is idle on purpose.
-SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock(%(number)s)
+SELECT pg_advisory_xact_lock(%(number)s)
+
+-- name: be_idle
+-- Without values, so that it goes as a simple query. What went before it with values, the server keeps open until then,
+-- and its snapshot with it: no row that has died since could be cleared away in the whole database, and no index built.
+SET LOCAL idle_in_transaction_session_timeout = 0
 
 -- name: run_holder
 SELECT erased_at IS NOT NULL AS erased, coalesce(worker = ANY(%(workers)s::bigint[]), false) AS held

@@ -123,6 +123,7 @@ class Worker:
         try:
             await connection.execute("BEGIN")
             await connection.execute(query("be_at_work"), {"number": number})
+            await connection.execute(query("be_idle"))
             self.numbers.append(number)
             carrying: set[str] = set()
             while carrying != self.runs:  # they come and go meanwhile

@@ -201,6 +201,29 @@ async def test_a_number_that_is_lost_before_the_run_has_it_is_replaced(
 
 
 @pytest.mark.contract("CP-2")
+async def test_a_process_at_work_keeps_no_row_that_has_died(services: Services, database: str) -> None:
+    """For as long as it lives; the end of the audit chain would else leave one behind with every run."""
+    await services.worker.number()
+    keeper = "FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
+    assert rows(database, f"SELECT backend_xid, backend_xmin {keeper}") == [(None, None)]
+    rows(database, "CREATE TABLE short AS SELECT generate_series(1, 1000) AS number")
+    rows(database, "DELETE FROM short")
+    rows(database, "VACUUM short")
+    assert single(database, "SELECT pg_relation_size('short')") == 0
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_process_may_be_at_work_for_longer_than_a_transaction_may_be_idle(
+    services: Services, database: str
+) -> None:
+    impatient = "ALTER DATABASE %I SET idle_in_transaction_session_timeout = 200"
+    rows(database, f"DO $$ BEGIN EXECUTE format('{impatient}', current_database()); END $$")
+    number = await services.worker.number()
+    await asyncio.sleep(0.6)
+    assert services.worker.current == number
+
+
+@pytest.mark.contract("CP-2")
 async def test_a_number_that_was_given_without_word_of_it_is_replaced_too(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
