@@ -1,6 +1,6 @@
 """What the whole graph costs, every node checkpointed and audited, beside a plain LangGraph RAG of nine nodes.
 
-    python benchmarks/pipeline.py [--count 10000] [--rounds 5]
+    python benchmarks/pipeline.py [--count 10000] [--rounds 10]
 
 All retrieve twelve of the same passages from the same server, send six of them to the same model server, which answers
 at once, and write one audit row: what is timed is the machinery. Ours does it with hybrid retrieval, validation and a
@@ -389,6 +389,6 @@ async def _main(count: int, rounds: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="The whole graph, beside a plain one.")
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10)
     given = parser.parse_args()
     asyncio.run(_main(given.count, given.rounds))
