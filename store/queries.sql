@@ -323,7 +323,8 @@ SELECT pg_advisory_xact_lock(%(number)s)
 
 -- name: be_idle
 -- Without values, so that it goes as a simple query. What went before it with values, the server keeps open until then,
--- and its snapshot with it: no row that has died since could be cleared away in the whole database, and no index built.
+-- and its snapshot with it: no row of the database that has died since could be cleared away, and whoever builds an
+-- index concurrently would wait for this process to end.
 SET LOCAL idle_in_transaction_session_timeout = 0
 
 -- name: run_holder
