@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.outcome import FailureCode, Violation, quote_value, schema_violation
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval import RetrievalBundle, RetrievalRow, RetrievalStatus
 
-TOO_LARGE: Final = "too large to show"
 FILTERS: Final = ("collection", *Filters.model_fields)
 """What a retriever may say that it narrowed its search by (R1-8)."""
 
@@ -21,27 +20,6 @@ def check_rules(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
     yield from _ranks(bundle)
     yield from _chunk_ids(bundle)
     yield from _domains(bundle, policy)
-
-
-def schema_violation(message: str, field: str | None, value: object, row: int | None = None) -> Violation:
-    """A bundle that does not have its schema (R2-V1)."""
-    return Violation(
-        code=FailureCode.INVALID_SCHEMA,
-        clause="R2-V1",
-        message=message,
-        field=field,
-        row=row,
-        value=shown(value),
-    )
-
-
-def shown(value: object) -> str:
-    """A value as a short, one-line text; never a whole document."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        return f"{type(value).__name__} {TOO_LARGE}"
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _status(bundle: RetrievalBundle) -> Iterator[Violation]:
@@ -58,7 +36,7 @@ def _status(bundle: RetrievalBundle) -> Iterator[Violation]:
 def _policy(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
     if bundle.policy_version not in (None, policy.policy_version):
         yield schema_violation(
-            f"field policy_version: the bundle was made under {shown(bundle.policy_version)}, and this run is under "
+            f"field policy_version: the bundle was made under {quote_value(bundle.policy_version)}, and this run is under "
             f"{policy.policy_version}; name the bundle's own with --policy",
             "policy_version",
             bundle.policy_version,
@@ -70,7 +48,7 @@ def _filters(bundle: RetrievalBundle) -> Iterator[Violation]:
     for name in bundle.filters_applied or ():
         if name not in FILTERS:
             known = ", ".join(FILTERS)
-            message = f"field filters_applied: {shown(name)} is not a filter (known filters: {known})"
+            message = f"field filters_applied: {quote_value(name)} is not a filter (known filters: {known})"
             yield schema_violation(message, "filters_applied", name)
 
 
@@ -79,7 +57,7 @@ def _chunk_ids(bundle: RetrievalBundle) -> Iterator[Violation]:
     seen: set[str] = set()
     for index, row in enumerate(bundle.results):
         if row.chunk_id in seen:
-            message = f"row {index}, field chunk_id: {shown(row.chunk_id)} is the id of an earlier row"
+            message = f"row {index}, field chunk_id: {quote_value(row.chunk_id)} is the id of an earlier row"
             yield schema_violation(message, "chunk_id", row.chunk_id, index)
         seen.add(row.chunk_id)
 
@@ -115,5 +93,5 @@ def _domains(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
                 message=f"row {index}, field knowledge_type_effective: not one of {', '.join(allowed)}",
                 field="knowledge_type_effective",
                 row=index,
-                value=shown(row.knowledge_type_effective),
+                value=quote_value(row.knowledge_type_effective),
             )

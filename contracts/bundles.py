@@ -10,10 +10,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.assembly import evidence_of
-from sourcebound.contracts.bundle_rules import shown
 from sourcebound.contracts.evidence import AnswerBundle, EvidenceChunk, render_block
 from sourcebound.contracts.intake import check_bundle, from_pydantic, too_deep
-from sourcebound.contracts.outcome import FailureCode, Status, Violation, proceed
+from sourcebound.contracts.outcome import FailureCode, Status, Violation, proceed, quote_value
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.retrieval import RetrievalRow, RetrievalStatus
 from sourcebound.contracts.selection import candidate_of
@@ -123,7 +122,7 @@ def _anchor_violations(evidence: Sequence[EvidenceChunk], anchor_map: Mapping[st
     ]
     if dict(anchor_map) != {chunk.anchor: chunk.chunk_id for chunk in evidence}:
         message = "anchor_map does not match selected_evidence"
-        found.append(_violation(message, "anchor_map", None, shown(dict(anchor_map))))
+        found.append(_violation(message, "anchor_map", None, quote_value(dict(anchor_map))))
     return found
 
 
@@ -135,7 +134,7 @@ def _block_violations(bundle: AnswerBundle) -> list[Violation]:
         found.append(_broken(code, "R2-A3", message, "outcome", bundle.outcome.status))
     if bundle.evidence_block_text not in ("", render_block(bundle.selected_evidence)):
         message = "evidence_block_text does not show selected_evidence"
-        found.append(_broken(code, "R2-A3", message, "evidence_block_text", shown(bundle.evidence_block_text)))
+        found.append(_broken(code, "R2-A3", message, "evidence_block_text", quote_value(bundle.evidence_block_text)))
     return found
 
 
@@ -150,4 +149,4 @@ def _broken(
 
 
 def _unreadable(message: str, field: str | None, value: object, row: int | None = None) -> ReadBundle:
-    return ReadBundle(None, (_broken(FailureCode.INVALID_SCHEMA, "R2-V1", message, field, shown(value), row),))
+    return ReadBundle(None, (_broken(FailureCode.INVALID_SCHEMA, "R2-V1", message, field, quote_value(value), row),))

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, assert_never
 
-from sourcebound.contracts import answer_json, relevant_facts
+from sourcebound.contracts import answer_json, fact_choice
 from sourcebound.contracts.model import Contract
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.profile import ModelProfile, Wire, context_tokens
@@ -18,7 +18,7 @@ JsonObject = dict[str, Any]
 OutputProfile = Literal["prose", "answer_sentences", "relevant_facts"]
 SCHEMAS: Final[Mapping[OutputProfile, Callable[[], JsonObject]]] = {
     "answer_sentences": answer_json.json_schema,
-    "relevant_facts": relevant_facts.json_schema,
+    "relevant_facts": fact_choice.json_schema,
 }
 """The JSON schema of each profile that has one."""
 NEUTRAL: Final[tuple[object, ...]] = (None, False, "", [], {})

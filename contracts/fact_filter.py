@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from sourcebound.contracts.content_words import content_words
 from sourcebound.contracts.evidence import RowOutcome
 from sourcebound.contracts.facts import Fact
-from sourcebound.contracts.ranking import content_words
 
 LEAST_WORDS: Final = 3
 """Words that a quote must hold beside page furniture: a statement has no fewer."""

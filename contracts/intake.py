@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.bundle_rules import TOO_LARGE, check_rules, schema_violation, shown
-from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.bundle_rules import check_rules
+from sourcebound.contracts.outcome import TOO_LARGE, FailureCode, Violation, quote_value, schema_violation
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.retrieval import RetrievalBundle
 
@@ -78,13 +78,13 @@ def _digest(bundle: RetrievalBundle) -> str | None:
 
 def too_deep(raw: Mapping[str, object], clause: str) -> Violation:
     """A value nested deeper than any bundle is; the field that can be shown least is the one."""
-    field = next((name for name, value in raw.items() if shown(value).endswith(TOO_LARGE)), None)
+    field = next((name for name, value in raw.items() if quote_value(value).endswith(TOO_LARGE)), None)
     return Violation(
         code=FailureCode.INVALID_SCHEMA,
         clause=clause,
         message=f"field {field}: nested too deeply",
         field=field,
-        value=shown(raw.get(field or "")),
+        value=quote_value(raw.get(field or "")),
     )
 
 
@@ -107,7 +107,7 @@ def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
             message=f"{where}: {detail['msg']}",
             field=field,
             row=row,
-            value=None if detail["type"] == "missing" else shown(detail["input"]),
+            value=None if detail["type"] == "missing" else quote_value(detail["input"]),
         )
 
 

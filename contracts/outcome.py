@@ -148,6 +148,7 @@ def fail_with(stage: str, violations: tuple[Violation, ...]) -> Outcome:
     return fail(stage, violations[0].code, violations[0].message, violations)
 
 
+TOO_LARGE: Final = "too large to show"
 OPENING: Final = "accept"
 """The stage that opens a run, with which nothing that came before on its thread counts any more."""
 
@@ -169,3 +170,24 @@ def keep_worst(current: dict[str, object] | None, update: dict[str, object]) -> 
     if update.get("failure_code") == FailureCode.AUDIT_UNAVAILABLE:
         return update
     return update if after > before or after == 0 == before else current
+
+
+def schema_violation(message: str, field: str | None, value: object, row: int | None = None) -> Violation:
+    """A bundle that does not have its schema (R2-V1)."""
+    return Violation(
+        code=FailureCode.INVALID_SCHEMA,
+        clause="R2-V1",
+        message=message,
+        field=field,
+        row=row,
+        value=quote_value(value),
+    )
+
+
+def quote_value(value: object) -> str:
+    """A value as a short, one-line text; never a whole document."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__} {TOO_LARGE}"
+    return text if len(text) <= 80 else text[:77] + "..."

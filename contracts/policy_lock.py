@@ -5,16 +5,16 @@ name stands for one digest for ever; a file that bears it with another is refuse
 lock, which counts for every file.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.proposal import toml_value
 from sourcebound.contracts.request import Run
 
 LOCK_FILE: Final = "policies.lock"
@@ -90,3 +90,17 @@ class FoundPolicy(NamedTuple):
 def draft_notices(run: Run) -> tuple[str, ...]:
     """What the reader of an answer is told where its policy is a draft."""
     return (DRAFT_NOTICE.format(run.policy_version),) if run.is_draft else ()
+
+
+def toml_assignments(table: Mapping[str, Any]) -> list[str]:
+    """The `name = value` lines of a TOML table."""
+    return [f"{name} = {toml_value(value)}" for name, value in table.items()]
+
+
+def toml_value(value: object) -> str:
+    """A value in TOML; its basic strings escape as JSON's do, and the delete character besides."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(toml_assignments(value)) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

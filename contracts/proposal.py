@@ -1,12 +1,11 @@
 """A policy file of one's own: a policy with gates that were calibrated on another index (contract P-1, P-3)."""
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sourcebound.contracts.calibration import Point
 from sourcebound.contracts.index import Collection
 from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy_lock import toml_assignments
 
 LEXICAL = "lexical"
 
@@ -54,20 +53,7 @@ def render_policy(policy: Policy, remarks: Sequence[str] = ()) -> str:
     plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
     tables = {name: value for name, value in values.items() if isinstance(value, dict)}
     lines = [f"# {' '.join(remark.split())}" for remark in remarks]
-    lines += _assignments(plain)
+    lines += toml_assignments(plain)
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *_assignments(table)]
+        lines += ["", f"[{name}]", *toml_assignments(table)]
     return "\n".join(lines) + "\n"
-
-
-def _assignments(table: Mapping[str, Any]) -> list[str]:
-    return [f"{name} = {toml_value(value)}" for name, value in table.items()]
-
-
-def toml_value(value: object) -> str:
-    """A value in TOML; its basic strings escape as JSON's do, and the delete character besides."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(_assignments(value)) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.blocks import MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.citations import find_citations, find_look_alikes
+from sourcebound.contracts.content_words import IDENTIFIER, content_words
 from sourcebound.contracts.forbidden import FORBIDDEN_SHAPES
 from sourcebound.contracts.prompt import PromptParts
 from sourcebound.contracts.reading import read_statements
@@ -30,24 +31,9 @@ FOLLOW_UP: Final = 0.5
 """Share of the best sentence's score that a further sentence must reach."""
 MIN_NEW: Final = 0.1
 """Share of the question's weight that a further sentence must newly hold."""
-TOKEN: Final = re.compile(r"[^\W_]+(?:[-./·][^\W_]+)*")
 HEADING_LINE: Final = re.compile(r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*")
 """A line in plain text that may be a heading, with the number of its section; never a row of a table, which has its
 headers or its values with it."""
-IDENTIFIER: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d)\w+")
-PART: Final = re.compile(r"[^\W_]+")
-STOP_WORDS: Final = frozenset(
-    """
-    a about after all also am an and any are as at be been before being between both but by can could did do does
-    doing down during each for from further had has have having he her here hers him his how i if in into is it
-    its itself just may me might more most must my no nor not of off on once only or other our out over own per
-    same shall she should so some such than that the their them then there these they this those through to too
-    under until up us very was we were what when where which while who whom whose why will with would you your
-    much many long often take takes taken give gives given tell please say says find list name explain describe
-    mean means
-    """.split()
-)
-SUFFIX: Final = re.compile(r"(?:ations?|ings?|edly|ies|ied|ed|es|ly|s|e|y)$")
 
 
 class Sentence(NamedTuple):
@@ -60,18 +46,6 @@ class Sentence(NamedTuple):
     context: frozenset[str]
     is_heading: bool
     """It only names what follows: it counts for how rare a word is, and is never chosen."""
-
-
-def content_words(text: str) -> frozenset[str]:
-    """The words of a text that carry meaning, cut to their stems; a name such as `HP-200` is one word."""
-    words: set[str] = set()
-    for match in TOKEN.finditer(text.casefold()):
-        parts = PART.findall(match[0])
-        if IDENTIFIER.fullmatch("".join(parts)):
-            words.add("".join(parts))
-        else:
-            words |= {_stem(part) for part in parts if part not in STOP_WORDS}
-    return frozenset(words - {""})
 
 
 def best_sentences(prompt: PromptParts) -> list[Sentence]:
@@ -182,12 +156,3 @@ def quotable(sentence: str, anchor: str) -> bool:
         return False
     statements = read_statements(f"{sentence} [{anchor}]")
     return len(statements) == 1 and bool(statements[0].anchors)
-
-
-def _stem(word: str) -> str:
-    """A word without its commonest English endings; short words and words with digits stay whole."""
-    if len(word) <= 3 or any(character.isdigit() for character in word):
-        return word
-    stem = SUFFIX.sub("", word)
-    stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
-    return stem if len(stem) >= 3 else word

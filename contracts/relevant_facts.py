@@ -8,52 +8,23 @@ the reply nothing is used but the choice.
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
-
-from pydantic import AfterValidator, Field
+from typing import Final
 
 from sourcebound.contracts.display import one_line
+from sourcebound.contracts.fact_choice import PROFILE, RelevantFact, RelevantFacts
 from sourcebound.contracts.facts import Fact, FactKey
-from sourcebound.contracts.model import Contract
 from sourcebound.contracts.outcome import FailureCode, Violation, proceed
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.prompt import MESSAGE_BREAK, Message, Prompt, canonical_prompt
 from sourcebound.contracts.question_text import FOLLOW_UP_TEMPLATE, render_question
 from sourcebound.contracts.released import read_template
 from sourcebound.contracts.sanitize import storable
-from sourcebound.contracts.strict_json import bare_schema, read_strict
+from sourcebound.contracts.strict_json import read_strict
 from sourcebound.contracts.tokens import estimate_tokens
 
-PROFILE: Final = "relevant_facts"
 TEMPLATE: Final = "relevant_facts_v1"
 SHOWN: Final = 80
 """Characters of a model's words that a violation shows."""
-
-
-def _check_quote(quote: str) -> str:
-    if not any(character.isalnum() for character in quote):
-        raise ValueError("a quote says something")
-    return quote
-
-
-class RelevantFact(Contract):
-    """A row of a reply: a fact of phase A by its key, and its words that bear on the question."""
-
-    quote: Annotated[str, Field(strict=True), AfterValidator(_check_quote)]
-    pdf: Annotated[str, Field(strict=True)]
-    page: Annotated[int, Field(strict=True)] | None
-    chunk_id: Annotated[str, Field(strict=True)]
-
-
-class RelevantFacts(Contract):
-    """A reply; no row where no fact bears on the question."""
-
-    relevant_facts: tuple[RelevantFact, ...]
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of a reply, for providers that take one."""
-    return bare_schema(RelevantFacts)
 
 
 def facts_policy(policy: Policy) -> Policy:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.bundle_rules import shown
-from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.outcome import FailureCode, Violation, quote_value
 from sourcebound.contracts.policy import Policy
 
 HIGHER_IS_TIGHTER: Final = {
@@ -107,7 +106,7 @@ def with_fallback(policy: Policy) -> Policy:
 
 def _does_not_take(name: str, value: object) -> Violation:
     taken = "a number from 0 to 1" if name in SHARES else "a whole number from 1 on"
-    return _violation(name, f"takes {taken}, and not {shown(value)}", value, MALFORMED)
+    return _violation(name, f"takes {taken}, and not {quote_value(value)}", value, MALFORMED)
 
 
 def _violation(name: str, message: str, value: object, clause: str = "P-4") -> Violation:
@@ -116,5 +115,5 @@ def _violation(name: str, message: str, value: object, clause: str = "P-4") -> V
         clause=clause,
         message=f"limit {name} {message}",
         field=name,
-        value=shown(value),
+        value=quote_value(value),
     )

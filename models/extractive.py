@@ -12,7 +12,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from sourcebound.contracts import relevant_facts
+from sourcebound.contracts import fact_choice, relevant_facts
 from sourcebound.contracts.answer_json import PROFILE, write
 from sourcebound.contracts.blocks import LIST_MARKER
 from sourcebound.contracts.call import Call
@@ -45,7 +45,7 @@ class ExtractiveChatModel(BaseChatModel):
         prompt = [Message.model_validate({"role": roles[m.type], "content": m.text}) for m in messages]
         parts = read_prompt(prompt)
         asked = parts.sections.get("OUTPUT REQUIREMENTS", "")
-        if relevant_facts.PROFILE in asked:
+        if fact_choice.PROFILE in asked:
             text = _choose(parts)
         else:
             chosen = best_sentences(parts)

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from replaying import CHOICE, GOOD, Case, Policies, changed, drifts, opened, record, recorded, verified
 
 from sourcebound.cli.run_show import print_lines
-from sourcebound.contracts import answer_json, relevant_facts
+from sourcebound.contracts import answer_json, fact_choice
 from sourcebound.contracts.policy import Policy
 from sourcebound.contracts.presentation import present
 from sourcebound.contracts.released import load_shipped_policy
@@ -87,7 +87,7 @@ async def test_a_model_is_asked_for_a_choice_under_its_schema_and_then_for_an_an
         turns = call.json.get("input") or call.json["messages"]
         sent = [(turn["role"], turn["content"]) for turn in turns]
         assert sent == [(message["role"], message["content"]) for message in prompt["messages"]]
-    assert (_schema_of(first), _schema_of(second)) == (relevant_facts.json_schema(), answer_json.json_schema())
+    assert (_schema_of(first), _schema_of(second)) == (fact_choice.json_schema(), answer_json.json_schema())
     assert QUESTION in first.prompt
     assert state["facts"]["generation"]["call"]["output_profile"] == "relevant_facts"
     assert (FILTER in first.prompt, FILTER in second.prompt) == (True, False)

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from sourcebound.contracts.calibration import Point
 from sourcebound.contracts.policy import Policy, parse_policy
-from sourcebound.contracts.proposal import propose_policy, render_policy, toml_value
+from sourcebound.contracts.policy_lock import toml_value
+from sourcebound.contracts.proposal import propose_policy, render_policy
 from sourcebound.contracts.released import SHIPPED, load_shipped_policy
 
 CHOSEN = Point(0.25, 0.55, ())

@@ -1,0 +1,41 @@
+"""The words of a text that carry meaning, without function words and common English endings."""
+
+import re
+from typing import Final
+
+TOKEN: Final = re.compile(r"[^\W_]+(?:[-./·][^\W_]+)*")
+IDENTIFIER: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d)\w+")
+PART: Final = re.compile(r"[^\W_]+")
+STOP_WORDS: Final = frozenset(
+    """
+    a about after all also am an and any are as at be been before being between both but by can could did do does
+    doing down during each for from further had has have having he her here hers him his how i if in into is it
+    its itself just may me might more most must my no nor not of off on once only or other our out over own per
+    same shall she should so some such than that the their them then there these they this those through to too
+    under until up us very was we were what when where which while who whom whose why will with would you your
+    much many long often take takes taken give gives given tell please say says find list name explain describe
+    mean means
+    """.split()
+)
+SUFFIX: Final = re.compile(r"(?:ations?|ings?|edly|ies|ied|ed|es|ly|s|e|y)$")
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning, cut to their stems; a name such as `HP-200` is one word."""
+    words: set[str] = set()
+    for match in TOKEN.finditer(text.casefold()):
+        parts = PART.findall(match[0])
+        if IDENTIFIER.fullmatch("".join(parts)):
+            words.add("".join(parts))
+        else:
+            words |= {_stem(part) for part in parts if part not in STOP_WORDS}
+    return frozenset(words - {""})
+
+
+def _stem(word: str) -> str:
+    """A word without its commonest English endings; short words and words with digits stay whole."""
+    if len(word) <= 3 or any(character.isdigit() for character in word):
+        return word
+    stem = SUFFIX.sub("", word)
+    stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
+    return stem if len(stem) >= 3 else word
