@@ -69,7 +69,7 @@ picture: setup ## the graph as docs/graph.svg, from the routing table
 	@$(BIN)/python -m sourcebound.graph.picture > docs/graph.svg.new && mv docs/graph.svg.new docs/graph.svg
 
 traceability: $(VENV)/.dev ## each requirement with its clauses, code and tests, into docs/traceability.md
-	@$(BIN)/python tests/traceability.py > docs/traceability.md.new && mv docs/traceability.md.new docs/traceability.md
+	@PYTHONPATH=tests $(BIN)/python -m support.traceability > docs/traceability.md.new && mv docs/traceability.md.new docs/traceability.md
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

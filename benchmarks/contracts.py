@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from sourcebound.contracts.assembly import assemble
-from sourcebound.contracts.literals import _read_chunk
-from sourcebound.contracts.prompt import build_prompt
-from sourcebound.contracts.released import load_shipped_policy
+from sourcebound.contracts.evidence.assemble import assemble
+from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import Filters, Run
-from sourcebound.contracts.validation import validate
+from sourcebound.contracts.validation.firewall import validate
+from sourcebound.contracts.validation.literals.check import _read_chunk
 
 ROUNDS = 200
 ANSWER_WORDS = 400

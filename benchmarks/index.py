@@ -23,19 +23,19 @@ from passages import Passages, load_passages
 from pgvector import Vector
 from psycopg import AsyncConnection
 
-from sourcebound.contracts.calibration import Share, wilson
-from sourcebound.contracts.document import Chunk, DocumentMetadata, Page, ParsedDocument
-from sourcebound.contracts.index import Collection, StoredDocument
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.calibration.gate_minima import Share, wilson
+from sourcebound.contracts.corpus.collection import Collection, StoredDocument
+from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata, Page, ParsedDocument
+from sourcebound.contracts.corpus.vector_index import count_found
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Filters
-from sourcebound.contracts.vectors import count_found
 from sourcebound.evals.retrieval import read_records, retrieve, temporary_services
-from sourcebound.models.minilm import MiniLmEmbedder
-from sourcebound.store.database import one_state
-from sourcebound.store.search import ChunkSearch
-from sourcebound.store.vector_cache import VectorCache
-from sourcebound.store.vector_index import BUILD_WIDTH, LINKS
-from sourcebound.store.vectors import pack_vector, vector_text
+from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.store.connection.database import one_state
+from sourcebound.store.search.chunk_queries import ChunkSearch
+from sourcebound.store.search.vector_cache import VectorCache
+from sourcebound.store.search.vector_codec import pack_vector, vector_text
+from sourcebound.store.search.vector_index import BUILD_WIDTH, LINKS
 from sourcebound.wiring import DEFAULT_POLICY, Services, find_policy
 
 NAME: Final = "passages"

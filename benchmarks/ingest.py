@@ -22,11 +22,11 @@ from typing import NamedTuple
 import psycopg
 from pgvector import Vector
 
-from sourcebound.contracts.document import Chunk, DocumentMetadata, Page, ParsedDocument
-from sourcebound.contracts.index import StoredDocument
+from sourcebound.contracts.corpus.collection import StoredDocument
+from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata, Page, ParsedDocument
 from sourcebound.evals.retrieval import temporary_services
+from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.pipeline import Ingest
-from sourcebound.ingest.sidecar import Sidecar
 from sourcebound.wiring import Services
 
 WORDS = 200

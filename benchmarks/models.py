@@ -20,8 +20,8 @@ import httpx
 
 from sourcebound.contracts.state import RunContext
 from sourcebound.graph.engine import Engine
+from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.pipeline import Ingest
-from sourcebound.ingest.sidecar import Sidecar
 from sourcebound.settings import Settings
 from sourcebound.wiring import open_services
 

@@ -19,7 +19,7 @@ import numpy as np
 import sentencex
 from numpy.typing import NDArray
 
-from sourcebound.models.minilm import MiniLmEmbedder
+from sourcebound.models.embedders.minilm import MiniLmEmbedder
 
 RUNS = (3, 4, 2, 5)
 LEAST_CHARACTERS = 60

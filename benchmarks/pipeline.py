@@ -39,14 +39,14 @@ from synthetic import DIMENSIONS, WORDS, Corpus, InstantModels, Ready, Server, m
 from typing_extensions import TypedDict
 from writes import Written, measure_writes
 
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.evals.retrieval import temporary_services
 from sourcebound.graph.engine import Engine
-from sourcebound.models.minilm import MiniLmEmbedder
-from sourcebound.store.retriever import PostgresRetriever
-from sourcebound.store.vectors import vector_text
+from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.store.search.retriever import PostgresRetriever
+from sourcebound.store.search.vector_codec import vector_text
 from sourcebound.wiring import Services
 
 COLLECTION: Final = "passages"

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 import httpx
 import numpy as np
 
-from sourcebound.contracts.document import Chunk, DocumentMetadata, Page, ParsedDocument
-from sourcebound.contracts.execution import Generation
-from sourcebound.contracts.index import StoredDocument
+from sourcebound.contracts.corpus.collection import StoredDocument
+from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata, Page, ParsedDocument
+from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import proceed
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.prompt import Prompt, canonical_prompt
-from sourcebound.models.minilm import MiniLmEmbedder
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Prompt, canonical_prompt
+from sourcebound.models.embedders.minilm import MiniLmEmbedder
 
 DIMENSIONS: Final = 384
 WORDS: Final = 200

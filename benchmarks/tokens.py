@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sourcebound.contracts.sanitize import sanitize
-from sourcebound.contracts.tokens import estimate_tokens
+from sourcebound.contracts.text.sanitize import sanitize
+from sourcebound.contracts.text.tokens import estimate_tokens
 
 WORDS_A_CHUNK = 150
 

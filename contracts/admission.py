@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.index import Collection
-from sourcebound.contracts.messages import question_of
+from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.outcome import (
     OPENING,
     FailureCode,
@@ -22,10 +21,11 @@ from sourcebound.contracts.outcome import (
     proceed,
     refuse,
 )
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Filters, Run
-from sourcebound.contracts.sanitize import sanitize
+from sourcebound.contracts.response.chat_messages import question_of
 from sourcebound.contracts.state import AskInput, RunContext
+from sourcebound.contracts.text.sanitize import sanitize
 
 STAGE = OPENING
 

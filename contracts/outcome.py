@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final
 
-from sourcebound.contracts.model import Contract
+from sourcebound.contracts.base import Contract
 
 
 class Status(StrEnum):

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from sourcebound.contracts.audit import AuditLog as AuditLog
-from sourcebound.contracts.conversation import Conversations as Conversations
-from sourcebound.contracts.document import ParsedDocument
-from sourcebound.contracts.execution import AnswerLog as AnswerLog
-from sourcebound.contracts.execution import AnswerModel as AnswerModel
-from sourcebound.contracts.index import Collection, KnownDocument, KnownVector, StoredDocument
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.audit.record import AuditLog as AuditLog
+from sourcebound.contracts.conversation.turns import Conversations as Conversations
+from sourcebound.contracts.corpus.collection import Collection, KnownDocument, KnownVector, StoredDocument
+from sourcebound.contracts.corpus.document import ParsedDocument
+from sourcebound.contracts.corpus.vector_index import VectorIndex
+from sourcebound.contracts.execution.generation import AnswerLog as AnswerLog
+from sourcebound.contracts.execution.generation import AnswerModel as AnswerModel
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval import RetrievalBundle
-from sourcebound.contracts.vectors import VectorIndex
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 
 
 class AnswerModels(Protocol):

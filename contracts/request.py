@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from sourcebound.contracts.model import Contract
+from sourcebound.contracts.base import Contract
 
 MAX_QUESTION_CHARACTERS = 4000
 EVERY_AUTHORITY: Final = "MIXED"

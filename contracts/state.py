@@ -12,14 +12,14 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from sourcebound.contracts.described import Described
-from sourcebound.contracts.messages import Message, keep_messages
+from sourcebound.contracts.base import Described
 from sourcebound.contracts.outcome import Outcome, keep_worst
-from sourcebound.contracts.released import SHIPPED
+from sourcebound.contracts.policy.releases import SHIPPED
+from sourcebound.contracts.policy.request_limits import LIMITS
 from sourcebound.contracts.request import Filters
-from sourcebound.contracts.response import PublicResponse
-from sourcebound.contracts.retrieval import RetrievalBundle
-from sourcebound.contracts.tightening import LIMITS
+from sourcebound.contracts.response.chat_messages import Message, keep_messages
+from sourcebound.contracts.response.public import PublicResponse
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 
 JsonObject = dict[str, Any]
 Messages = Annotated[

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sourcebound.contracts.calibration import (
+from sourcebound.contracts.calibration.gate_minima import (
     MOST_ANSWERABLE_REFUSED,
     Point,
     QuestionSet,
@@ -29,7 +29,7 @@ from sourcebound.contracts.calibration import (
     wilson,
     worst_answerable,
 )
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.evals.retrieval import DATA, ingest, read_records, retrieve, temporary_services, write_documents
 from sourcebound.wiring import DEFAULT_POLICY, LEXICAL_POLICY, Services, find_policy
 

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sourcebound.contracts.bundles import bundle_of_texts
-from sourcebound.contracts.evidence import AnswerBundle
-from sourcebound.contracts.literals import LiteralFinding, LiteralKind
-from sourcebound.contracts.released import load_shipped_policy
-from sourcebound.contracts.segmentation import SegmentKind, segment
-from sourcebound.contracts.validation import validate
-from sourcebound.contracts.verdict import Validation
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.evidence.external import bundle_of_texts
+from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.text.segments import SegmentKind, segment
+from sourcebound.contracts.validation.firewall import validate
+from sourcebound.contracts.validation.literals.check import LiteralFinding, LiteralKind
+from sourcebound.contracts.validation.result import Validation
 
 REPORT: Final = """# What the firewall catches on real answers, and what it wrongly rejects
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.retrieval import RetrievalRow
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from sourcebound.evals.retrieval import DATA, ingest, read_records, retrieve, temporary_services
 from sourcebound.wiring import DEFAULT_POLICY, LEXICAL_POLICY, Services, find_policy
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.retrieval import RetrievalRow
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from sourcebound.evals.metrics import (
     Span,
     align,
@@ -40,7 +40,7 @@ from sourcebound.evals.retrieval import (
     temporary_services,
     write_documents,
 )
-from sourcebound.ingest.loader import load_document
+from sourcebound.ingest.loaders.select import load_document
 from sourcebound.wiring import DEFAULT_POLICY, Services, find_policy
 
 EMBEDDER: Final = "minilm"

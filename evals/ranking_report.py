@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.evals.metrics import Estimate, estimate, paired_difference
 
 DENSE: Final = "dense"

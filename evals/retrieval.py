@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import unrecorded_run
-from sourcebound.contracts.retrieval import RetrievalBundle
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
+from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
-from sourcebound.ingest.sidecar import Sidecar
 from sourcebound.settings import Settings
 from sourcebound.wiring import Services, open_services
 

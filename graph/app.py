@@ -10,7 +10,7 @@ from typing import Final
 
 from sourcebound.graph.checkpoint import RunSaver, make_saver
 from sourcebound.graph.engine import Engine
-from sourcebound.graph.studio import StudioGraph, studio_graph
+from sourcebound.graph.studio.server import StudioGraph, studio_graph
 from sourcebound.settings import get_settings
 from sourcebound.wiring import open_services
 

@@ -19,10 +19,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from sourcebound.graph.serializer import StateSerializer
-from sourcebound.store.database import Pool, fetch_one
-from sourcebound.store.journal import Journal
-from sourcebound.store.pages import Blob, Page
-from sourcebound.store.queries import query
+from sourcebound.store.checkpoints.buffer import Journal
+from sourcebound.store.checkpoints.pending import Blob, Page
+from sourcebound.store.connection.database import Pool, fetch_one
+from sourcebound.store.connection.queries import query
 
 
 class RunSaver(AsyncPostgresSaver):

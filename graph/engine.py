@@ -10,27 +10,27 @@ from langgraph.graph.state import CompiledStateGraph
 from pydantic import ValidationError
 
 from sourcebound.contracts.admission import stated_request_id
-from sourcebound.contracts.answer_view import AnswerView
-from sourcebound.contracts.conversation import Turn
+from sourcebound.contracts.conversation.turns import Turn
 from sourcebound.contracts.ports import Access
+from sourcebound.contracts.presentation.answer_view import AnswerView
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.response import PublicResponse
-from sourcebound.contracts.sanitize import storable
-from sourcebound.contracts.search import SearchReport
+from sourcebound.contracts.response.public import PublicResponse
+from sourcebound.contracts.run_page.search_report import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
+from sourcebound.contracts.text.sanitize import storable
 from sourcebound.errors import RequestError, StoreError, UsageError
+from sourcebound.graph.batch.ordered import AT_ONCE, in_order
 from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.direct_runner import Walker, is_watched
 from sourcebound.graph.ids import new_id
-from sourcebound.graph.many import AT_ONCE, in_order
-from sourcebound.graph.presenting import open_answer, open_evidence
-from sourcebound.graph.search import search
-from sourcebound.graph.trace import NodeTrace, is_of_another, trace_nodes
-from sourcebound.graph.walk import Walker, is_watched
+from sourcebound.graph.node_trace import NodeTrace, is_of_another, trace_nodes
+from sourcebound.graph.run_views.answer import open_answer, open_evidence
+from sourcebound.graph.run_views.retrieval_preview import search
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes
 from sourcebound.settings import Settings, get_settings
-from sourcebound.store.database import store_faults
-from sourcebound.store.pages import NEVER_BEGAN, NO_LONGER_OURS
-from sourcebound.store.runs import Opened, never_began, not_resumable, unreadable_run
+from sourcebound.store.checkpoints.pending import NEVER_BEGAN, NO_LONGER_OURS
+from sourcebound.store.connection.database import store_faults
+from sourcebound.store.runs.log import Opened, never_began, not_resumable, unreadable_run
 from sourcebound.wiring import Services, open_services, resolve_policy
 
 OnNode = Callable[[str], None] | None

@@ -11,7 +11,7 @@ from langgraph.constants import END, START  # `langgraph.graph` holds the same a
 
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.state import State
-from sourcebound.contracts.verdict import ValidationStatus
+from sourcebound.contracts.validation.result import ValidationStatus
 
 Row = Mapping[Status, str]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.index import KnownDocument
-from sourcebound.contracts.sanitize import storable
+from sourcebound.contracts.corpus.collection import KnownDocument
+from sourcebound.contracts.text.sanitize import storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.discovery import Skipped, SourceFile, unreadable
-from sourcebound.ingest.loader import read_bytes
-from sourcebound.ingest.sidecar import Sidecar, read_sidecar, sidecar_path
+from sourcebound.ingest.loaders.select import read_bytes
+from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
 
 READERS: Final = b"readers_v2"
 """Changes whenever the same file yields other text, blocks or search words than before, so that it is read again."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sourcebound.ingest.loader import SUPPORTED_SUFFIXES
-from sourcebound.ingest.sidecar import SIDECAR_SUFFIX
+from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
+from sourcebound.ingest.loaders.sidecar import SIDECAR_SUFFIX
 
 PATH_MISSING: Final = "PATH_MISSING"
 NOTHING_FOUND: Final = "NOTHING_FOUND"

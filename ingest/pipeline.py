@@ -12,16 +12,16 @@ from pathlib import Path
 from time import monotonic
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.index import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
+from sourcebound.contracts.corpus.collection import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
+from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
-from sourcebound.contracts.vectors import VectorIndex
 from sourcebound.errors import ConfigurationError
 from sourcebound.ingest.changes import Change, Surveyor
-from sourcebound.ingest.deadline import Clock
 from sourcebound.ingest.discovery import NOTHING_FOUND, Found, Skipped, SourceFile, find_files
-from sourcebound.ingest.preparing import Preparer
+from sourcebound.ingest.loaders.sidecar import Sidecar
+from sourcebound.ingest.prepare import Preparer
 from sourcebound.ingest.pruning import gone_documents
-from sourcebound.ingest.sidecar import Sidecar
+from sourcebound.ingest.sandbox.deadline import Clock
 
 LEXICAL: Final = "lexical"
 INDEXING: Final = "vector index"

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sourcebound.contracts.index import KnownDocument
+from sourcebound.contracts.corpus.collection import KnownDocument
 
 
 def gone_documents(

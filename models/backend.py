@@ -6,9 +6,9 @@ from typing import Any, Final, Protocol
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
-from sourcebound.contracts.call import Call
-from sourcebound.contracts.prompt import Message
-from sourcebound.contracts.reply import Ending, Reply
+from sourcebound.contracts.execution.call import Call
+from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.prompt.build import Message
 
 UNHEARD: Final[RunnableConfig] = {"tags": ["nostream"]}
 """Keeps LangGraph from streaming a model's words to a listener before they were checked."""

@@ -12,13 +12,14 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from sourcebound.contracts import fact_choice, relevant_facts
-from sourcebound.contracts.answer_json import PROFILE, write
-from sourcebound.contracts.blocks import LIST_MARKER
-from sourcebound.contracts.call import Call
-from sourcebound.contracts.prompt import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
-from sourcebound.contracts.ranking import Sentence, best_sentences
-from sourcebound.contracts.reply import Ending, Reply
+from sourcebound.contracts.execution.call import Call
+from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.extractive import Sentence, best_sentences
+from sourcebound.contracts.facts import model_choice as relevant_facts
+from sourcebound.contracts.prompt import fact_choice
+from sourcebound.contracts.prompt.answer_sentences import PROFILE, write
+from sourcebound.contracts.prompt.build import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
+from sourcebound.contracts.text.blocks import LIST_MARKER
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
 
 MODEL_NAME = "extractive"

@@ -6,8 +6,8 @@ same codes. Nothing of a server's own words is repeated: they may quote the key.
 
 from typing import NamedTuple
 
+from sourcebound.contracts.execution.model_profile import ModelProfile
 from sourcebound.contracts.outcome import FailureCode
-from sourcebound.contracts.profile import ModelProfile
 from sourcebound.models.exchange import Exchange
 
 

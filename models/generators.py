@@ -12,14 +12,14 @@ from functools import partial
 from time import perf_counter
 from typing import Final
 
-from sourcebound.contracts.call import Call, differences, make_call
-from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.execution.call import Call, differences, make_call
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
+from sourcebound.contracts.execution.reply import STAGE, Reply, judge_reply
 from sourcebound.contracts.outcome import fail
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.profile import ModelProfile, Wire
-from sourcebound.contracts.prompt import Message, Prompt
-from sourcebound.contracts.reply import STAGE, Reply, judge_reply
-from sourcebound.contracts.sanitize import storable
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Message, Prompt
+from sourcebound.contracts.text.sanitize import storable
 from sourcebound.models.backend import Backend
 from sourcebound.models.exchange import BASE_BYTES, BYTES_PER_TOKEN, Exchange, ExchangeStopped
 from sourcebound.models.faults import Fault, ServerWords, judge_fault

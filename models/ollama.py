@@ -12,10 +12,10 @@ import httpx
 import ollama
 from langchain_ollama import ChatOllama
 
-from sourcebound.contracts.call import Call, json_schema
-from sourcebound.contracts.profile import ModelProfile
-from sourcebound.contracts.prompt import Message
-from sourcebound.contracts.reply import Ending, Reply
+from sourcebound.contracts.execution.call import Call, json_schema
+from sourcebound.contracts.execution.model_profile import ModelProfile
+from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.prompt.build import Message
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
 from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
 from sourcebound.models.urls import credentials, without_credentials

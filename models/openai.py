@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from sourcebound.contracts.call import Call, response_format, text_format
-from sourcebound.contracts.profile import ModelProfile, Wire
-from sourcebound.contracts.prompt import Message
-from sourcebound.contracts.reply import Ending, Reply
+from sourcebound.contracts.execution.call import Call, response_format, text_format
+from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
+from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.prompt.build import Message
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
 from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.profile import ModelProfile, Wire
+from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.errors import ConfigurationError
 
 PROVIDERS: Final = ("extractive", "ollama", "openai")

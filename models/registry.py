@@ -8,10 +8,10 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.execution.model_profile import ModelProfile, check_window
+from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModel
-from sourcebound.contracts.profile import ModelProfile, check_window
-from sourcebound.contracts.released import load_shipped_policy
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.faults import ServerWords
 from sourcebound.models.generators import ChatGenerator

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 from pydantic import SecretStr
 
-from sourcebound.contracts.profile import ModelProfile
+from sourcebound.contracts.execution.model_profile import ModelProfile
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.models.faults import ServerWords
 

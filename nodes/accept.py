@@ -11,12 +11,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from sourcebound.contracts.admission import Admission, admit, asked_collection
-from sourcebound.contracts.index import Collection
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.policy_lock import FoundPolicy, Standing
+from sourcebound.contracts.corpus.collection import Collection
+from sourcebound.contracts.policy.lock import FoundPolicy, Standing
+from sourcebound.contracts.policy.request_limits import tighten
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
 from sourcebound.contracts.state import AskInput, RunContext, State
-from sourcebound.contracts.tightening import tighten
 from sourcebound.errors import RequestError
 
 

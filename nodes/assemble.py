@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sourcebound.contracts import assembly
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.evidence import assemble as assembly
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
 

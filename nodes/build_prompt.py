@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sourcebound.contracts import prompt
-from sourcebound.contracts.attempts import Attempt
-from sourcebound.contracts.evidence import AnswerBundle
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt import build as prompt
 from sourcebound.contracts.state import State
+from sourcebound.contracts.validation.attempts import Attempt
 
 
 async def build_prompt(state: State) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.execution.reply import STAGE
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels
-from sourcebound.contracts.prompt import Prompt
-from sourcebound.contracts.reply import STAGE
+from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.nodes.asking import ask_or_fail
+from sourcebound.nodes._model_call import ask_or_fail
 
 
 async def generate(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:

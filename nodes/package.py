@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from sourcebound.contracts.channels import Channels
-from sourcebound.contracts.conversation import Resolution
-from sourcebound.contracts.messages import answer_message, is_chat
-from sourcebound.contracts.policy_lock import draft_notices
-from sourcebound.contracts.response import package_response
+from sourcebound.contracts.conversation.turns import Resolution
+from sourcebound.contracts.policy.lock import draft_notices
+from sourcebound.contracts.response.chat_messages import answer_message, is_chat
+from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.state import State
+from sourcebound.contracts.typed_state import Channels
 
 UTC_NOW: Final = partial(datetime.now, UTC)
 

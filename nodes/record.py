@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from sourcebound.contracts.audit import AuditRecord, audit_record
-from sourcebound.contracts.channels import Channels
-from sourcebound.contracts.execution import Generation
+from sourcebound.contracts.audit.record import AuditRecord, audit_record
+from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, fail
 from sourcebound.contracts.ports import AuditLog
 from sourcebound.contracts.state import State
-from sourcebound.contracts.verdict import Validation
+from sourcebound.contracts.typed_state import Channels
+from sourcebound.contracts.validation.result import Validation
 from sourcebound.errors import StoreError
 
 STAGE = "record"

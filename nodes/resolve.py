@@ -6,17 +6,23 @@ A fault of store or model ends the run: an answer to half a question is none. A 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from sourcebound.contracts.channels import Channels
-from sourcebound.contracts.conversation import Resolution, Turn
-from sourcebound.contracts.conversation import resolve as resolve_by_rules
+from sourcebound.contracts.conversation.model_rewrite import (
+    STAGE,
+    read_rewriting,
+    rewriting_policy,
+    rewriting_prompt,
+    shown_turns,
+)
+from sourcebound.contracts.conversation.turns import Resolution, Turn
+from sourcebound.contracts.conversation.turns import resolve as resolve_by_rules
 from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels, Conversations
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.rewriting import STAGE, read_rewriting, rewriting_policy, rewriting_prompt, shown_turns
 from sourcebound.contracts.state import State
+from sourcebound.contracts.typed_state import Channels
 from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageError
-from sourcebound.nodes.asking import ask_once, model_fault
+from sourcebound.nodes._model_call import ask_once, model_fault
 
 StateReader = Callable[[str, str], Awaitable[State]]
 """The state of a run, by its thread and its id."""

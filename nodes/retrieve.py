@@ -7,7 +7,7 @@ off (CP-2), for then nothing is certain.
 from typing import Any
 
 from sourcebound.contracts.outcome import FailureCode, fail, proceed
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import Retriever
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from sourcebound.contracts.evidence import AnswerBundle
-from sourcebound.contracts.facts_phase import STAGE, request_choice, select_by_choice, select_locally
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.facts.model_choice import facts_policy
+from sourcebound.contracts.facts.selection import STAGE, request_choice, select_by_choice, select_locally
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels
-from sourcebound.contracts.relevant_facts import facts_policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.nodes.asking import ask_or_fail
+from sourcebound.nodes._model_call import ask_or_fail
 
 
 async def select_facts(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:

@@ -5,12 +5,12 @@ A rejected answer that the policy lets be asked for anew is put by whole, and le
 
 from typing import Any
 
-from sourcebound.contracts import validation
-from sourcebound.contracts.attempts import may_repeat
-from sourcebound.contracts.evidence import AnswerBundle
-from sourcebound.contracts.execution import Generation
-from sourcebound.contracts.policy import Policy
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.state import State
+from sourcebound.contracts.validation import firewall as validation
+from sourcebound.contracts.validation.attempts import may_repeat
 
 
 async def validate(state: State) -> dict[str, Any]:

@@ -8,26 +8,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.checking import check_answer as check_answer
-    from sourcebound.contracts.presentation import present as present
-    from sourcebound.contracts.response import PublicResponse as PublicResponse
+    from sourcebound.contracts.presentation.render import present as present
+    from sourcebound.contracts.response.public import PublicResponse as PublicResponse
     from sourcebound.contracts.state import AskInput as AskInput
     from sourcebound.contracts.state import RunContext as RunContext
+    from sourcebound.contracts.validation.firewall import check_answer as check_answer
     from sourcebound.errors import SourceboundError as SourceboundError
     from sourcebound.graph.engine import Engine as Engine
     from sourcebound.settings import Settings as Settings
-    from sourcebound.store.tables import bundles_from_table as bundles_from_table
+    from sourcebound.store.search.candidate_tables import bundles_from_table as bundles_from_table
 
 _HOMES = {
     "AskInput": "sourcebound.contracts.state",
     "Engine": "sourcebound.graph.engine",
-    "PublicResponse": "sourcebound.contracts.response",
+    "PublicResponse": "sourcebound.contracts.response.public",
     "RunContext": "sourcebound.contracts.state",
     "Settings": "sourcebound.settings",
     "SourceboundError": "sourcebound.errors",
-    "bundles_from_table": "sourcebound.store.tables",
-    "check_answer": "sourcebound.contracts.checking",
-    "present": "sourcebound.contracts.presentation",
+    "bundles_from_table": "sourcebound.store.search.candidate_tables",
+    "check_answer": "sourcebound.contracts.validation.firewall",
+    "present": "sourcebound.contracts.presentation.render",
 }
 
 __all__ = [

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.policy import Policy, parse_policy
-from sourcebound.contracts.policy_lock import LOCK_FILE, FoundPolicy, Standing, parse_lock, render_lock, standing_of
-from sourcebound.contracts.released import SHIPPED, load_shipped_policy, read_lock
+from sourcebound.contracts.policy.lock import LOCK_FILE, FoundPolicy, Standing, parse_lock, render_lock, standing_of
+from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy, read_lock
+from sourcebound.contracts.policy.schema import Policy, parse_policy
 from sourcebound.errors import ConfigurationError, StoreError
 
 

@@ -6,25 +6,25 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sourcebound.contracts.policy import Policy
-from sourcebound.contracts.policy_lock import FoundPolicy
+from sourcebound.contracts.policy.lock import FoundPolicy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import StoreError
-from sourcebound.ingest.parsers import ParserPool
+from sourcebound.ingest.sandbox.parser_pool import ParserPool
 from sourcebound.models.registry import Models
 from sourcebound.policies import look_up_policy
 from sourcebound.settings import Settings
-from sourcebound.store.answers import PostgresAnswerLog
-from sourcebound.store.audit import PostgresAuditLog
-from sourcebound.store.conversations import PostgresConversations
-from sourcebound.store.database import Pool, open_pool
-from sourcebound.store.index import PostgresIndex
-from sourcebound.store.journal import Journal
-from sourcebound.store.migrations import migrate, pending_migrations
-from sourcebound.store.retention import Retention
-from sourcebound.store.retriever import PostgresRetriever
-from sourcebound.store.runs import PostgresRunLog
-from sourcebound.store.workers import Worker
+from sourcebound.store.audit.log import PostgresAuditLog
+from sourcebound.store.checkpoints.buffer import Journal
+from sourcebound.store.checkpoints.process_lease import Worker
+from sourcebound.store.checkpoints.retention import Retention
+from sourcebound.store.connection.database import Pool, open_pool
+from sourcebound.store.connection.migrations import migrate, pending_migrations
+from sourcebound.store.runs.conversations import PostgresConversations
+from sourcebound.store.runs.log import PostgresRunLog
+from sourcebound.store.runs.model_answers import PostgresAnswerLog
+from sourcebound.store.search.corpus import PostgresIndex
+from sourcebound.store.search.retriever import PostgresRetriever
 
 DEFAULT_POLICY = "SOURCEBOUND_V1"
 LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V1"
@@ -59,7 +59,7 @@ class Services:
 
     async def open_embedder(self, name: str) -> Embedder | None:
         """The embedder of a name, opened once; None for lexical retrieval."""
-        from sourcebound.models.embedders import open_embedder
+        from sourcebound.models.embedders.by_name import open_embedder
 
         if name not in self._embedders:
             self._embedders[name] = await open_embedder(name, self.settings)
@@ -101,7 +101,7 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
     if settings.database_url:
         yield settings.database_url.get_secret_value()
         return
-    from sourcebound.store.embedded import EmbeddedServer
+    from sourcebound.store.server.embedded import EmbeddedServer
 
     server = EmbeddedServer(settings.home)
     url = await asyncio.to_thread(server.start)

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = [
-    "clauses",
-    "loading",
-    "databases",
-    "placing",
-    "commands",
-    "model_servers",
-    "llama_server",
-    "replaying",
-    "studio",
+    "support.clauses",
+    "support.loading",
+    "support.processes.databases",
+    "support.placing",
+    "support.processes.commands",
+    "support.processes.model_servers",
+    "support.processes.llama_server",
+    "support.replaying",
+    "support.processes.studio",
 ]
 
 FOREIGN = (

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sourcebound.contracts.certification import Certificate, Share
+    from sourcebound.contracts.certification.certificate import Certificate, Share
 
 
 def with_verdict(certificate: "Certificate") -> dict[str, Any]:
     """The certificate in its JSON form, and what the bounds of this version make of it."""
-    from sourcebound.contracts.certification import shortcomings
+    from sourcebound.contracts.certification.certificate import shortcomings
 
     found = shortcomings(certificate)
     return {"fit": not found, "shortcomings": found, **certificate.model_dump(mode="json")}
@@ -55,7 +55,7 @@ def render(certificate: "Certificate") -> None:
 
 
 def _measures(certificate: "Certificate") -> "Table":
-    from sourcebound.contracts import certification as bounds
+    from sourcebound.contracts.certification import certificate as bounds
 
     table = _table("", "runs", "share", "bound")
     rows: list[tuple[str, Share, str]] = [

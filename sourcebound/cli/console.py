@@ -34,7 +34,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str 
     import asyncio
     import logging
 
-    from sourcebound.store.embedded import stop_on_sigterm
+    from sourcebound.store.server.embedded import stop_on_sigterm
 
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     stop_on_sigterm()

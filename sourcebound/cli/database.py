@@ -12,7 +12,7 @@ app = typer.Typer(help="Start, stop and migrate the database.", no_args_is_help=
 def start() -> None:
     """Start the embedded PostgreSQL and let it stay; without this it stops with its last client."""
     from sourcebound.settings import get_settings
-    from sourcebound.store.embedded import EmbeddedServer
+    from sourcebound.store.server.embedded import EmbeddedServer
 
     settings = get_settings()
     if settings.database_url:
@@ -31,7 +31,7 @@ def start() -> None:
 def stop() -> None:
     """Stop the embedded PostgreSQL for everyone."""
     from sourcebound.settings import get_settings
-    from sourcebound.store.embedded import EmbeddedServer
+    from sourcebound.store.server.embedded import EmbeddedServer
 
     try:
         stopped = EmbeddedServer(get_settings().home).stop()
@@ -44,7 +44,7 @@ def stop() -> None:
 def status() -> None:
     """Say which database is in use and whether it runs."""
     from sourcebound.settings import get_settings
-    from sourcebound.store.embedded import EmbeddedServer
+    from sourcebound.store.server.embedded import EmbeddedServer
 
     settings = get_settings()
     if settings.database_url:
@@ -73,8 +73,8 @@ def migrate() -> None:
 
 async def _migrate() -> list[str]:
     from sourcebound.settings import get_settings
-    from sourcebound.store import migrations
-    from sourcebound.store.database import open_pool
+    from sourcebound.store.connection import migrations
+    from sourcebound.store.connection.database import open_pool
     from sourcebound.wiring import database_url
 
     async with database_url(get_settings()) as url, open_pool(url, max_size=1) as pool:

@@ -7,11 +7,11 @@ import typer
 
 from sourcebound.cli.certificates import describe, with_verdict
 from sourcebound.cli.console import FAULT, run_async
-from sourcebound.cli.prune import describe_sizes
+from sourcebound.cli.records.prune import describe_sizes
 from sourcebound.errors import SourceboundError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.certification import Certificate
+    from sourcebound.contracts.certification.certificate import Certificate
     from sourcebound.settings import Settings
 
 
@@ -50,8 +50,8 @@ async def _examine() -> list[Finding]:
 
 def _policies(settings: "Settings") -> Finding:
     """The policies that ship, and the deployment's own: a draft works, a changed release does not."""
-    from sourcebound.contracts.policy_lock import Standing
-    from sourcebound.contracts.released import SHIPPED, check_lock
+    from sourcebound.contracts.policy.lock import Standing
+    from sourcebound.contracts.policy.releases import SHIPPED, check_lock
     from sourcebound.policies import check_own_policies, list_own_policies, look_up_policy
 
     try:
@@ -68,7 +68,7 @@ def _policies(settings: "Settings") -> Finding:
 
 
 def _embedder(name: str) -> Finding:
-    from sourcebound.models.embedders import describe_embedder, embedder_available
+    from sourcebound.models.embedders.by_name import describe_embedder, embedder_available
 
     try:
         return Finding("embedder", embedder_available() or name != "minilm", describe_embedder(name))
@@ -109,7 +109,7 @@ def _certificate(name: str, certificate: "Certificate | None", digest: str | Non
 
 async def _database(digest: str | None) -> list[Finding]:
     from sourcebound.settings import get_settings
-    from sourcebound.store.certificates import PostgresCertificates
+    from sourcebound.store.runs.certificates import PostgresCertificates
     from sourcebound.wiring import open_services
 
     settings = get_settings()

@@ -9,7 +9,7 @@ from sourcebound.cli.console import say
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sourcebound.store.keys import SigningKey
+    from sourcebound.store.audit.signing_key import SigningKey
 
 app = typer.Typer(help="Make and show the key that signs receipts.", no_args_is_help=True)
 
@@ -18,7 +18,7 @@ app = typer.Typer(help="Make and show the key that signs receipts.", no_args_is_
 def init() -> None:
     """Make the key; one that is there is never replaced."""
     from sourcebound.settings import get_settings
-    from sourcebound.store.keys import SigningKey
+    from sourcebound.store.audit.signing_key import SigningKey
 
     path = get_settings().signing_key_file
     _render(path, SigningKey.create(path))
@@ -29,14 +29,14 @@ def init() -> None:
 def show() -> None:
     """Print the public key, which readers of receipts need, and its fingerprint."""
     from sourcebound.settings import get_settings
-    from sourcebound.store.keys import SigningKey
+    from sourcebound.store.audit.signing_key import SigningKey
 
     path = get_settings().signing_key_file
     _render(path, SigningKey.load(path))
 
 
 def _render(path: "Path", key: "SigningKey") -> None:
-    from sourcebound.store.keys import fingerprint
+    from sourcebound.store.audit.signing_key import fingerprint
 
     print(f"private key  {path}")
     print(f"public key   {key.public_key}")

@@ -5,27 +5,11 @@ from typing import Annotated
 
 import typer
 
-from sourcebound.cli import (
-    ask,
-    audit,
-    calibrate,
-    chat,
-    check,
-    collections,
-    database,
-    doctor,
-    documents,
-    index,
-    ingest,
-    keys,
-    models,
-    policy,
-    receipt,
-    replay,
-    runs,
-    search,
-)
+from sourcebound.cli import database, doctor, keys, models, policy
+from sourcebound.cli.answering import ask, chat, check, search
 from sourcebound.cli.console import exit_with, explain_settings
+from sourcebound.cli.corpus import calibrate, collections, documents, index, ingest
+from sourcebound.cli.records import audit, receipt, replay, runs
 from sourcebound.errors import SourceboundError
 
 app = typer.Typer(

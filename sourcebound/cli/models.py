@@ -10,8 +10,8 @@ from sourcebound.cli.console import ANSWERED, FAILED, run_async, say
 from sourcebound.errors import StoreError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.certification import Certificate
-    from sourcebound.contracts.profile import ModelProfile
+    from sourcebound.contracts.certification.certificate import Certificate
+    from sourcebound.contracts.execution.model_profile import ModelProfile
 
 app = typer.Typer(help="List, show and test models.", no_args_is_help=True)
 LISTED = ("provider", "wire", "context_window", "temperature", "structured_output", "known")
@@ -83,10 +83,10 @@ async def _test(name: str, policy: str | None, repeats: int) -> "Certificate":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from sourcebound.graph import certify
+    from sourcebound.graph.batch import certify
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
-    from sourcebound.store.certificates import PostgresCertificates
+    from sourcebound.store.runs.certificates import PostgresCertificates
     from sourcebound.wiring import open_services
 
     settings = get_settings()
@@ -110,7 +110,7 @@ async def _test(name: str, policy: str | None, repeats: int) -> "Certificate":
 async def _certificates() -> "dict[str, Certificate]":
     """The last certificate of each model; none, with a word about it, where the database cannot be opened."""
     from sourcebound.settings import get_settings
-    from sourcebound.store.certificates import PostgresCertificates
+    from sourcebound.store.runs.certificates import PostgresCertificates
     from sourcebound.wiring import open_services
 
     try:

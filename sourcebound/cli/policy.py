@@ -11,9 +11,9 @@ from sourcebound.cli.console import BAD_USAGE, FAILED, exit_with, say
 from sourcebound.errors import ConfigurationError, RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.policy import Policy
-    from sourcebound.contracts.policy_diff import PolicyChange
-    from sourcebound.contracts.policy_lock import FoundPolicy
+    from sourcebound.contracts.policy.diff import PolicyChange
+    from sourcebound.contracts.policy.lock import FoundPolicy
+    from sourcebound.contracts.policy.schema import Policy
 
 app = typer.Typer(help="List, show, compare, make, check and release policies.", no_args_is_help=True)
 NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*_V[0-9]+")
@@ -23,8 +23,8 @@ Named = Annotated[str, typer.Argument(help="A policy's name or a policy file.")]
 @app.command("list")
 def list_policies() -> None:
     """List the policies that ship and those of SOURCEBOUND_POLICIES: shipped, released, draft, or not accepted."""
-    from sourcebound.contracts.policy_lock import FoundPolicy, Standing
-    from sourcebound.contracts.released import SHIPPED, load_shipped_policy
+    from sourcebound.contracts.policy.lock import FoundPolicy, Standing
+    from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
     from sourcebound.policies import list_own_policies
 
     for name in SHIPPED:
@@ -45,7 +45,7 @@ def show_policy(name: Named) -> None:
     """Print a policy file as it is."""
     from importlib.resources import files
 
-    path = _find(name).path or files("sourcebound.contracts") / "policies" / f"{name}.toml"
+    path = _find(name).path or files("sourcebound.contracts.policy") / "released" / f"{name}.toml"
     print(path.read_text("utf-8"), end="")
 
 
@@ -56,7 +56,7 @@ def check_policy(
     ] = None,
 ) -> None:
     """Check a policy file, or that every released policy and template is the one that was released."""
-    from sourcebound.contracts.released import check_lock
+    from sourcebound.contracts.policy.releases import check_lock
     from sourcebound.policies import check_own_policies
 
     if name is not None:
@@ -82,7 +82,7 @@ def diff_policies(
     What a request may tighten has a direction (P-4); any other value has none. Name and description are no values.
     Exit codes: 0 the same values, 4 others, 2 bad usage.
     """
-    from sourcebound.contracts.policy_diff import compare_policies
+    from sourcebound.contracts.policy.diff import compare_policies
 
     before, after = _find(old).policy, _find(new).policy
     changes = compare_policies(before, after)
@@ -102,7 +102,7 @@ def new_policy(
     folder: Annotated[Path | None, typer.Option(help="Where NAME.toml is written; here when omitted.")] = None,
 ) -> None:
     """Write a draft: a copy of a policy under a name of its own, to be edited, tried and released."""
-    from sourcebound.contracts.proposal import render_policy
+    from sourcebound.contracts.calibration.proposed_policy import render_policy
 
     path = (folder or Path()) / f"{name}.toml"
     check_new_name(name, path.parent)
@@ -125,7 +125,7 @@ def release_policy(path: Annotated[Path, typer.Argument(help="A policy file that
 
     Name and digest go into policies.lock beside it; keep both under version control.
     """
-    from sourcebound.contracts.policy_lock import LOCK_FILE, Standing
+    from sourcebound.contracts.policy.lock import LOCK_FILE, Standing
     from sourcebound.policies import release_policy
 
     found = release_policy(path, _folder())
@@ -145,7 +145,7 @@ def check_new_name(name: str, folder: Path) -> None:
     Raises:
         RequestError: It is no name of a version, or a released one.
     """
-    from sourcebound.contracts.released import SHIPPED
+    from sourcebound.contracts.policy.releases import SHIPPED
     from sourcebound.policies import read_policy_lock
 
     if not NAME.fullmatch(name):
@@ -181,7 +181,7 @@ def _diff_json(before: "Policy", after: "Policy", changes: "tuple[PolicyChange, 
 
 
 def _render_diff(before: "Policy", after: "Policy", changes: "tuple[PolicyChange, ...]") -> None:
-    from sourcebound.contracts.policy_diff import Effect
+    from sourcebound.contracts.policy.diff import Effect
 
     for policy, mark in ((before, "---"), (after, "+++")):
         print(f"{mark} {policy.policy_version}  {policy.sha256[:12]}")

@@ -4,7 +4,7 @@
 ALTER TABLE validations
     ADD COLUMN position      bigint UNIQUE,  -- 1, 2, … in the order of writing
     ADD COLUMN previous_hash text,           -- row_hash of the position before; zeros at position 1
-    ADD COLUMN row_hash      text,           -- contracts/chain.py says how it is computed
+    ADD COLUMN row_hash      text,           -- contracts/audit/hash_chain.py says how it is computed
     ADD CONSTRAINT validations_chained
         CHECK (position IS NOT NULL AND previous_hash IS NOT NULL AND row_hash IS NOT NULL) NOT VALID;
 

@@ -6,7 +6,7 @@ CREATE TABLE model_certificates (
     model          text NOT NULL,
     policy_version text NOT NULL,
     certified_at   timestamptz NOT NULL,
-    certificate    json NOT NULL             -- contracts/certification.py, whole; json keeps cases and rules in order
+    certificate    json NOT NULL             -- contracts/certification/certificate.py, whole; json keeps cases and rules in order
 );
 
 CREATE INDEX model_certificates_latest ON model_certificates (model, certificate_id DESC);

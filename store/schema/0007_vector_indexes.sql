@@ -1,6 +1,6 @@
 -- Which collections have an approximate index over their vectors, and how well it was found to do.
 --
--- Such an index is one of `chunks`, over one collection, in half precision; store/vector_index.py makes and removes it.
+-- Such an index is one of `chunks`, over one collection, in half precision; store/search/vector_index.py makes and removes it.
 
 CREATE TABLE vector_indexes (
     collection_id bigint PRIMARY KEY REFERENCES collections ON DELETE CASCADE,

@@ -6,15 +6,15 @@ import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Finished, Program
 
-from sourcebound.contracts.prompt import REFUSAL
+from sourcebound.contracts.prompt.build import REFUSAL
+from support.places import ROOT
+from support.processes.commands import Finished, Program
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 ANSWERED, NO_EVIDENCE = 0, 3
 GATE_CODES = ("below_similarity_gate", "insufficient_sources", "no_relevant_content")
 ALLOWED_MISSES = 1

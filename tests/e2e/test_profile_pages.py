@@ -2,12 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from commands import Program
 
-ROOT = Path(__file__).parents[2]
+from support.places import ROOT
+from support.processes.commands import Program
 
 
 def _example(page: str, name: str) -> str:

@@ -1,0 +1,124 @@
+"""R5P: the audit record, one row a run and attempt, whatever came of it.
+
+Ids, hashes and counts, never text (contract §7).
+"""
+
+from typing import Protocol
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, Status
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.validation.result import (
+    GroundingMetrics,
+    SupportLevel,
+    Validation,
+    ValidationStatus,
+    not_run,
+)
+
+
+class AuditRecord(Contract):
+    """One row of the append-only table `validations` (R5P-2)."""
+
+    request_id: str
+    run_id: str
+    thread_id: str
+    attempt: int
+    timestamp_utc: str
+    generation_status: Status
+    validation_status: ValidationStatus
+    failure_reason: FailureCode | None
+    refusal_code: RefusalCode | None
+    refusal_source: RefusalSource | None
+    grounding_metrics: GroundingMetrics
+    validated_citations: tuple[str, ...]
+    model_name: str
+    response_id: str | None
+    prompt_sha256: str | None
+    retrieval_latency_ms: float | None
+    llm_latency_ms: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    total_tokens: int | None
+    embedding_model: str | None
+    index_version: str | None
+    policy_version: str
+    policy_sha256: str
+    support_level: SupportLevel | None
+
+
+class AuditLog(Protocol):
+    """Keeps the append-only record (R5P)."""
+
+    async def append(
+        self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
+    ) -> AuditRecord:
+        """Writes the record and closes the run in one transaction; writing the same record again changes nothing.
+
+        The attempts of a run are written in order, and the last one says how the run ended (R5-12). Returned is the
+        record that stands, with the time of its first writing.
+
+        Raises:
+            SourceboundError: The record could not be written, or differs from the one already there.
+        """
+        ...
+
+
+def audit_record(
+    run: Run,
+    outcome: Outcome,
+    timestamp_utc: str,
+    retrieval_latency_ms: float | None,
+    bundle: AnswerBundle | None,
+    generation: Generation | None,
+    validation: Validation | None,
+    attempt: int = 1,
+) -> AuditRecord:
+    """The record of an attempt, the last of a run as it stands before its answer is released (R5P-1).
+
+    Args:
+        run: The run.
+        outcome: How it stands.
+        timestamp_utc: When the record was made, ISO 8601.
+        retrieval_latency_ms: What retrieval took, where it ran and the bundle kept its contract.
+        bundle: The evidence, where assembly ran.
+        generation: The model's result, where it was called.
+        validation: The verdict, where there was an answer.
+        attempt: Which attempt of the run this is, from 1 (R5-12).
+
+    Returns:
+        The record.
+    """
+    verdict = validation or (not_run(outcome) if outcome.status is not Status.OK else None)
+    if verdict is None:
+        raise ValueError("a run that is OK has a validation")
+    trace = bundle.trace if bundle else None
+    return AuditRecord(
+        request_id=run.request_id,
+        run_id=run.run_id,
+        thread_id=run.thread_id,
+        attempt=attempt,
+        timestamp_utc=timestamp_utc,
+        generation_status=outcome.status,
+        validation_status=verdict.validation_status,
+        failure_reason=outcome.failure_code,
+        refusal_code=outcome.refusal_code,
+        refusal_source=outcome.refusal_source,
+        grounding_metrics=verdict.grounding_metrics,
+        validated_citations=verdict.validated_citations,
+        model_name=(generation and generation.model_name) or run.model,
+        response_id=generation.response_id if generation else None,
+        prompt_sha256=generation.prompt_sha256 if generation else None,
+        retrieval_latency_ms=retrieval_latency_ms,
+        llm_latency_ms=generation.llm_latency_ms if generation else None,
+        prompt_tokens=generation.prompt_tokens_actual if generation else None,
+        completion_tokens=generation.completion_tokens_actual if generation else None,
+        total_tokens=generation.total_tokens_actual if generation else None,
+        embedding_model=trace.embedding_model if trace else None,
+        index_version=trace.index_version if trace else None,
+        policy_version=run.policy_version,
+        policy_sha256=run.policy_sha256,
+        support_level=verdict.support_level,
+    )

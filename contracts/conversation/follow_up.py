@@ -1,0 +1,127 @@
+"""English follow-up questions, by rule: what a question leaves unsaid is taken from one earlier question (R3-4, CP-6).
+
+A rule fires only on a form that cannot stand alone ("and for the HP-300?", "how often?", "and its torque?"), and only
+where the earlier question has exactly one place for it. A search for the wrong thing is worse than a search for too
+little, which the gate refuses: where two readings are left, no rule fires.
+"""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.conversation.antecedents import find_pronoun
+from sourcebound.contracts.conversation.follow_up_rules import (
+    JOINED,
+    SWAPPED,
+    Remark,
+    add_condition,
+    ask_attribute,
+    ask_otherwise,
+    is_bare_mark,
+    name_pronoun,
+    swap_phrase,
+    swap_value,
+)
+from sourcebound.contracts.conversation.question_grammar import PREPOSITIONS, read_phrases, words
+
+LEAD: Final = re.compile(
+    r"(?:(?:ok|okay|thanks|thank you|fine|good|well|so|right)[,.!]?\s+)*"
+    r"(?P<and>(?:and|but|or|also),?\s+(?:also\s+)?)?"
+    r"(?:(?P<about>(?:what|how)\s+about)\s+"
+    r"|(?P<same>(?:(?:is it |it is )?the\s+)?same(?:\s+(?:question|thing))?\s+(?=(?:for|on|of|with|in|at)\b)))?",
+    re.IGNORECASE,
+)
+SENTENCE_END: Final = re.compile(r"[.?!;]\s")
+ENGLISH: Final = frozenset("the a an is are of how what when where who which why does do must can should".split())
+
+
+class Rule(StrEnum):
+    """How a follow-up came by its missing words."""
+
+    ANOTHER_VALUE = "another_value"
+    """Another model, revision, year … takes the place of the one before."""
+    ANOTHER_ATTRIBUTE = "another_attribute"
+    """Something else about the same thing ("and its torque?")."""
+    ANOTHER_QUESTION_WORD = "another_question_word"
+    """The same, asked otherwise ("how often?")."""
+    ANOTHER_PHRASE = "another_phrase"
+    """Another part or circumstance takes the place of one."""
+    ADDED_CONDITION = "added_condition"
+    """A circumstance is added to the earlier question."""
+    PRONOUN = "pronoun"
+    """A whole question says `it` or `them`."""
+
+
+RULES: Final[tuple[tuple[Rule, Callable[[Remark, str], str]], ...]] = (
+    (Rule.ANOTHER_VALUE, swap_value),
+    (Rule.ANOTHER_ATTRIBUTE, ask_attribute),
+    (Rule.ANOTHER_QUESTION_WORD, ask_otherwise),
+    (Rule.ANOTHER_PHRASE, swap_phrase),
+    (Rule.ADDED_CONDITION, add_condition),
+    (Rule.PRONOUN, name_pronoun),
+)
+"""In the order in which they are tried; the first that has a plain reading is taken."""
+
+
+class FollowUp(NamedTuple):
+    """The question that a follow-up stands for, and how it was found."""
+
+    rule: Rule
+    query: str
+
+
+def depends(question: str) -> bool:
+    """Whether a question has a form that asks for an earlier one; one that has not stands as it is.
+
+    Args:
+        question: A question, white space normalised.
+    """
+    remark = read_remark(question)
+    if SWAPPED.fullmatch(remark.text) or JOINED.fullmatch(remark.text) or find_pronoun(remark.text):
+        return True
+    if not read_phrases(remark.phrase) or read_phrases(remark.phrase)[-1].end < len(remark.phrase):
+        return False
+    owner = words(remark.phrase)[0] in ("its", "their")
+    return remark.leads or bool(remark.preposition) or owner or is_bare_mark(remark.phrase)
+
+
+def resolve_follow_up(question: str, earlier: str) -> FollowUp | None:
+    """The question that a follow-up stands for.
+
+    Args:
+        question: The follow-up, white space normalised.
+        earlier: The question before it, which stands alone.
+
+    Returns:
+        The whole question and the rule that made it; None where no rule has a plain reading.
+    """
+    if not depends(question):
+        return None
+    remark, before = read_remark(question), _core(earlier)
+    plain = not SENTENCE_END.search(before) and bool(ENGLISH & {*words(before)})
+    for rule, apply in RULES if plain else RULES[:1]:
+        query = apply(remark, before)
+        if query:
+            return FollowUp(rule, f"{query[0].upper()}{query[1:]}?")
+    return None
+
+
+def read_remark(question: str) -> Remark:
+    """A question without its lead-in (`and`, `what about`) and its question mark."""
+    core = _core(question)
+    lead = LEAD.match(core)
+    text = core[lead.end() :] if lead else core
+    first, _, after = text.partition(" ")
+    preposition = first.casefold() if first.casefold() in PREPOSITIONS else ""
+    return Remark(
+        text=text,
+        leads=bool(lead and (lead["and"] or lead["about"] or lead["same"])),
+        about=bool(lead and lead["about"]),
+        preposition=preposition,
+        phrase=after if preposition else text,
+    )
+
+
+def _core(question: str) -> str:
+    return question.strip().rstrip("?!. ")

@@ -1,0 +1,158 @@
+"""Evidence.
+
+The chunks admitted to a prompt, their anchors, their rendering and the ledger of what was dropped (R2-A, R2-S8).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.outcome import Outcome, Status, fill_status
+from sourcebound.contracts.text.sanitize import header_value, one_line
+
+
+class RowOutcome(StrEnum):
+    """What became of a retrieved row; each row has exactly one (R2-S8)."""
+
+    ADMITTED = "ADMITTED"
+    DROP_GATE = "DROP_GATE"
+    """The gate refused the run."""
+    DROP_EMPTY_AFTER_SANITIZE = "DROP_EMPTY_AFTER_SANITIZE"
+    DROP_FILTER_MISMATCH = "DROP_FILTER_MISMATCH"
+    DROP_BELOW_SIMILARITY_FLOOR = "DROP_BELOW_SIMILARITY_FLOOR"
+    DROP_DUP = "DROP_DUP"
+    DROP_PER_KNOWLEDGE_CAP = "DROP_PER_KNOWLEDGE_CAP"
+    DROP_CHUNK_RATIO = "DROP_CHUNK_RATIO"
+    DROP_BUDGET = "DROP_BUDGET"
+    DROP_MAX_CHUNKS = "DROP_MAX_CHUNKS"
+    DROP_FACT_NOISE = "DROP_FACT_NOISE"
+    DROP_FACT_IRRELEVANT = "DROP_FACT_IRRELEVANT"
+    DROP_FACT_DUP = "DROP_FACT_DUP"
+    DROP_PROMPT_BUDGET = "DROP_PROMPT_BUDGET"
+
+
+class LedgerEntry(Contract):
+    """One retrieved row and its one outcome."""
+
+    chunk_id: str
+    rank: int
+    outcome: RowOutcome
+
+
+class EvidenceChunk(Contract):
+    """A chunk in the prompt, under its anchor."""
+
+    anchor: str
+    chunk_id: str
+    knowledge_id: str
+    rank: int
+    similarity_score: float
+    sanitized_text: str
+    token_count: int
+    """Estimated tokens of the rendered block, header included."""
+    kept_end: int | None = None
+    """Where the sanitized text was cut, in characters; None when it is whole (R2-S6)."""
+    source_reference: str | None
+    title: str | None
+    section: str | None
+    page_number: int | None
+    event_date: date | None
+    equipment_id: str | None
+    authority: str | None
+    char_start: int | None
+    char_end: int | None
+    origin: str | None = None
+
+
+def drop_counts(ledger: Iterable[LedgerEntry]) -> dict[str, int]:
+    """Rows per drop code, codes in alphabetical order; admitted rows are not drops."""
+    counts = Counter(entry.outcome.value for entry in ledger if entry.outcome is not RowOutcome.ADMITTED)
+    return dict(sorted(counts.items()))
+
+
+class Trace(Contract):
+    """Where the evidence came from; carried to every later record (R2-V7)."""
+
+    run_id: str
+    retrieval_run_id: str
+    retrieval_sha256: str | None = None
+    """Of the whole bundle, so that no candidate can change unseen (CP-3)."""
+    index_version: str
+    embedding_model: str
+    policy_version: str
+    policy_sha256: str
+    top_k: int
+
+
+class AssemblyMetrics(Contract):
+    """Counts of the selection (R2-A3)."""
+
+    retrieved_k: int
+    selected_k: int
+    drop_counts: dict[str, int]
+    evidence_tokens: int
+    truncation_applied: bool
+    reordered: bool
+    rank_gaps: int
+    structure_escaped_count: int
+    top_similarity: float | None = None
+    """What the gate last held against `min_top_similarity` (R1-11); None where no row was retrieved."""
+
+
+class AnswerBundle(Contract):
+    """What R2 hands on.
+
+    Evidence under anchors, the block to be sent, and the account of every retrieved row (R2-A3).
+    """
+
+    request_id: str
+    user_question: str
+    search_query: str | None = None
+    """What a follow-up was resolved to (CP-6); None where the question stands alone."""
+    outcome: Outcome
+    assembly_status: Status = Status.OK
+    """The outcome's status."""
+    selected_evidence: tuple[EvidenceChunk, ...] = ()
+    anchor_map: dict[str, str] = Field(default_factory=dict)
+    evidence_block_text: str = ""
+    trace: Trace | None = None
+    assembly_metrics: AssemblyMetrics | None = None
+    drop_ledger: tuple[LedgerEntry, ...] = ()
+
+    _status = model_validator(mode="before")(fill_status("assembly_status"))
+
+
+def render_evidence(anchor: str, chunk_id: str, knowledge_id: str, source: str | None, text: str) -> str:
+    """One chunk exactly as the prompt shows it (R2-A2).
+
+    Args:
+        anchor: `C0`, `C1`, …
+        chunk_id: The chunk's id.
+        knowledge_id: The document's id.
+        source: What the reader knows the document by; `unknown` is shown where it is absent.
+        text: Sanitized text.
+
+    Returns:
+        The header line and the text.
+    """
+    shown = header_value(source or "unknown")
+    return (
+        f"[{anchor} | chunk_id={header_value(chunk_id)} | knowledge_id={header_value(knowledge_id)} "
+        f"| source={shown}]\n{text}"
+    )
+
+
+def render_block(evidence: tuple[EvidenceChunk, ...]) -> str:
+    """The evidence block: every chunk under its header, a blank line between two."""
+    return "\n\n".join(
+        render_evidence(e.anchor, e.chunk_id, e.knowledge_id, e.source_reference, e.sanitized_text) for e in evidence
+    )
+
+
+def document_name(chunk: EvidenceChunk) -> str:
+    """What a reader knows a chunk's document by, on one line and without the page."""
+    return one_line((chunk.source_reference or chunk.knowledge_id).removesuffix(f", p. {chunk.page_number}"))

@@ -1,0 +1,198 @@
+"""R2: from a retrieval bundle to an answer bundle (contract §3).
+
+The order is fixed: validation, gate, selection, anchors. A gate or a selection that leaves nothing is a refusal: no
+prompt will be built and no model called.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sourcebound.contracts.evidence.answer_bundle import (
+    AnswerBundle,
+    AssemblyMetrics,
+    EvidenceChunk,
+    LedgerEntry,
+    RowOutcome,
+    Trace,
+    drop_counts,
+    render_block,
+)
+from sourcebound.contracts.evidence.gate import (
+    check_coverage,
+    check_measures,
+    check_minimum,
+    check_similarity,
+    found_rows,
+    rows_stood_for,
+    top_similarity,
+)
+from sourcebound.contracts.evidence.intake import CheckedBundle, check_bundle
+from sourcebound.contracts.evidence.selection import Candidate, Selection, select
+from sourcebound.contracts.evidence.withhold import withhold
+from sourcebound.contracts.outcome import (
+    FailureCode,
+    Outcome,
+    RefusalCode,
+    RefusalSource,
+    Status,
+    fail,
+    fail_with,
+    proceed,
+    refuse,
+)
+from sourcebound.contracts.policy.request_limits import with_fallback
+from sourcebound.contracts.policy.schema import Policy, SelectionPolicy
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.retrieval.query_variants import needs_fallback
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
+
+STAGE = "assemble"
+KEPT_OF_A_ROW: Final = (
+    "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section", "page_number",
+    "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",
+)  # fmt: skip
+"""What a row's evidence says as the row does."""
+
+
+def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
+    """Validates a retrieval bundle and selects its evidence.
+
+    Args:
+        raw_bundle: The bundle as it came.
+        policy: The policy of the run.
+        run: The identity of the run.
+
+    Returns:
+        The answer bundle; its outcome is OK with evidence, a refusal, or a failure with its violations.
+    """
+    checked = check_bundle(raw_bundle, policy)
+    if checked.bundle is None:
+        failed = fail_with(STAGE, checked.violations)
+        return AnswerBundle(request_id=run.request_id, user_question=run.question, outcome=failed)
+    bundle = checked.bundle
+    rows = found_rows(bundle)
+    limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
+    before = _before_selection(bundle, limits, top)
+    if before.status is not Status.OK:
+        untouched = Selection((), {row.rank: RowOutcome.DROP_GATE for row in bundle.results})
+        return _bundle(bundle, checked, policy, run, before, untouched, top)
+    selection = select(bundle.results, _selection_limits(limits), (bundle.filters_applied or {}).get("equipment_id"))
+    rows = rows_stood_for(bundle, selection, limits.selection.overlap_ratio_threshold)
+    limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
+    assembled = _bundle(bundle, checked, policy, run, proceed(STAGE), selection, top)
+    after = _after_selection(selection.admitted, limits, top)
+    return assembled if after.status is Status.OK else withhold(assembled, after)
+
+
+def _limits(bundle: RetrievalBundle, rows: Sequence[RetrievalRow], policy: Policy, run: Run) -> Policy:
+    """The minima of a bundle that says it fell back, where its rows bear it out (R1-7)."""
+    if bundle.fallback_used and needs_fallback(run.search_query or run.question, rows, policy):
+        return with_fallback(policy)
+    return policy
+
+
+def _selection_limits(policy: Policy) -> SelectionPolicy:
+    """What selection obeys: where facts are chosen, `max_chunks` counts those that are kept (R3-9).
+
+    A cap per document that is no smaller caps nothing of its own, and waits with it.
+    """
+    limits = policy.selection
+    if policy.facts is None:
+        return limits
+    room = max(policy.retrieval.top_k, limits.max_chunks)
+    cap = limits.max_chunks_per_knowledge_id
+    widened = {"max_chunks": room, "max_chunks_per_knowledge_id": cap if cap < limits.max_chunks else room}
+    return limits.model_copy(update=widened)
+
+
+def _before_selection(bundle: RetrievalBundle, policy: Policy, top: float | None) -> Outcome:
+    """What retrieval itself said, P-3, and the gate's limits that need no selection (R1-11)."""
+    if bundle.retrieval_status is RetrievalStatus.FAILED:
+        return fail(STAGE, FailureCode.RETRIEVAL_FAILED, "retrieval failed before it reached this stage")
+    if bundle.retrieval_status is RetrievalStatus.NO_EVIDENCE:
+        found = "retrieval found nothing for this question"
+        return refuse(STAGE, RefusalCode.NO_RELEVANT_CONTENT, RefusalSource.GATE, found)
+    judged = check_measures(bundle, policy, STAGE)
+    if judged.status is not Status.OK:
+        return judged
+    similar = check_similarity(top, policy.retrieval, STAGE)
+    if similar.status is not Status.OK:
+        return similar
+    return check_coverage(bundle.question_coverage, policy.retrieval, STAGE)
+
+
+def _after_selection(admitted: tuple[Candidate, ...], policy: Policy, top: float | None) -> Outcome:
+    """R2-S9, and the gate again, now over what was selected."""
+    if not admitted:
+        return refuse(
+            STAGE,
+            RefusalCode.ALL_EVIDENCE_DROPPED,
+            RefusalSource.SELECTION,
+            "no retrieved chunk was fit to be evidence",
+        )
+    similar = check_similarity(top, policy.retrieval, STAGE)
+    if similar.status is not Status.OK:
+        return similar
+    return check_minimum([candidate.row for candidate in admitted], policy.retrieval, STAGE)
+
+
+def _bundle(
+    bundle: RetrievalBundle,
+    checked: CheckedBundle,
+    policy: Policy,
+    run: Run,
+    outcome: Outcome,
+    selection: Selection,
+    top: float | None,
+) -> AnswerBundle:
+    evidence = tuple(evidence_of(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
+    ledger = tuple(
+        LedgerEntry(chunk_id=row.chunk_id, rank=row.rank, outcome=selection.outcomes[row.rank])
+        for row in bundle.results
+    )
+    return AnswerBundle(
+        request_id=run.request_id,
+        user_question=run.question,
+        search_query=run.search_query,
+        outcome=outcome,
+        selected_evidence=evidence,
+        anchor_map={chunk.anchor: chunk.chunk_id for chunk in evidence},
+        evidence_block_text=render_block(evidence),
+        trace=_trace(bundle, checked.sha256, policy, run),
+        assembly_metrics=AssemblyMetrics(
+            retrieved_k=len(bundle.results),
+            selected_k=len(evidence),
+            drop_counts=drop_counts(ledger),
+            evidence_tokens=sum(chunk.token_count for chunk in evidence),
+            truncation_applied=any(chunk.kept_end is not None for chunk in evidence),
+            reordered=checked.reordered,
+            rank_gaps=checked.rank_gaps,
+            structure_escaped_count=sum(c.escaped_lines for c in selection.admitted),
+            top_similarity=top,
+        ),
+        drop_ledger=ledger,
+    )
+
+
+def _trace(bundle: RetrievalBundle, digest: str | None, policy: Policy, run: Run) -> Trace:
+    return Trace(
+        run_id=run.run_id,
+        retrieval_run_id=bundle.run_id,
+        retrieval_sha256=digest,
+        index_version=bundle.index_version,
+        embedding_model=bundle.embedding_model,
+        policy_version=policy.policy_version,
+        policy_sha256=policy.sha256,
+        top_k=bundle.top_k,
+    )
+
+
+def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
+    """A candidate under its anchor."""
+    return EvidenceChunk(
+        anchor=anchor,
+        sanitized_text=candidate.text,
+        token_count=candidate.tokens,
+        kept_end=candidate.kept_end,
+        **{name: getattr(candidate.row, name) for name in KEPT_OF_A_ROW},
+    )

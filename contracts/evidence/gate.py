@@ -1,0 +1,125 @@
+"""R1-11: the gate. Whether what was retrieved is enough to ask a model at all; a model may only refuse further.
+
+The similarity is held against its minimum twice. Before selection, because no selection can mend a weak retrieval; and
+after it, because a row that is not fit to be evidence vouches for none.
+"""
+
+from collections.abc import Sequence
+
+from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk, RowOutcome
+from sourcebound.contracts.evidence.selection import Selection, candidate_of
+from sourcebound.contracts.outcome import (
+    FailureCode,
+    Outcome,
+    RefusalCode,
+    RefusalSource,
+    Violation,
+    fail,
+    fail_with,
+    proceed,
+    refuse,
+)
+from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
+from sourcebound.contracts.retrieval.retrieval_bundle import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow
+from sourcebound.contracts.text.trigrams import Shingles, overlaps, shingle
+
+
+def found_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
+    """The rows that were retrieved for the question and pass the filter (R1-10, R2-V6)."""
+    equipment_id = (bundle.filters_applied or {}).get("equipment_id")
+    return tuple(row for row in bundle.results if _is_found(row) and equipment_id in (None, row.equipment_id))
+
+
+def rows_stood_for(bundle: RetrievalBundle, selection: Selection, overlap_threshold: float) -> tuple[RetrievalRow, ...]:
+    """The rows that were found and that the evidence stands for.
+
+    Args:
+        bundle: A checked bundle.
+        selection: What was selected of it.
+        overlap_threshold: From which overlap two texts are the same (R2-S4).
+
+    Returns:
+        Those that are evidence, and those that left their place to it for lack of room or as repetitions; not one that
+        is unfit to be evidence.
+    """
+    repeats = RowOutcome.DROP_DUP in selection.outcomes.values()
+    admitted = [shingle(kept.text) for kept in selection.admitted] if repeats else []
+    return tuple(row for row in found_rows(bundle) if _is_stood_for(row, selection, admitted, overlap_threshold))
+
+
+def top_similarity(rows: Sequence[RetrievalRow]) -> float | None:
+    """The best similarity of some rows; None where there are none."""
+    return max((row.similarity_score for row in rows), default=None)
+
+
+def check_measures(bundle: RetrievalBundle, policy: Policy, stage: str) -> Outcome:
+    """Whether a bundle is of the index that the gate is calibrated for, and states the coverage it needs (P-3, P-5)."""
+    stated, found = policy.calibration, (bundle.embedding_model, bundle.index_version)
+    if stated is not None and (stated.embedding_model, stated.index_version or found[1]) != found:
+        index = f" and the index {stated.index_version}" if stated.index_version else ""
+        return fail(
+            stage,
+            FailureCode.POLICY_INDEX_MISMATCH,
+            f"policy {policy.policy_version} was calibrated for {stated.embedding_model}{index}, and the bundle was "
+            f"retrieved with {found[0]} from {found[1]}; name a policy calibrated for it with --policy",
+        )
+    if policy.retrieval.min_question_coverage is None or bundle.question_coverage is not None:
+        return proceed(stage)
+    missing = Violation(
+        code=FailureCode.INVALID_SCHEMA,
+        clause="P-5",
+        message=f"field question_coverage: the gate needs {policy.retrieval.min_question_coverage:g} of it, and the "
+        "bundle does not state it; measure it in your retriever, or name a policy and limits without that minimum",
+        field="question_coverage",
+    )
+    return fail_with(stage, (missing,))
+
+
+def check_similarity(best: float | None, needed: RetrievalPolicy, stage: str) -> Outcome:
+    """The gate's similarity; where there is none to compare, the minimum of chunks decides."""
+    if best is None or best >= needed.min_top_similarity:
+        return proceed(stage)
+    return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source is similar enough to the question")
+
+
+def check_coverage(coverage: float | None, needed: RetrievalPolicy, stage: str) -> Outcome:
+    """The gate's lexical support, where the policy sets a minimum of it."""
+    if needed.min_question_coverage is None or coverage is None or coverage >= needed.min_question_coverage:
+        return proceed(stage)
+    return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")
+
+
+def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: RetrievalPolicy, stage: str) -> Outcome:
+    """The gate's minimum of chunks and sources; rows that were not retrieved do not count (R1-10)."""
+    own = [row for row in rows if _is_found(row)]
+    sources = len({row.knowledge_id for row in own})
+    if len(own) >= needed.min_chunks and sources >= needed.min_sources:
+        return proceed(stage)
+    return _refuse(
+        stage,
+        RefusalCode.INSUFFICIENT_SOURCES,
+        f"{len(own)} chunks of {sources} sources, and the policy needs {needed.min_chunks} of {needed.min_sources}",
+    )
+
+
+def _is_found(row: RetrievalRow | EvidenceChunk) -> bool:
+    return row.origin not in (EXPANDED, CARRIED)
+
+
+def _is_stood_for(
+    row: RetrievalRow, selection: Selection, admitted: Sequence[Shingles], overlap_threshold: float
+) -> bool:
+    match selection.outcomes[row.rank]:
+        case RowOutcome.ADMITTED | RowOutcome.DROP_MAX_CHUNKS | RowOutcome.DROP_BUDGET:
+            return True
+        case RowOutcome.DROP_PER_KNOWLEDGE_CAP:
+            return any(kept.row.knowledge_id == row.knowledge_id for kept in selection.admitted)
+        case RowOutcome.DROP_DUP:
+            dropped = shingle(candidate_of(row).text)
+            return any(overlaps(dropped, kept, overlap_threshold) for kept in admitted)
+        case _:
+            return False
+
+
+def _refuse(stage: str, code: RefusalCode, message: str) -> Outcome:
+    return refuse(stage, code, RefusalSource.GATE, message)

@@ -1,0 +1,167 @@
+"""R2 selection: which candidates become evidence, by one fixed order of rules (contract R2-S1 … R2-S8).
+
+Each rule takes the rows that are still in and says which leave, and why. A row leaves once; what is left at the end is
+admitted. Selection never reorders: rank is the retriever's word (R1-6).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from sourcebound.contracts.evidence.answer_bundle import RowOutcome, render_evidence
+from sourcebound.contracts.policy.schema import SelectionPolicy
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
+from sourcebound.contracts.text.sanitize import Sanitized, sanitize
+from sourcebound.contracts.text.segments import sentence_ends
+from sourcebound.contracts.text.tokens import token_cost, whole_tokens
+from sourcebound.contracts.text.trigrams import Distinct
+
+CACHED_TEXTS: Final = 2048
+"""Chunks of a kilobyte or two each."""
+BLANK_LINE_COST: Final = token_cost("\n\n")
+LAST_ANCHOR: Final = "C99"
+"""Stands for any anchor where a header's tokens are counted before anchors are given out."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A row on its way through the rules."""
+
+    row: RetrievalRow
+    text: str
+    escaped_lines: int
+    tokens: int
+    kept_end: int | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the rules left, and one outcome for every row, by rank."""
+
+    admitted: tuple[Candidate, ...]
+    outcomes: dict[int, RowOutcome]
+
+
+Rule = Callable[[list[Candidate]], Iterable[tuple[Candidate, RowOutcome]]]
+
+
+def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id: str | None) -> Selection:
+    """Applies R2-S1 … R2-S7 and R2-V6.
+
+    Args:
+        rows: Checked rows.
+        policy: The selection values of the run's policy.
+        equipment_id: The equipment filter in force, if any.
+
+    Returns:
+        The admitted candidates in final order and the outcome of every row by its rank.
+    """
+    ordered = sorted(rows, key=lambda row: (row.rank, row.chunk_id))
+    remaining = [candidate_of(row) for row in ordered]
+    outcomes = {row.rank: RowOutcome.ADMITTED for row in ordered}
+
+    def apply(rule: Rule) -> None:
+        dropped = {candidate.row.rank: outcome for candidate, outcome in rule(remaining)}
+        outcomes.update(dropped)
+        remaining[:] = [candidate for candidate in remaining if candidate.row.rank not in dropped]
+
+    apply(_drop_empty)
+    apply(lambda left: _drop_filtered(left, equipment_id))
+    apply(lambda left: _drop_below_floor(left, policy.min_similarity))
+    apply(lambda left: _drop_duplicates(left, policy.overlap_ratio_threshold))
+    apply(lambda left: _drop_over_cap(left, policy.max_chunks_per_knowledge_id))
+    largest = int(policy.max_evidence_tokens * policy.max_chunk_token_ratio)
+    if policy.trim_within_chunk:
+        remaining[:] = [_trimmed(candidate, largest) for candidate in remaining]
+    apply(lambda left: _drop_too_large(left, largest))
+    apply(lambda left: _drop_over_budget(left, policy))
+    return Selection(tuple(remaining), outcomes)
+
+
+def block_tokens(row: RetrievalRow, text: str) -> int:
+    """Estimated tokens of a chunk as the prompt shows it, header included, and the blank line after it."""
+    return _with_header(row, token_cost(text))
+
+
+def candidate_of(row: RetrievalRow) -> Candidate:
+    """A row with its sanitized text and its size in the prompt (R2-S2)."""
+    clean, cost = _read_text(row.chunk_text)
+    return Candidate(row, clean.text, clean.escaped_lines, _with_header(row, cost))
+
+
+@lru_cache(CACHED_TEXTS)
+def _read_text(text: str) -> tuple[Sanitized, int]:
+    """A chunk's text sanitized, and its cost; the same chunks are found again and again."""
+    clean = sanitize(text)
+    return clean, token_cost(clean.text)
+
+
+def _with_header(row: RetrievalRow, cost: int) -> int:
+    return whole_tokens(_header_cost(row.chunk_id, row.knowledge_id, row.source_reference) + cost)
+
+
+@lru_cache(CACHED_TEXTS)
+def _header_cost(chunk_id: str, knowledge_id: str, source_reference: str) -> int:
+    """What a chunk's header and the blank line after the chunk cost."""
+    header = render_evidence(LAST_ANCHOR, chunk_id, knowledge_id, source_reference, "")
+    return token_cost(header) + BLANK_LINE_COST
+
+
+def _drop_empty(left: list[Candidate]) -> Iterable[tuple[Candidate, RowOutcome]]:
+    return [(c, RowOutcome.DROP_EMPTY_AFTER_SANITIZE) for c in left if not c.text]
+
+
+def _drop_filtered(left: list[Candidate], equipment_id: str | None) -> Iterable[tuple[Candidate, RowOutcome]]:
+    if equipment_id is None:
+        return []
+    return [(c, RowOutcome.DROP_FILTER_MISMATCH) for c in left if c.row.equipment_id != equipment_id]
+
+
+def _drop_below_floor(left: list[Candidate], floor: float) -> Iterable[tuple[Candidate, RowOutcome]]:
+    return [(c, RowOutcome.DROP_BELOW_SIMILARITY_FLOOR) for c in left if c.row.similarity_score < floor]
+
+
+def _drop_duplicates(left: list[Candidate], threshold: float) -> Iterable[tuple[Candidate, RowOutcome]]:
+    distinct = Distinct(threshold)
+    return [(c, RowOutcome.DROP_DUP) for c in left if not distinct.add(c.text)]
+
+
+def _drop_over_cap(left: list[Candidate], cap: int) -> Iterable[tuple[Candidate, RowOutcome]]:
+    seen: Counter[str] = Counter()
+    for candidate in left:
+        seen[candidate.row.knowledge_id] += 1
+        if seen[candidate.row.knowledge_id] > cap:
+            yield candidate, RowOutcome.DROP_PER_KNOWLEDGE_CAP
+
+
+def _trimmed(candidate: Candidate, largest: int) -> Candidate:
+    """The candidate cut at the last sentence end that fits.
+
+    Unchanged where it fits whole or no sentence does (R2-S6).
+    """
+    if candidate.tokens <= largest:
+        return candidate
+    for end in reversed(sentence_ends(candidate.text)):
+        text = candidate.text[:end]
+        tokens = block_tokens(candidate.row, text)
+        if tokens <= largest:
+            return replace(candidate, text=text, tokens=tokens, kept_end=end)
+    return candidate
+
+
+def _drop_too_large(left: list[Candidate], largest: int) -> Iterable[tuple[Candidate, RowOutcome]]:
+    return [(c, RowOutcome.DROP_CHUNK_RATIO) for c in left if c.tokens > largest]
+
+
+def _drop_over_budget(left: list[Candidate], policy: SelectionPolicy) -> Iterable[tuple[Candidate, RowOutcome]]:
+    """Admits in order until the next would pass a limit; that one and all after it leave (R2-S7)."""
+    tokens = 0
+    for index, candidate in enumerate(left):
+        tokens += candidate.tokens
+        if index >= policy.max_chunks:
+            return [(c, RowOutcome.DROP_MAX_CHUNKS) for c in left[index:]]
+        if tokens > policy.max_evidence_tokens:
+            return [(c, RowOutcome.DROP_BUDGET) for c in left[index:]]
+    return []

@@ -1,0 +1,54 @@
+"""What becomes of an answer bundle when evidence leaves it after selection: its ledger says why (R2-S8, R2-A1)."""
+
+from collections.abc import Mapping
+
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcome, drop_counts, render_block
+from sourcebound.contracts.outcome import Outcome
+
+
+def narrow(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> AnswerBundle:
+    """The bundle without some of its evidence.
+
+    Args:
+        bundle: An answer bundle.
+        dropped: The evidence that leaves, by its rank, and the drop code of each.
+
+    Returns:
+        The bundle over what is left, in the same order, under the anchors C0, C1, …
+    """
+    left = (chunk for chunk in bundle.selected_evidence if chunk.rank not in dropped)
+    kept = tuple(chunk.model_copy(update={"anchor": f"C{number}"}) for number, chunk in enumerate(left))
+    ledger = tuple(
+        entry.model_copy(update={"outcome": dropped[entry.rank]}) if entry.rank in dropped else entry
+        for entry in bundle.drop_ledger
+    )
+    metrics = bundle.assembly_metrics and bundle.assembly_metrics.model_copy(
+        update={
+            "selected_k": len(kept),
+            "evidence_tokens": sum(chunk.token_count for chunk in kept),
+            "drop_counts": drop_counts(ledger),
+        }
+    )
+    return bundle.model_copy(
+        update={
+            "selected_evidence": kept,
+            "anchor_map": {chunk.anchor: chunk.chunk_id for chunk in kept},
+            "evidence_block_text": render_block(kept),
+            "drop_ledger": ledger,
+            "assembly_metrics": metrics,
+        }
+    )
+
+
+def withhold(bundle: AnswerBundle, refusal: Outcome) -> AnswerBundle:
+    """The bundle of a run that the gate, or a stage after it, refuses: none of its evidence will be sent (R1-11).
+
+    Args:
+        bundle: An answer bundle.
+        refusal: Why.
+
+    Returns:
+        The bundle under the refusal's outcome, without evidence; what was admitted has `DROP_GATE` in the ledger.
+    """
+    gated = narrow(bundle, {chunk.rank: RowOutcome.DROP_GATE for chunk in bundle.selected_evidence})
+    return gated.model_copy(update={"outcome": refusal, "assembly_status": refusal.status})

@@ -1,0 +1,115 @@
+"""R3-9, phase B by a model: the prompt that asks which facts bear on the question, and what its reply is worth.
+
+A reply is JSON by schema, whole or not at all. Each of its rows must name a fact of phase A, each fact once, in words
+that stand in that fact; a row that does not fails the run, and none is dropped. What is kept is phase A's own fact: of
+the reply nothing is used but the choice.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from sourcebound.contracts.facts.extraction import Fact, FactKey
+from sourcebound.contracts.outcome import FailureCode, Violation, proceed
+from sourcebound.contracts.policy.releases import read_template
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import MESSAGE_BREAK, Message, Prompt, canonical_prompt
+from sourcebound.contracts.prompt.fact_choice import PROFILE, RelevantFact, RelevantFacts
+from sourcebound.contracts.prompt.sections import FOLLOW_UP_TEMPLATE, render_question
+from sourcebound.contracts.text.sanitize import one_line, storable
+from sourcebound.contracts.text.strict_json import read_strict
+from sourcebound.contracts.text.tokens import estimate_tokens
+
+TEMPLATE: Final = "relevant_facts_v1"
+SHOWN: Final = 80
+"""Characters of a model's words that a violation shows."""
+
+
+def facts_policy(policy: Policy) -> Policy:
+    """The policy of the call: the run's own, but for its output profile, which is no answer's."""
+    return policy.model_copy(update={"prompt": policy.prompt.model_copy(update={"output_profile": PROFILE})})
+
+
+def facts_prompt(facts: Sequence[Fact], question: str, search_query: str | None, stage: str) -> Prompt:
+    """The prompt that asks which facts bear on the question.
+
+    Args:
+        facts: The facts of phase A, in their order.
+        question: As received.
+        search_query: What a follow-up stands for; None for any other question.
+        stage: The stage that asks.
+
+    Returns:
+        The prompt with its hash; the same bytes for the same facts and question.
+    """
+    system, user = read_template(TEMPLATE).split(MESSAGE_BREAK)
+    before, after = user.split("{{facts}}")
+    between, end = after.split("{{question}}")
+    rows = "\n".join(map(fact_row, facts))
+    content = before + rows + between + render_question(question, search_query) + end
+    messages = (
+        Message(role="system", content=system.rstrip("\n")),
+        Message(role="user", content=content.rstrip("\n")),
+    )
+    return Prompt(
+        outcome=proceed(stage),
+        messages=messages,
+        prompt_sha256=hashlib.sha256(canonical_prompt(messages)).hexdigest(),
+        prompt_tokens=sum(estimate_tokens(message.content) for message in messages),
+        template=TEMPLATE,
+        follow_up_template=FOLLOW_UP_TEMPLATE if search_query is not None else None,
+    )
+
+
+def fact_row(fact: Fact) -> str:
+    """A fact as the row that a reply would name it by: JSON on one line, so that no quote can forge another row."""
+    row = {"quote": one_line(fact.quote), "pdf": fact.document, "page": fact.page, "chunk_id": fact.chunk_id}
+    return json.dumps(row, ensure_ascii=False)
+
+
+def read_rows(section: str) -> tuple[RelevantFact, ...]:
+    """The facts that a prompt shows, from the text of its evidence section."""
+    return tuple(RelevantFact.model_construct(**json.loads(line)) for line in section.split("\n"))
+
+
+def write_choice(rows: Sequence[RelevantFact]) -> str:
+    """The reply that names some facts, as a generator writes it."""
+    return RelevantFacts(relevant_facts=tuple(rows)).model_dump_json()
+
+
+def read_choice(raw: str, facts: Sequence[Fact]) -> frozenset[FactKey] | tuple[Violation, ...]:
+    """Reads a reply against the facts that its prompt showed.
+
+    Args:
+        raw: The model's text as it came.
+        facts: The facts of the prompt.
+
+    Returns:
+        The keys of the facts that were chosen; or every violation, in the order of the rows.
+    """
+    reply = read_strict(raw, RelevantFacts)
+    if isinstance(reply, str):
+        message = f"the choice of facts is not the JSON that was asked for: {reply}"
+        return (_violation(FailureCode.INVALID_FACTS_SCHEMA, message),)
+    chosen: set[FactKey] = set()
+    found: list[Violation] = []
+    for number, row in enumerate(reply.relevant_facts):
+        key = FactKey(row.pdf, row.page, row.chunk_id)
+        quotes = [one_line(fact.quote) for fact in facts if fact.key == key]
+        if not quotes:
+            message = f"row {number + 1} names a fact that was not retrieved"
+            found.append(_violation(FailureCode.UNKNOWN_FACT, message, number, ", ".join(map(str, key))))
+        elif not any(one_line(row.quote) in quote for quote in quotes):
+            message = f"row {number + 1} quotes what does not stand in the fact that it names"
+            found.append(_violation(FailureCode.UNKNOWN_FACT, message, number, row.quote))
+        elif key in chosen:
+            message = f"row {number + 1} names a fact that an earlier row names"
+            found.append(_violation(FailureCode.DUPLICATE_FACT, message, number, ", ".join(map(str, key))))
+        chosen.add(key)
+    return tuple(found) or frozenset(chosen)
+
+
+def _violation(code: FailureCode, message: str, row: int | None = None, value: str | None = None) -> Violation:
+    shown = value and storable(value)[:SHOWN]
+    return Violation(code=code, clause="R3-9", message=message, field="raw_model_text", row=row, value=shown)

@@ -1,0 +1,148 @@
+"""R3-9: the facts phase. The evidence as facts, those that bear on the question, and the answer bundle over these.
+
+A fact that leaves has a drop code in the ledger like any other row (R2-S8), so none is lost in silence; where none is
+left the run is refused, and no answer is asked for. The prompt and the firewall then know nothing of facts: phase C is
+R3 to R5 over the evidence that is left.
+"""
+
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcome
+from sourcebound.contracts.evidence.gate import check_minimum
+from sourcebound.contracts.evidence.withhold import narrow, withhold
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.facts.extraction import Fact, FactKey, filter_facts, read_facts
+from sourcebound.contracts.facts.model_choice import facts_prompt, read_choice
+from sourcebound.contracts.outcome import Outcome, RefusalCode, RefusalSource, Status, fail_with, proceed, refuse
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Prompt, over_budget
+from sourcebound.contracts.prompt.sections import render_question
+from sourcebound.contracts.retrieval.query_variants import query_variants
+
+STAGE = "select_facts"
+
+
+class FactsPhase(Contract):
+    """What both phases came to."""
+
+    outcome: Outcome
+    facts: tuple[Fact, ...]
+    """Phase A, in the order of the evidence."""
+    fates: tuple[RowOutcome, ...] = ()
+    """Phase B: what became of each fact; empty where a model was to choose and its choice cannot be used."""
+    prompt: Prompt | None = None
+    generation: Generation | None = None
+    """The call of the model that chose, where the policy asks for one."""
+
+    @property
+    def kept(self) -> tuple[Fact, ...]:
+        """The facts of phase C."""
+        pairs = zip(self.facts, self.fates, strict=False)
+        return tuple(fact for fact, fate in pairs if fate is RowOutcome.ADMITTED)
+
+
+class ChoiceRequest(NamedTuple):
+    """What a model is asked to choose from."""
+
+    prompt: Prompt
+    shown: int
+    """Facts that the prompt has room for, the best ones."""
+
+
+class Selected(NamedTuple):
+    """The phase, and the bundle over the facts that it kept."""
+
+    phase: FactsPhase
+    bundle: AnswerBundle
+
+
+def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> Selected:
+    """Keeps facts by the rules of `fact_filter`.
+
+    Args:
+        bundle: An answer bundle that is OK.
+        policy: The policy of the run.
+        min_overlap: Its `min_question_overlap`.
+
+    Returns:
+        The phase; a refusal where no fact is left, or fewer than the gate's minimum (R1-11).
+    """
+    facts = read_facts(bundle)
+    searches = query_variants(bundle.search_query or bundle.user_question, policy.retrieval.expansions or ())
+    fates = filter_facts(facts, searches, min_overlap, policy.selection.max_chunks)
+    return _select(bundle, policy, FactsPhase(outcome=proceed(STAGE), facts=facts, fates=fates))
+
+
+def request_choice(bundle: AnswerBundle, policy: Policy) -> ChoiceRequest:
+    """The prompt by which a model chooses facts, within the budget of R3-6.
+
+    Args:
+        bundle: An answer bundle that is OK.
+        policy: The policy of the run.
+
+    Returns:
+        The prompt over the best facts that there is room for; empty and FAILED where there is room for none.
+    """
+    facts, limits = read_facts(bundle), policy.prompt
+    for shown in range(len(facts), 0, -1):
+        prompt = facts_prompt(facts[:shown], bundle.user_question, bundle.search_query, STAGE)
+        if prompt.prompt_tokens + limits.reserved_output_tokens <= limits.max_total_prompt_tokens:
+            return ChoiceRequest(prompt, shown)
+    question = render_question(bundle.user_question, bundle.search_query)
+    return ChoiceRequest(Prompt(outcome=over_budget(STAGE, limits, question)), 0)
+
+
+def select_by_choice(
+    bundle: AnswerBundle, policy: Policy, request: ChoiceRequest, generation: Generation | None
+) -> Selected:
+    """Keeps the facts that a model chose.
+
+    Args:
+        bundle: An answer bundle that is OK.
+        policy: The policy of the run.
+        request: What `request_choice` made of them.
+        generation: What the model said; None where there was nothing to ask.
+
+    Returns:
+        The phase; a refusal where no fact was chosen; a failure, with the evidence as it was, where the model was not
+        asked, did not answer, or chose what cannot be chosen.
+    """
+    facts = read_facts(bundle)
+    outcome = generation.outcome if generation else request.prompt.outcome
+    phase = FactsPhase(outcome=outcome, facts=facts, prompt=request.prompt, generation=generation)
+    if generation is None or outcome.status is not Status.OK:
+        return Selected(phase, bundle)
+    chosen = read_choice(generation.raw_model_text, facts[: request.shown])
+    if isinstance(chosen, tuple):
+        return Selected(phase.model_copy(update={"outcome": fail_with(STAGE, chosen)}), bundle)
+    fates = (*_fates(facts[: request.shown], chosen, policy.selection.max_chunks),)
+    unseen = (RowOutcome.DROP_PROMPT_BUDGET,) * (len(facts) - request.shown)
+    return _select(bundle, policy, phase.model_copy(update={"fates": fates + unseen}))
+
+
+def _fates(facts: Sequence[Fact], chosen: Set[FactKey], max_facts: int) -> Iterator[RowOutcome]:
+    """What a choice makes of each fact; of more than there is room for the better ranks stay, as in selection."""
+    kept = 0
+    for fact in facts:
+        if fact.key not in chosen:
+            yield RowOutcome.DROP_FACT_IRRELEVANT
+        elif kept == max_facts:
+            yield RowOutcome.DROP_MAX_CHUNKS
+        else:
+            kept += 1
+            yield RowOutcome.ADMITTED
+
+
+def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> Selected:
+    pairs = zip(bundle.selected_evidence, phase.fates, strict=True)
+    narrowed = narrow(bundle, {chunk.rank: fate for chunk, fate in pairs if fate is not RowOutcome.ADMITTED})
+    if phase.kept:
+        outcome = check_minimum(narrowed.selected_evidence, policy.retrieval, STAGE)
+    else:
+        source = RefusalSource.MODEL if phase.generation else RefusalSource.SELECTION
+        found = f"none of the {len(phase.facts)} facts that were found bears on the question"
+        outcome = refuse(STAGE, RefusalCode.NO_RELEVANT_FACTS, source, found)
+    left = narrowed if outcome.status is Status.OK else withhold(narrowed, outcome)
+    return Selected(phase.model_copy(update={"outcome": outcome}), left)

@@ -1,0 +1,199 @@
+"""A policy: the frozen, versioned values that a run obeys (contract P-1 … P-6).
+
+A policy is one TOML file. It is parsed to a model that rejects unknown keys and is identified by the SHA-256 of its
+canonical form, so that a changed value is a changed policy. Values that a policy leaves out are absent, never
+defaulted: the file is the whole truth.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sourcebound.contracts.base import Contract
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+Weight = Annotated[float, Field(gt=0, le=100)]
+Words = Annotated[str, Field(pattern=r"\w")]
+Presentation = Literal["plain", "answer_sources", "numbered_confidence", "source_markers"]
+"""R6-8: how a released answer is shown; what is recorded is the same under each."""
+
+
+class Enforcement(StrEnum):
+    """Whether a finding rejects the answer or is only counted."""
+
+    ENFORCE = "enforce"
+    MEASURE = "measure"
+
+
+class ExpansionRule(Contract):
+    """R1-4: terms that are searched for besides, where a question has the words of `when`."""
+
+    when: Words
+    add: Annotated[tuple[Words, ...], Field(min_length=1)]
+
+
+class DocumentHint(Contract):
+    """R1-7: a question with the words of `when` points at documents whose name has the words of `document`."""
+
+    when: Words
+    document: Words
+
+
+class RetrievalPolicy(Contract):
+    """R1: how candidates are found and when there are enough of them."""
+
+    top_k: Count
+    hybrid: bool
+    candidate_pool: Count
+    """Rows that each of the two lists brings to the fusion."""
+    rrf_k: Count | None = None
+    dense_weight: Weight | None = None
+    lexical_weight: Weight | None = None
+    """What each of the two lists counts for in the fusion; 1 when absent."""
+    mmr_lambda: Unit | None = None
+    neighbours: Count | None = None
+    """Chunks before and after each candidate that are added as `expanded` rows; none when absent."""
+    expansions: tuple[ExpansionRule, ...] | None = None
+    probe_min_similarity: Unit | None = None
+    fallback_min_similarity: Unit | None = None
+    document_hints: tuple[DocumentHint, ...] | None = None
+    min_top_similarity: Unit
+    min_question_coverage: Unit | None = None
+    min_chunks: Count
+    min_sources: Count
+    max_requested_sources: Count | None = None
+    """The most that a request may ask of `min_sources`, and it may then say 0 for the policy's own (P-4); any number
+    when absent."""
+
+
+class Calibration(Contract):
+    """What the gates were calibrated for (P-3)."""
+
+    embedding_model: str
+    metric: Literal["cosine", "lexical"]
+    index_version: str | None = None
+    """The one state of the documents that the policy serves; any when absent."""
+
+
+class SelectionPolicy(Contract):
+    """R2: which candidates become evidence."""
+
+    min_similarity: Unit
+    max_chunks: Count
+    max_chunks_per_knowledge_id: Count
+    max_evidence_tokens: Count
+    max_chunk_token_ratio: Unit
+    overlap_ratio_threshold: Unit
+    trim_within_chunk: bool
+    ordering_mode: Literal["rank_strict"]
+    sanitization_mode: Literal["safe_normalize_v1"]
+    knowledge_types: tuple[str, ...] | None = None
+    """The allowed values of `knowledge_type_effective`; any when absent."""
+
+
+class PromptPolicy(Contract):
+    """R3: the prompt's template and budget."""
+
+    template: str
+    template_sha256: str
+    output_profile: Literal["prose", "answer_sentences"]
+    max_total_prompt_tokens: Count
+    reserved_output_tokens: Count
+
+
+class FactsPolicy(Contract):
+    """R3-9: how the facts of the evidence are kept or left out before the prompt; no such phase without the table."""
+
+    filter: Literal["local", "model"]
+    """`model` asks the run's generator which facts are relevant."""
+    min_question_overlap: Unit | None = None
+    """Share of the question's content words that a fact must hold to pass the local filter."""
+
+    @model_validator(mode="after")
+    def _check_overlap(self) -> Self:
+        if (self.filter == "local") == (self.min_question_overlap is None):
+            raise ValueError("min_question_overlap belongs to the local filter, which needs it, and to no other")
+        return self
+
+
+class ExecutionPolicy(Contract):
+    """R4: the generator's fixed parameters."""
+
+    temperature: Annotated[float, Field(ge=0, le=0)]
+    seed: int
+
+
+class ValidationPolicy(Contract):
+    """R5: the firewall."""
+
+    segmenter: Literal["segment_v1"]
+    literal_grounding: Enforcement
+    attribution_coverage: Annotated[float, Field(ge=1, le=1)]
+    """Share of the statements that must be cited to pass: all of them."""
+    attribution_target: Unit | None = None
+    """The share that a model is expected to reach (R5-14): reported beside the measured one, and passes nothing."""
+    max_attempts: Annotated[int, Field(ge=1, le=3)]
+    """Answers that a run may ask for; a rejected one is asked for anew while there are any left (R5-12)."""
+    length_ratio_limit: Count
+    high_support_margin: Unit
+    high_support_sources: Count
+
+
+class ConversationPolicy(Contract):
+    """CP-6: how a question of a conversation is made to stand alone; by the rules where the table is absent."""
+
+    resolver: Literal["rules", "model"]
+    """`model` asks the run's generator to rewrite every question but the first."""
+    carried_chunks: Count | None = None
+    """Chunks cited by the run that a follow-up goes back to that are candidates again; none when absent."""
+
+
+class Policy(Contract):
+    """All values that a run obeys."""
+
+    policy_version: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*_V[0-9]+$")]
+    description: str
+    retrieval: RetrievalPolicy
+    calibration: Calibration | None = None
+    selection: SelectionPolicy
+    prompt: PromptPolicy
+    execution: ExecutionPolicy
+    validation: ValidationPolicy
+    conversation: ConversationPolicy | None = None
+    facts: FactsPolicy | None = None
+    presentation: Presentation
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the canonical form: sorted, compact JSON of the values that the file gives."""
+        form = self.model_dump(mode="json", exclude_none=True)
+        return hashlib.sha256(json.dumps(form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A policy with other values, which has a digest of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("sha256", None)
+        return copied
+
+
+def parse_policy(text: str) -> Policy:
+    """Reads a policy file.
+
+    Args:
+        text: The TOML text.
+
+    Returns:
+        The policy.
+
+    Raises:
+        tomllib.TOMLDecodeError: The text is not TOML.
+        pydantic.ValidationError: A key is unknown, missing or of the wrong type.
+    """
+    return Policy.model_validate(tomllib.loads(text))

@@ -1,0 +1,74 @@
+"""A released answer beside everything that a presentation may show of it (contract R6-7, R6-8).
+
+The public response says nothing of scores and texts. What is shown beyond it is taken from the recorded layers, and
+the text of a document only where it may be read now.
+"""
+
+from collections.abc import Collection
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
+from sourcebound.contracts.outcome import Outcome, RefusalSource, Status
+from sourcebound.contracts.policy.schema import Policy, Presentation
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.response.public import PublicResponse
+from sourcebound.contracts.state import State
+from sourcebound.contracts.validation.answer_reading import Statement
+from sourcebound.contracts.validation.result import Validation
+
+
+class AnswerView(Contract):
+    """The public response of an ended run, with its statements and its evidence."""
+
+    question: str
+    response: PublicResponse
+    presentation: Presentation
+    """The one that the run's policy names."""
+    refusal_source: RefusalSource | None = None
+    statements: tuple[Statement, ...] = ()
+    """As the firewall cut them; none where no answer was released, and so it is with the evidence."""
+    evidence: tuple[EvidenceChunk, ...] = ()
+    """Every chunk that the prompt showed, without its text where its document may not be read (R6-7)."""
+
+    @property
+    def cited(self) -> tuple[EvidenceChunk, ...]:
+        """The evidence that the answer cites, in the order of its citations."""
+        chunks = {chunk.anchor: chunk for chunk in self.evidence}
+        return tuple(chunks[citation.anchor] for citation in self.response.citations)
+
+
+def evidence_documents(state: State) -> frozenset[str]:
+    """The knowledge ids of a run's evidence; none where it has none."""
+    assembly = state.get("assembly")
+    return frozenset(chunk["knowledge_id"] for chunk in assembly["selected_evidence"]) if assembly else frozenset()
+
+
+def view_answer(state: State, readable: Collection[str]) -> AnswerView:
+    """Reads what a run released.
+
+    Args:
+        state: The state of a run that has ended.
+        readable: Of `evidence_documents`, those whose text may be shown now.
+
+    Returns:
+        The view.
+
+    Raises:
+        pydantic.ValidationError: The state is that of a version with other contracts.
+    """
+    response, outcome = PublicResponse.model_validate(state["response"]), Outcome.model_validate(state["outcome"])
+    view = AnswerView(
+        question=Run.model_validate(state["run"]).question,
+        response=response,
+        presentation=Policy.model_validate(state["policy"]).presentation,
+        refusal_source=outcome.refusal_source if response.status is Status.NO_EVIDENCE else None,
+    )
+    if response.status is not Status.OK:
+        return view
+    bundle = AnswerBundle.model_validate(state["assembly"])
+    validation = Validation.model_validate(state["validation"])
+    evidence = tuple(
+        chunk if chunk.knowledge_id in readable else chunk.model_copy(update={"sanitized_text": ""})
+        for chunk in bundle.selected_evidence
+    )
+    return view.model_copy(update={"statements": validation.statements, "evidence": evidence})

@@ -1,0 +1,115 @@
+"""The output profile `answer_sentences`: an answer as JSON, read whole or not at all (contract R3-7, R5-10).
+
+Nothing is mended: a code fence, a word around the JSON, a key twice, a row too many or without an anchor makes the
+whole text invalid, because a row that was dropped or repaired is a row that nobody wrote. The text that readers see is
+made by one frozen rule, `join`. A model that is held to the schema refuses in one row: the exact refusal string,
+without an anchor; every other row has one.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.outcome import FailureCode, Violation
+from sourcebound.contracts.prompt.build import REFUSAL
+from sourcebound.contracts.text.citations import CITATION
+from sourcebound.contracts.text.strict_json import bare_schema, read_strict
+
+PROFILE: Final = "answer_sentences"
+MAX_SENTENCES: Final = 6
+LINE: Final = re.compile("[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]+")
+"""One line of text: a sentence with a line break could hold a heading, which needs no citation."""
+
+
+def _check_sentence(sentence: str) -> str:
+    if not LINE.fullmatch(sentence):
+        raise ValueError("a sentence is one line of characters that can be shown")
+    if CITATION.search(sentence):
+        raise ValueError("a sentence holds no citation; its anchors stand beside it")
+    if not any(character.isalnum() for character in sentence):
+        raise ValueError("a sentence says something")
+    return sentence
+
+
+Anchor = Annotated[str, Field(strict=True, pattern=r"^C(0|[1-9][0-9]*)$")]
+
+
+class AnswerSentence(Contract):
+    """A row: one sentence and the anchors of the evidence that it rests on; none where it refuses."""
+
+    sentence: Annotated[str, Field(strict=True), AfterValidator(_check_sentence)]
+    anchors: tuple[Anchor, ...]
+
+
+class AnswerSentences(Contract):
+    """An answer under the profile; `confidence` is the model's word and is used for nothing (R5-15)."""
+
+    answer_sentences: Annotated[tuple[AnswerSentence, ...], Field(min_length=1, max_length=MAX_SENTENCES)]
+    confidence: Literal["High", "Medium", "Low"]
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the answer is the exact refusal, as one row without an anchor (R5-2)."""
+        return self.answer_sentences == (AnswerSentence(sentence=REFUSAL, anchors=()),)
+
+    @model_validator(mode="after")
+    def _check_anchors(self) -> Self:
+        for number, row in enumerate(self.answer_sentences):
+            if not row.anchors and not self.is_refusal:
+                raise ValueError(
+                    f"answer_sentences.{number}.anchors: a sentence has an anchor, unless it is the refusal"
+                )
+        return self
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of the profile, for providers that take one (R3-7)."""
+    return bare_schema(AnswerSentences)
+
+
+def parse(raw: str) -> AnswerSentences | Violation:
+    """Reads an answer of the profile.
+
+    Args:
+        raw: The model's text as it came.
+
+    Returns:
+        The rows, or why there are none: the text is not JSON (nothing around it, no key twice, no NaN, no depth beyond
+        reading), or it is off the schema.
+    """
+    read = read_strict(raw, AnswerSentences)
+    if isinstance(read, AnswerSentences):
+        return read
+    message = f"the answer is not the JSON that was asked for: {read}"
+    return Violation(code=FailureCode.INVALID_OUTPUT_SCHEMA, clause="R5-10", message=message, field="raw_model_text")
+
+
+def join(answer: AnswerSentences) -> str:
+    """The text that readers see (R5-13): rows in order, joined by one blank."""
+    return " ".join(join_row(row) for row in answer.answer_sentences)
+
+
+def join_row(row: AnswerSentence) -> str:
+    """A row as text: the stripped sentence, then a blank and its anchors as `[C0] [C1]`."""
+    return " ".join([row.sentence.strip(), *(f"[{anchor}]" for anchor in row.anchors)])
+
+
+def write(rows: Sequence[tuple[str, str]], confidence: Literal["High", "Medium", "Low"]) -> str:
+    """The JSON of sentences that rest on one anchor each, as a generator writes it.
+
+    Args:
+        rows: Sentence and anchor.
+        confidence: What the generator says of them.
+
+    Returns:
+        Text that `parse` reads.
+    """
+    form = {
+        "answer_sentences": [{"sentence": sentence, "anchors": [anchor]} for sentence, anchor in rows],
+        "confidence": confidence,
+    }
+    return json.dumps(form, ensure_ascii=False)

@@ -1,0 +1,139 @@
+"""R6: the public response, stable and free of internals: no chunk text, no score, no prompt (contract §8)."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Final, Literal
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, Status
+from sourcebound.contracts.prompt.build import REFUSAL
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.validation.result import SupportLevel, Validation
+
+SCHEMA_VERSION: Final = "1"
+
+
+class PublicCitation(Contract):
+    """A source of the answer, as a reader may see it (R6-2)."""
+
+    anchor: str
+    knowledge_id: str
+    title: str | None
+    source_reference: str | None
+    section: str | None
+    page_number: int | None
+    event_date: date | None
+    equipment_id: str | None
+
+
+class PublicTokenUsage(Contract):
+    """Tokens as the provider counted them."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    total: int | None = None
+
+
+class PublicResponse(Contract):
+    """What leaves the system (R6-1)."""
+
+    schema_version: Literal["1"] = SCHEMA_VERSION
+    request_id: str
+    run_id: str
+    status: Status
+    answer: str
+    citations: tuple[PublicCitation, ...]
+    token_usage: PublicTokenUsage
+    latency_ms: float
+    support_level: SupportLevel | None
+    refusal_code: RefusalCode | None
+    failure_code: FailureCode | None
+    message: str
+    """Why there is no answer, in one sentence; empty when there is one."""
+    policy_version: str
+    conversation_id: str | None = None
+    search_query: str | None = None
+    """What was searched for in place of the question, where it is a follow-up (CP-6)."""
+    notices: tuple[str, ...] = ()
+    """What else a reader should know: of how the question was understood, of a policy that is a draft (P-1)."""
+
+
+def package_response(
+    run: Run,
+    outcome: Outcome,
+    bundle: AnswerBundle | None,
+    generation: Generation | None,
+    validation: Validation | None,
+    latency_ms: float,
+    earlier: Sequence[Generation] = (),
+    notices: Sequence[str] = (),
+) -> PublicResponse:
+    """Packages a finished run (R6-1 … R6-6).
+
+    Args:
+        run: The run.
+        outcome: How it stands after every other stage.
+        bundle: The evidence, where assembly ran.
+        generation: The model's result, where it was called.
+        validation: The verdict, where there is one.
+        latency_ms: Milliseconds since the run began.
+        earlier: The results of model calls before that one; their tokens count too (R5-12, CP-6).
+        notices: What is to be said of how the question was understood.
+
+    Returns:
+        The response: the validated text and its sources, the refusal string, or neither.
+    """
+    answer = ""
+    citations: tuple[PublicCitation, ...] = ()
+    if outcome.status is Status.NO_EVIDENCE:
+        answer = REFUSAL
+    elif outcome.status is Status.OK and validation is not None and bundle is not None:
+        answer = validation.validated_answer_text
+        chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence}
+        citations = tuple(_public(chunks[anchor]) for anchor in validation.validated_citations)
+    return PublicResponse(
+        request_id=run.request_id,
+        run_id=run.run_id,
+        status=outcome.status,
+        answer=answer,
+        citations=citations,
+        token_usage=_usage([*earlier, generation] if generation else earlier),
+        latency_ms=round(latency_ms, 1),
+        support_level=validation.support_level if validation and outcome.status is Status.OK else None,
+        refusal_code=outcome.refusal_code,
+        failure_code=outcome.failure_code,
+        message="" if outcome.status is Status.OK else outcome.message,
+        policy_version=run.policy_version,
+        conversation_id=run.conversation_id,
+        search_query=run.search_query,
+        notices=tuple(notices),
+    )
+
+
+def _usage(generations: Sequence[Generation]) -> PublicTokenUsage:
+    return PublicTokenUsage(
+        prompt=_sum(generation.prompt_tokens_actual for generation in generations),
+        completion=_sum(generation.completion_tokens_actual for generation in generations),
+        total=_sum(generation.total_tokens_actual for generation in generations),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum of what was counted; None where nothing was."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _public(chunk: EvidenceChunk) -> PublicCitation:
+    return PublicCitation(
+        anchor=chunk.anchor,
+        knowledge_id=chunk.knowledge_id,
+        title=chunk.title,
+        source_reference=chunk.source_reference,
+        section=chunk.section,
+        page_number=chunk.page_number,
+        event_date=chunk.event_date,
+        equipment_id=chunk.equipment_id,
+    )

@@ -1,0 +1,168 @@
+"""`safe_normalize_v1`: text enters a prompt without hidden characters and without the power to forge structure.
+
+Nothing is rewritten: invisible characters go, white space is normalised, and a line that would read as one of the
+prompt's section headers or as an evidence header gets a leading backslash (contract R2-S2, R3-4).
+
+Text of others on a person's screen: what a document or a question holds may not steer the terminal or the page.
+"""
+
+import re
+import unicodedata
+from typing import Any, Final, NamedTuple
+
+PLANES: Final = range(0, 0x110000, 0x10000)
+UNSHOWABLE: Final = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff"
+    "\ufdd0-\ufdef\U000e0000-\U000e007f"
+    + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in PLANES)
+    + "]"
+)
+"""Control characters, those that turn the direction of writing, tags, and what is no character at all. Joiners and
+variation selectors stay: Persian and emoji are written with them."""
+INSTEAD: Final = "\ufffd"
+
+
+def visible(text: str) -> str:
+    """A text with its lines, in which whatever cannot be shown has a mark in its place."""
+    return UNSHOWABLE.sub(INSTEAD, OTHER_LINE_BREAK.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """The same on one line."""
+    return " ".join(visible(text).split())
+
+
+SECTION_TITLES: Final = (
+    "SYSTEM INSTRUCTION",
+    "SAFETY AND GROUNDING RULES",
+    "EVIDENCE",
+    "USER QUESTION",
+    "OUTPUT REQUIREMENTS",
+)
+"""The prompt's five sections in their order (R3-1)."""
+
+HIDDEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
+    "\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f]"
+)
+"""Unicode's default-ignorable characters (zero-width, bidirectional, tags, variation selectors), annotation marks, lone
+surrogates, and control characters other than white space."""
+
+OTHER_LINE_BREAK: Final = re.compile("\r\n|[\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
+BLANK_LINES: Final = re.compile(r"\n{3,}")
+BLANK: Final = re.compile(r" ?[^\S\n ][^\S\n]*| {2,}[^\S\n]*")
+"""White space within a line that is not a single space already."""
+EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
+EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)[\W_]?id\W*=", re.IGNORECASE)
+LATIN: Final = str.maketrans(
+    "АВСЕНІЈКМОРЅТУХԌԚԜавсеһіјкморѕтухԍԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹαβεικνορτυχϲᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɡɑ",
+    "abcehijkmopstyxgqwabcehijkmopstyxgqwabezhikmnoptyxcabeiknoptuxcabcdefghijklmnoprstuvwyziga",
+)
+"""Letters of other scripts, and small capitals, that look like Latin ones."""
+MARKUP: Final = re.compile(r"</?[A-Za-z]\w*[^<>]*>|\[\d+(?:;\d+)*m")
+"""An element's tag, and what is left of a terminal's colour once its escape character is gone."""
+NAMED_SECTION: Final = re.compile(
+    r"={2,}\W*(?:" + "|".join(title.replace(" ", r"\W*") for title in SECTION_TITLES) + r")\W*={2,}", re.IGNORECASE
+)
+HEADER_MARK: Final = re.compile(r"[\\\[\]|]")
+NOT_A_LETTER: Final = re.compile(r"[\W\d_]+")
+TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for title in SECTION_TITLES)
+TITLE_LENGTHS: Final = frozenset(map(len, TITLE_LETTERS))
+TITLE_BYTES: Final = tuple(letters.encode() for letters in TITLE_LETTERS)
+FORGING_MARKS: Final = "<[|="
+"""Without one of these a line has neither markup nor any header that is not a title alone."""
+NOT_ASCII_LETTERS: Final = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
+PLAIN: Final = bytes([*b"\n", *range(0x20, 0x7F)])
+"""ASCII that is seen as it is, but for a blank that follows another."""
+
+UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
+"""NUL, which PostgreSQL has no place for, and lone surrogates, which no UTF-8 text can hold."""
+
+
+class Sanitized(NamedTuple):
+    """Sanitized text and how many of its lines had to be escaped."""
+
+    text: str
+    escaped_lines: int
+
+
+def sanitize(text: str) -> Sanitized:
+    """Applies `safe_normalize_v1`.
+
+    Args:
+        text: Evidence or a question as received.
+
+    Returns:
+        The normalised text (empty when nothing visible was left) and the number of escaped lines.
+    """
+    visible = _visible(text)
+    lines = [line.strip() for line in visible.split("\n")]
+    forging = [number for number, line in enumerate(lines) if forges_structure(line)] if _may_forge(visible) else []
+    for number in forging:
+        lines[number] = "\\" + lines[number]
+    joined = "\n".join(lines).strip("\n")
+    return Sanitized(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, len(forging))
+
+
+def _visible(text: str) -> str:
+    """What can be seen of a text, in NFC, with one kind of line break and one of blank."""
+    if text.isascii() and not text.encode().translate(None, PLAIN) and "  " not in text:
+        return text  # as nearly every text is
+    unbroken = HIDDEN.sub("", OTHER_LINE_BREAK.sub("\n", text))
+    return BLANK.sub(" ", unicodedata.normalize("NFC", unbroken))
+
+
+def storable(value: Any) -> Any:
+    """A JSON value without the characters that can be neither stored nor sent; everything else is as it was.
+
+    Args:
+        value: A text, number, boolean, None, or lists and dicts of them.
+
+    Returns:
+        The same shape.
+    """
+    if isinstance(value, str):
+        return UNSTORABLE.sub("", value)
+    if isinstance(value, dict):
+        return {storable(name): storable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    return value
+
+
+def forges_structure(line: str) -> bool:
+    """Whether a reader could take `line` for a section header or an evidence header of the prompt.
+
+    Look-alikes count: other case, accents, letters of other scripts, other decoration around the words.
+    """
+    if not _may_forge(line):
+        return False
+    plain = line if line.isascii() else latin_look(line)
+    if "==" in plain and NAMED_SECTION.search(plain):
+        return True
+    if EVIDENCE_HEADER.match(plain) or EVIDENCE_FIELD.search(plain):
+        return True
+    plain = MARKUP.sub("", plain)
+    if sum(map(str.isalpha, plain)) not in TITLE_LENGTHS:
+        return False
+    return NOT_A_LETTER.sub("", plain).casefold() in TITLE_LETTERS
+
+
+def _may_forge(text: str) -> bool:
+    """False where no line can forge structure: a glance that spares nearly every text the reading line by line."""
+    if not text.isascii() or any(mark in text for mark in FORGING_MARKS):
+        return True
+    letters = text.encode().lower().translate(None, NOT_ASCII_LETTERS)
+    return any(title in letters for title in TITLE_BYTES)
+
+
+def latin_look(line: str) -> str:
+    """A line as a hasty reader sees it: compatibility forms folded, accents gone, look-alikes in Latin."""
+    folded = unicodedata.normalize("NFKD", line).translate(LATIN)
+    return "".join(character for character in folded if not unicodedata.combining(character))
+
+
+def header_value(value: str) -> str:
+    r"""A value made safe inside an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
+    return HEADER_MARK.sub(r"\\\g<0>", BLANK.sub(" ", _visible(value).replace("\n", " ")).strip())

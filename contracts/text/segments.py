@@ -1,0 +1,113 @@
+"""`segment_v1`: an answer is cut into the statements that each need a citation (contract R5-5).
+
+Markdown blocks first (headings, list items, table rows, code), then sentences within a block by `sentencex`. Citations
+are hidden while a block is cut and given back afterwards: one that stands right after a full stop belongs to the
+sentence before it. Every segment keeps its offsets into the answer.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.text.blocks import TextBlock, TextBlockKind, split_blocks
+from sourcebound.contracts.text.citations import CITATION, CITATION_RUN
+from sourcebound.contracts.text.sentences import split_sentences
+
+SEGMENTER: Final = "segment_v1"
+"""The version of these rules; a policy names the one that it is judged by."""
+
+
+class SegmentKind(StrEnum):
+    """What a segment is."""
+
+    SENTENCE = "sentence"
+    HEADING = "heading"
+    LIST_ITEM = "list_item"
+    TABLE_ROW = "table_row"
+    CODE = "code"
+
+
+class Segment(NamedTuple):
+    """`answer[start:end]`, the citations that belong to it included."""
+
+    kind: SegmentKind
+    start: int
+    end: int
+    text: str
+
+
+class _Visible(NamedTuple):
+    """A block's text without its citations, the way back, and where each citation stood."""
+
+    text: str
+    origin: list[int]
+    citations: list[tuple[int, int, int]]
+    """Position in the visible text, and start and end in the answer."""
+
+
+def segment(answer: str) -> list[Segment]:
+    """Cuts an answer into segments.
+
+    Args:
+        answer: The raw text of an answer.
+
+    Returns:
+        The segments in order; they do not overlap, and only white space and Markdown marks lie between them.
+    """
+    segments: list[Segment] = []
+    for block in split_blocks(answer):
+        pieces = list(_segments_of(answer, block))
+        if segments and pieces and _only_citations(pieces[0].text):
+            last = segments.pop()
+            end = pieces.pop(0).end
+            segments.append(Segment(last.kind, last.start, end, answer[last.start : end]))
+        segments.extend(pieces)
+    return segments
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Offsets at which a segment of `text` ends, in ascending order."""
+    return [piece.end for piece in segment(text)]
+
+
+def _only_citations(text: str) -> bool:
+    return not CITATION.sub("", text).strip(" .;,")
+
+
+def _segments_of(answer: str, block: TextBlock) -> Iterator[Segment]:
+    kind = SegmentKind(block.kind.value) if block.kind is not TextBlockKind.PARAGRAPH else SegmentKind.SENTENCE
+    if block.kind in (TextBlockKind.CODE, TextBlockKind.TABLE_ROW, TextBlockKind.HEADING):
+        yield Segment(kind, block.start, block.end, answer[block.start : block.end])
+        return
+    visible = _hide_citations(answer, block)
+    spans = split_sentences(visible.text)
+    if not spans:
+        yield Segment(kind, block.start, block.end, answer[block.start : block.end])
+        return
+    starts = [visible.origin[start] for start, _ in spans]
+    ends = [visible.origin[end - 1] + 1 for _, end in spans]
+    for position, start, end in visible.citations:
+        owner = max(0, bisect_left([span_start for span_start, _ in spans], position) - 1)
+        starts[owner] = min(starts[owner], start)
+        ends[owner] = max(ends[owner], end)
+    for start, end in zip(starts, ends, strict=True):
+        yield Segment(kind, start, end, answer[start:end])
+
+
+def _hide_citations(answer: str, block: TextBlock) -> _Visible:
+    characters: list[str] = []
+    origin: list[int] = []
+    citations: list[tuple[int, int, int]] = []
+    position = block.start
+    for match in CITATION_RUN.finditer(answer, block.start, block.end):
+        characters.extend(answer[position : match.start()])
+        origin.extend(range(position, match.start()))
+        citations.append((len(characters), match.end() - len(match[0].lstrip()), match.end()))
+        position = match.end()
+        if position < block.end and answer[position].isalnum() and characters and not characters[-1].isspace():
+            characters.append(" ")
+            origin.append(position)
+    characters.extend(answer[position : block.end])
+    origin.extend(range(position, block.end))
+    return _Visible("".join(characters).replace("\n", " "), origin, citations)

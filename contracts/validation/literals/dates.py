@@ -1,0 +1,95 @@
+"""Dates and times of day as literals, in one normal form each (R5-8)."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from sourcebound.contracts.validation.literals.literal import Literal
+
+MONTH_NAMES: Final = (
+    "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
+    "september sept sep", "october oct", "november nov", "december dec",
+)  # fmt: skip
+MONTHS: Final = {name: number for number, names in enumerate(MONTH_NAMES, start=1) for name in names.split()}
+MONTH: Final = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+ENDING: Final = r"(?:st|nd|rd|th)?"
+SEPARATED: Final = re.compile(r"\d[-/.]\d")
+DIGITS_DATE: Final = re.compile(
+    r"\b(?:(?P<iso>\d{4}[-/.]\d{1,2}[-/.]\d{1,2})|(?P<numeric>\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})))(?!\w)"
+)
+MONTH_DATE: Final = re.compile(
+    rf"\b(?:(?P<day_first>\d{{1,2}}){ENDING}\s+(?:of\s+)?)?{MONTH}"
+    rf"(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:))?(?:,?\s+(?:of\s+)?(?P<year>\d{{4}}))?(?!\w)",
+    re.IGNORECASE,
+)
+TIME: Final = re.compile(
+    r"(?<![\w:.])(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{2}))?)?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?!\w|:\d)",
+    re.IGNORECASE,
+)
+
+
+def read_dates(text: str) -> list[Literal]:
+    """Every date in digits alone; an ambiguous one (`03/04/2024`) has both readings."""
+    if not SEPARATED.search(text):
+        return []
+    return _kept(Literal("date", m[0], m.start(), _numeric_forms(m)) for m in DIGITS_DATE.finditer(text))
+
+
+def read_month_dates(text: str) -> list[Literal]:
+    """Every date that names its month and has a day or a year."""
+    return _kept(Literal("date", m[0], m.start(), _month_forms(m)) for m in MONTH_DATE.finditer(text))
+
+
+def _kept(literals: Iterable[Literal]) -> list[Literal]:
+    return [literal for literal in literals if literal.forms]
+
+
+def date_parts(form: str) -> set[str]:
+    """What a date of a chunk vouches for besides itself: day and month, month and year, the year."""
+    year, month, day = form[1:].split("-")
+    return {f"d-{month}-{day}", f"d{year}-{month}-", f"n{year}"}
+
+
+def read_times(text: str) -> list[Literal]:
+    """Every time of day; without am or pm both halves are read, unless the text counts to twenty-four.
+
+    An hour over twelve with am or pm is no time of day: it is compared as it is written.
+    """
+    found = []
+    hours: set[int] | set[str]
+    matches = list(TIME.finditer(text))
+    by_twenty_four = any(match["minute"] and int(match["hour"]) > 12 for match in matches)
+    for match in matches:
+        if not (match["minute"] or match["half"]):
+            continue
+        hour, half = int(match["hour"]), re.sub(r"[.\s]", "", match["half"] or "").casefold()
+        if hour > 24:
+            continue
+        minute = (match["minute"] or "00").zfill(2)
+        if half and hour > 12:
+            hours = {f"{hour}{half}"}
+        elif half:
+            hours = {hour % 12 + (12 if half == "pm" else 0)}
+        elif by_twenty_four or hour > 12 or match["hour"].startswith("0"):
+            hours = {hour % 24}
+        else:
+            hours = {hour % 24, (hour + 12) % 24}
+        found.append(Literal("time", match[0].strip(), match.start(), frozenset(f"t{h}:{minute}" for h in hours)))
+    return found
+
+
+def _numeric_forms(match: re.Match[str]) -> frozenset[str]:
+    if match["iso"]:
+        year, month, day = (int(part) for part in re.split(r"\D", match["iso"]))
+        return frozenset([f"d{year}-{month}-{day}"])
+    first, second, year = (int(part) for part in re.split(r"\D", match["numeric"]))
+    year += 0 if year > 99 else 2000 if year < 50 else 1900
+    pairs = [(first, second), (second, first)]
+    return frozenset(f"d{year}-{month}-{day}" for month, day in pairs if 1 <= month <= 12 and 1 <= day <= 31)
+
+
+def _month_forms(match: re.Match[str]) -> frozenset[str]:
+    day_text, year_text = match["day_first"] or match["day"], match["year"]
+    if not day_text and not year_text:
+        return frozenset()
+    return frozenset([f"d{year_text or ''}-{MONTHS[match['month'].casefold()]}-{int(day_text) if day_text else ''}"])

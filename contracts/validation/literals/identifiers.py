@@ -1,0 +1,68 @@
+"""Identifiers, addresses and quotations as literals (R5-8)."""
+
+import re
+from typing import Final
+
+from sourcebound.contracts.validation.literals.literal import WORD, Literal
+from sourcebound.contracts.validation.literals.numbers import MULTIPLES, SCALES
+from sourcebound.contracts.validation.literals.units import UNITS
+
+ADDRESS: Final = re.compile(r"\b(?:https?://|www\.)[^\s<>\"'\])}]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
+IDENTIFIER: Final = re.compile(r"(?<![\w@/.])[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*(?![\w])")
+WITH_DIGIT: Final = re.compile(r"(?<!\S)\S*\d\S*")
+DIGIT: Final = re.compile(r"\d")
+LETTER: Final = re.compile(r"[A-Za-z]")
+MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
+ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
+QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘']([^‘’'\n]{3,400})[’'](?!\w)")
+NAMES_A_QUESTION: Final = re.compile(
+    r"\b(?:question|query|asked|asking|asks)\b[\s:,]*(?:is|was|of)?[\s:,]*$", re.IGNORECASE
+)
+"""Words before a quotation that quotes the person who asked, and no source."""
+
+
+def read_addresses(text: str) -> list[Literal]:
+    """Every URL and e-mail address; scheme, `www.` and a closing slash do not count."""
+    if "@" not in text and "www." not in text.casefold() and "://" not in text:
+        return []
+    found = []
+    for match in ADDRESS.finditer(text):
+        written = match[0].rstrip(".,;:!?")
+        form = re.sub(r"^(?:https?://)?(?:www\.)?|/$", "", written.casefold())
+        found.append(Literal("address", written, match.start(), frozenset(["a" + form])))
+    return found
+
+
+def read_identifiers(text: str) -> list[Literal]:
+    """Every word of letters and digits that is no measure: part, model, document and registration numbers."""
+    return [
+        Literal("identifier", match[0], match.start(), frozenset([re.sub(r"[\W_]", "", match[0].casefold())]))
+        for word in WITH_DIGIT.finditer(text)
+        for match in IDENTIFIER.finditer(text, word.start(), word.end())
+        if DIGIT.search(match[0]) and LETTER.search(match[0]) and not _is_measure(match[0])
+    ]
+
+
+def identifier_parts(text: str) -> set[str]:
+    """The numbers inside an identifier of a chunk, which vouch for the same number alone."""
+    numbers = {f"n{number.lstrip('0') or '0'}" for number in re.findall(r"\d+", text)}
+    return numbers | {f"v{version}" for version in re.findall(r"\d+(?:\.\d+){2,}", text)}
+
+
+def read_quotations(text: str) -> list[Literal]:
+    """Every quotation of three words or more, but for one that repeats the question as a question."""
+    found = []
+    for match in QUOTATION.finditer(text):
+        words = WORD.findall((match[1] or match[2]).casefold())
+        if len(words) >= 3 and not NAMES_A_QUESTION.search(text, max(0, match.start() - 40), match.start()):
+            found.append(Literal("quotation", match[0], match.start(), frozenset([" ".join(words)])))
+    return found
+
+
+def _is_measure(token: str) -> bool:
+    """Whether a token is a number with its unit or ending (`5kg`, `20th`, `1990s`, `24-hour`) and not a name."""
+    match = MEASURE.fullmatch(token)
+    if not match:
+        return False
+    rest = match["rest"].casefold()
+    return rest in ENDINGS or rest in UNITS or rest in SCALES or rest in MULTIPLES or len(rest) > 3

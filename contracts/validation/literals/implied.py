@@ -1,0 +1,31 @@
+"""What a chunk vouches for besides its own literals: parts of dates and identifiers, and what it lists whole (R5-8)."""
+
+from typing import Final
+
+from sourcebound.contracts.validation.literals.dates import date_parts
+from sourcebound.contracts.validation.literals.identifiers import identifier_parts
+from sourcebound.contracts.validation.literals.literal import PART, Literal
+
+WEEKDAYS: Final = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+"""A chunk that names all of them vouches for "seven days"."""
+
+
+def supported_forms(literals: list[Literal], words: frozenset[str]) -> dict[str, set[str | None]]:
+    """What a chunk vouches for: each literal's forms with its unit, and the parts of dates and identifiers."""
+    forms: dict[str, set[str | None]] = {}
+    for literal in literals:
+        for form in literal.forms:
+            forms.setdefault(form, set()).add(literal.unit)
+        for part in _parts(literal):
+            forms.setdefault(part, set()).add(PART)
+    if "one" in words:
+        forms.setdefault("n1", set()).add(None)
+    if words >= WEEKDAYS:
+        forms.setdefault("n7", set()).add("d")
+    return forms
+
+
+def _parts(literal: Literal) -> set[str]:
+    if literal.kind == "date":
+        return {part for form in literal.forms for part in date_parts(form)}
+    return identifier_parts(literal.text) if literal.kind == "identifier" else set()

@@ -1,0 +1,70 @@
+"""The verdict on an answer, as data: what R5 hands on, whatever it found (contract R5-13 … R5-15)."""
+
+from enum import StrEnum
+
+from pydantic import model_validator
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.outcome import Outcome, Status, fill_status
+from sourcebound.contracts.validation.answer_reading import Statement
+from sourcebound.contracts.validation.literals.check import LiteralFinding
+
+
+class ValidationStatus(StrEnum):
+    """Whether an answer passed; NOT_RUN where there was none to check."""
+
+    PASSED = "PASSED"
+    FAILED = "FAILED"
+    NOT_RUN = "NOT_RUN"
+
+
+class SupportLevel(StrEnum):
+    """How broad the support of an accepted answer is (R5-15)."""
+
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class GroundingMetrics(Contract):
+    """Counts over the raw answer, whether it passed or not (R5-14)."""
+
+    citation_count: int = 0
+    uncited_sentence_count: int = 0
+    invalid_anchor_count: int = 0
+    malformed_anchor_count: int = 0
+    refusal_detected: bool = False
+    length_ratio_flag: bool = False
+    suspicious_new_ids: tuple[str, ...] = ()
+    sentence_count: int = 0
+    attribution_coverage: float = 0.0
+    unsupported_literal_count: int = 0
+
+
+class Validation(Contract):
+    """The verdict on one answer (R5-13)."""
+
+    outcome: Outcome
+    generation_status: Status = Status.OK
+    """The outcome's status."""
+    validation_status: ValidationStatus
+    validated_answer_text: str = ""
+    validated_citations: tuple[str, ...] = ()
+    grounding_metrics: GroundingMetrics = GroundingMetrics()
+    statements: tuple[Statement, ...] = ()
+    literals: tuple[LiteralFinding, ...] = ()
+    support_level: SupportLevel | None = None
+
+    _status = model_validator(mode="before")(fill_status("generation_status"))
+
+    @property
+    def failure_reason(self) -> str | None:
+        """The first broken rule."""
+        return self.outcome.failure_code.value if self.outcome.failure_code else None
+
+
+def not_run(outcome: Outcome) -> Validation:
+    """The validation of a run that ended before there was an answer."""
+    if outcome.status is Status.OK:
+        raise ValueError("a run that is OK has an answer to validate")
+    return Validation(outcome=outcome, validation_status=ValidationStatus.NOT_RUN)

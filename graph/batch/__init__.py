@@ -1,0 +1,1 @@
+"""Many runs at once: a stream in order, every interrupted run, the cases of a certificate."""

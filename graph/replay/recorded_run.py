@@ -1,0 +1,159 @@
+"""From what is stored of a run to the run as it is computed again: its input, and what each node wrote in turn."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from sourcebound.contracts.audit.hash_chain import ChainedRow
+from sourcebound.contracts.replay.report import NotReplayable, RecordedRow, RecordedRun, RecordedStep
+from sourcebound.contracts.state import AskInput, JsonObject
+from sourcebound.graph.serializer import StateSerializer
+from sourcebound.store.checkpoints.archive import StoredCheckpoint, StoredRun, StoredValue
+
+TRIGGER: Final = "branch:to:"
+"""How LangGraph names the channel that makes a node run next."""
+OWN: Final = "__"
+"""How LangGraph begins the names of its own channels."""
+EMPTY: Final = "empty"
+"""The type of a value that is no longer there."""
+SERDE: Final = StateSerializer()
+Values = Mapping[tuple[str, str], StoredValue]
+
+
+def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
+    """Reads a run out of its checkpoints.
+
+    Args:
+        stored: What is stored of it.
+
+    Returns:
+        The run; or why it cannot be computed again: it was erased, it has no checkpoints, it has not ended.
+    """
+    run_id = stored.summary.run_id
+    if not stored.checkpoints:
+        return _without_checkpoints(stored)
+    values: Values = {(value.channel, value.version): value for value in stored.values}
+    end = _end(run_id, stored.checkpoints, values)
+    if end is None:
+        recorded = stored.summary.status != "RUNNING"
+        return _lost(run_id, "its checkpoints are gone from its thread") if recorded else _unfinished(run_id)
+    checkpoints = _lineage(stored.checkpoints, end)
+    has_input = checkpoints[0].metadata.get("source") == "input"
+    if checkpoints[0].parent_checkpoint_id is not None and not has_input:
+        return _lost(run_id, "its first checkpoints are gone")
+    begin = 1 if has_input else 0
+    if len(checkpoints) <= begin or "response" not in end.checkpoint["channel_versions"]:
+        return _unfinished(run_id)
+    start = _read_changes("(input)", checkpoints[begin], {}, values)
+    steps = [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
+    if checkpoints[0].parent_checkpoint_id is not None:
+        start, steps = _alone(start, steps)
+    if start.damaged:
+        steps.insert(0, start)
+    return RecordedRun(
+        run_id=run_id,
+        start=start.changes,
+        steps=tuple(step for step in steps if step.changes or step.damaged or not step.node.startswith("(")),
+        records=tuple(map(_row, stored.records)),
+        texts=stored.texts,
+    )
+
+
+def _without_checkpoints(stored: StoredRun) -> NotReplayable:
+    run_id, status, pruned_at = stored.summary.run_id, stored.summary.status, stored.summary.pruned_at
+    if pruned_at and not stored.summary.erased_at:
+        step = f"See `sourcebound audit show {run_id}`."
+        return NotReplayable(run_id, "RUN_PRUNED", f"its checkpoints were pruned on {pruned_at:%Y-%m-%d}", step)
+    if stored.texts:
+        return _lost(run_id, "its checkpoints are gone")
+    if status == "RUNNING":
+        return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", "Ask the question again.")
+    return NotReplayable(
+        run_id,
+        "RUN_ERASED",
+        "its texts and checkpoints were erased, and only its audit record is left",
+        f"See `sourcebound audit show {run_id}`.",
+    )
+
+
+def _lost(run_id: str, how: str) -> NotReplayable:
+    return NotReplayable(run_id, "CHECKPOINTS_MISSING", how, "Restore them from a backup of the database.")
+
+
+def _unfinished(run_id: str) -> NotReplayable:
+    next_step = f"Run `sourcebound runs resume {run_id}` first."
+    return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", next_step)
+
+
+def _end(run_id: str, checkpoints: tuple[StoredCheckpoint, ...], values: Values) -> StoredCheckpoint | None:
+    """The last checkpoint of a run; on a thread that has others too, the first that holds its response."""
+    inputs = sum(checkpoint.metadata.get("source") == "input" for checkpoint in checkpoints)
+    if inputs <= 1 and {_run_id(checkpoint, "run", values) for checkpoint in checkpoints} <= {run_id, None}:
+        return checkpoints[-1]
+    return next((each for each in checkpoints if _run_id(each, "response", values) == run_id), None)
+
+
+def _run_id(checkpoint: StoredCheckpoint, channel: str, values: Values) -> object:
+    """The run that a channel of a checkpoint is of; None where nothing says so."""
+    try:
+        found = _load(values[channel, checkpoint.checkpoint["channel_versions"][channel]])
+    except (KeyError, ValueError):
+        return None
+    return found.get("run_id") if isinstance(found, dict) else None
+
+
+def _lineage(checkpoints: tuple[StoredCheckpoint, ...], end: StoredCheckpoint) -> list[StoredCheckpoint]:
+    """A checkpoint and those that led to it from the input on; a branch that was left is no part of it."""
+    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
+    lineage, parent = [], end.checkpoint_id
+    while parent in by_id:
+        lineage.append(by_id.pop(parent))
+        is_input = lineage[-1].metadata.get("source") == "input"
+        parent = "" if is_input else lineage[-1].parent_checkpoint_id or ""
+    return lineage[::-1]
+
+
+def _alone(start: RecordedStep, steps: list[RecordedStep]) -> tuple[RecordedStep, list[RecordedStep]]:
+    """A run without what the run before it left on the thread, and without its first node's taking that away."""
+    given = {name: value for name, value in start.changes.items() if name in AskInput.__annotations__}
+    kept = [
+        step.model_copy(update={"changes": {name: value for name, value in step.changes.items() if value is not None}})
+        for step in steps[:1]
+    ]
+    return start.model_copy(update={"changes": given}), [*kept, *steps[1:]]
+
+
+def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values) -> RecordedStep:
+    """What lies between two checkpoints: a node's work, or a change by hand."""
+    source = after.metadata.get("source")
+    due = [name.removeprefix(TRIGGER) for name in before.checkpoint["channel_values"] if name.startswith(TRIGGER)]
+    node = ",".join(due) if source == "loop" else f"({source})"
+    return _read_changes(node, after, before.checkpoint["channel_versions"], values)
+
+
+def _read_changes(node: str, after: StoredCheckpoint, known: Mapping[str, str], values: Values) -> RecordedStep:
+    """The channels whose version is new in a checkpoint, with their values."""
+    changes: JsonObject = {}
+    damaged = []
+    versions: dict[str, str] = after.checkpoint["channel_versions"]
+    inline: JsonObject = after.checkpoint["channel_values"]
+    for name in sorted(versions):
+        if versions[name] == known.get(name) or name.startswith((TRIGGER, OWN)):
+            continue
+        try:
+            value = values[name, versions[name]] if name not in inline else None
+            if value is None or value.type != EMPTY:
+                changes[name] = inline[name] if value is None else _load(value)
+        except (KeyError, ValueError):
+            damaged.append(name)
+    return RecordedStep(node=node, changes=changes, damaged=tuple(damaged))
+
+
+def _load(value: StoredValue) -> Any:
+    return SERDE.loads_typed((value.type, value.blob or b""))
+
+
+def _row(row: ChainedRow) -> RecordedRow:
+    return RecordedRow(
+        position=row.position, previous_hash=row.previous_hash, row_hash=row.row_hash, columns=dict(row.columns)
+    )

@@ -1,0 +1,171 @@
+"""CP-3: computes a recorded run again, by the graph's own nodes and its own routing, and compares byte for byte.
+
+No model is asked, nothing is retrieved, no database is opened: all that is needed is in the record. Each layer gets the
+state that was recorded before it, so that a difference stands at the layer that has it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, cast, get_type_hints
+
+from langgraph.constants import END, START
+from pydantic import ValidationError
+
+from sourcebound.contracts.outcome import keep_worst
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.replay.release_diff import Shipped, compare_release
+from sourcebound.contracts.replay.report import (
+    Difference,
+    LayerReport,
+    NotReplayable,
+    RecordedRun,
+    RecordedStep,
+    RunReport,
+    Verdict,
+    find_difference,
+    judge_run,
+)
+from sourcebound.contracts.response.chat_messages import keep_messages
+from sourcebound.contracts.state import JsonObject, State
+from sourcebound.graph.replay.recompute import LAYERS, Recorded, stored_row
+from sourcebound.graph.routing import STRAIGHT, route_from
+
+UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
+"""What pydantic calls a field or a word that this version's contracts do not have."""
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What computing with a record that was tampered with can end in."""
+REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": keep_messages}
+"""How the channels that add to what they hold do so."""
+CHANNELS: Final = frozenset(get_type_hints(State))
+RULES: Final = "rules"
+"""The first layer of a report: the released files that the run obeyed."""
+
+
+class _Newer(Exception):
+    """The record holds what this version does not know."""
+
+
+async def verify(run: RecordedRun, shipped: Shipped) -> RunReport | NotReplayable:
+    """Computes every deterministic layer of a run again (CP-3).
+
+    Args:
+        run: The run.
+        shipped: What this version ships.
+
+    Returns:
+        A verdict on each layer, in their order; or why there is none: a newer version made the run.
+    """
+    try:
+        layers = [_rules(run, shipped)]
+        state, following = run.start, [*(step.node for step in run.steps[1:]), END]
+        for step, after in zip(run.steps, following, strict=False):
+            layers.append(await _verify_step(step, state, after, run))
+            if step.damaged:
+                break
+            state = {**state, **step.changes}
+    except _Newer as newer:
+        return NotReplayable(
+            run.run_id,
+            "RUN_NEWER",
+            f"a newer version of sourcebound made the run, or it was altered: {newer}",
+            "Verify it with the version that made it.",
+        )
+    return judge_run(run.run_id, tuple(layers))
+
+
+def _rules(run: RecordedRun, shipped: Shipped) -> LayerReport:
+    """Whether the released files that the run obeyed are as they were, and whether the run began where runs begin."""
+    state = run.final_state()
+    try:
+        policy = Policy.model_validate(state.get("policy"))
+        found = compare_release(policy, state.get("limits") or {}, _further_templates(state), shipped)
+        digest = find_difference("run.policy_sha256", state["run"]["policy_sha256"], policy.sha256)
+    except UNREADABLE as error:
+        return _report(RULES, [_unreadable(RULES, error)])
+    first = "assemble" if "origin" in run.start else STRAIGHT[START]
+    entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
+    return _report(RULES, [*found.differences, digest, entry], found.note)
+
+
+def _further_templates(state: JsonObject) -> list[str]:
+    """The templates that a run used beside the policy's own, each once."""
+    further = [(state.get(channel) or {}).get("prompt") or {} for channel in ("resolution", "facts")]
+    named = [prompt.get(kind) for prompt in _prompts(state) for kind in ("repair_template", "follow_up_template")]
+    return list(dict.fromkeys(filter(None, [*(prompt.get("template") for prompt in further), *named])))
+
+
+def _prompts(state: JsonObject) -> Iterator[JsonObject]:
+    attempts = [attempt.get("prompt") for attempt in state.get("attempts") or []]
+    yield from (prompt for prompt in [*attempts, state.get("prompt")] if prompt)
+
+
+async def _verify_step(step: RecordedStep, state: JsonObject, following: str, run: RecordedRun) -> LayerReport:
+    if step.damaged:
+        lost = [Difference(path=name, recorded="(bytes that cannot be read)", computed="") for name in step.damaged]
+        return _report(step.node, lost, "no later layer can be computed")
+    if unknown := [name for name in step.changes if name not in CHANNELS]:
+        raise _Newer(f"its state has a channel {unknown[0]!r}")
+    if step.node not in LAYERS:
+        return _foreign(step)
+    note = LAYERS[step.node].note
+    try:
+        return _report(step.node, await _differences(step, state, following, run), note)
+    except UNREADABLE as error:
+        return _report(step.node, [_unreadable(step.node, error)], note)
+
+
+async def _differences(
+    step: RecordedStep, state: JsonObject, following: str, run: RecordedRun
+) -> list[Difference | None]:
+    """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads."""
+    update = await LAYERS[step.node].compute(Recorded(cast("State", state), step.changes, run))
+    for name in REDUCERS.keys() & update.keys():
+        update[name] = REDUCERS[name](state.get(name), update[name])
+    reached = _route(step.node, {**state, **update})
+    stored = dict(step.changes)
+    if "validations" in update:
+        stored["validations"] = [stored_row(row) for row in run.records]
+        stored["run_texts"] = [text.model_dump(mode="json") for text in run.texts]
+    names = dict.fromkeys([*update, *stored])
+    return [*(_compare(name, stored, update) for name in names), find_difference("next node", following, reached)]
+
+
+def _foreign(step: RecordedStep) -> LayerReport:
+    """A change that no node of this graph made."""
+    if not step.node.startswith("("):
+        raise _Newer(f"it passed a node {step.node!r}")
+    lost = [find_difference(name, [value], []) for name, value in step.changes.items()]
+    return _report(step.node, lost, "the state was changed by hand")
+
+
+def _compare(name: str, stored: JsonObject, computed: JsonObject) -> Difference | None:
+    """Compares a channel; one that only one side wrote is a difference too."""
+    sides = [{name: side[name]} if name in side else {} for side in (stored, computed)]
+    return find_difference("", *sides)
+
+
+def _route(node: str, state: JsonObject) -> str:
+    """The node that the routing leads to."""
+    return STRAIGHT[node] if node in STRAIGHT else route_from(node)(cast("State", state))
+
+
+def _unreadable(where: str, error: Exception) -> Difference:
+    """What a record that the contracts cannot read is reported as.
+
+    Raises:
+        _Newer: It holds a field or a word that this version does not know.
+    """
+    if not isinstance(error, ValidationError):
+        return Difference(path=where, recorded=f"cannot be read: {error!r}", computed="")
+    detail = error.errors(include_url=False)[0]
+    place = ".".join(map(str, [error.title, *detail["loc"]]))
+    if any(each["type"] in UNKNOWN_VALUE for each in error.errors(include_url=False)):
+        raise _Newer(f"{place!r}: {detail['msg']}")
+    return Difference(path=place, recorded=f"cannot be read: {detail['msg']}", computed="")
+
+
+def _report(layer: str, found: Sequence[Difference | None], note: str = "") -> LayerReport:
+    differences = tuple(difference for difference in found if difference is not None)
+    matched = Verdict.RECORDED if layer == "retrieve" else Verdict.MATCH
+    return LayerReport(
+        layer=layer, verdict=Verdict.DRIFT if differences else matched, note=note, differences=differences
+    )

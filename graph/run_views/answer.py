@@ -1,0 +1,78 @@
+"""Reads what a recorded run released, for a presentation; whose text may be shown is asked anew (R6-7, R6-8)."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.ports import Access
+from sourcebound.contracts.presentation.answer_view import AnswerView, evidence_documents, view_answer
+from sourcebound.errors import RequestError
+from sourcebound.store.runs.log import unreadable_run
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.state import State
+
+
+async def open_answer(state: "State", access: Access, caller: str | None = None) -> AnswerView:
+    """What a run released.
+
+    Args:
+        state: The run's state.
+        access: Who may read what.
+        caller: Who asks.
+
+    Returns:
+        The view; the text of a document that the caller may not read (any more) is not in it.
+
+    Raises:
+        RequestError: There is no run (`RUN_NOT_FOUND`), it has not ended (`RUN_NOT_ENDED`), or it was recorded under
+            other contracts (`RUN_UNREADABLE`).
+    """
+    if not state:
+        raise RequestError("there is no such run.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
+    if "response" not in state:
+        raise RequestError("the run has not ended.", "Go on: sourcebound runs resume RUN.", code="RUN_NOT_ENDED")
+    try:
+        return view_answer(state, await _readable(state, access, caller))
+    except ValidationError as error:
+        raise unreadable_run() from error
+
+
+async def open_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:
+    """The text of one source of a run.
+
+    Args:
+        state: The run's state.
+        anchor: `C0`, `C1`, …
+        access: Who may read what.
+        caller: Who asks.
+
+    Returns:
+        The text as the prompt showed it.
+
+    Raises:
+        RequestError: There is no such source in the run (`EVIDENCE_NOT_FOUND`), or the caller may not read its document
+            (`ACCESS_REFUSED`).
+    """
+    bundle = AnswerBundle.model_validate(assembly) if (assembly := state.get("assembly")) else None
+    chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence} if bundle else {}
+    if anchor not in chunks:
+        raise RequestError(
+            f"the run has no source {anchor!r}.", "See `sourcebound runs show RUN`.", code="EVIDENCE_NOT_FOUND"
+        )
+    collection, chunk = state["run"]["collection"], chunks[anchor]
+    if collection and not await access.may_read(caller, collection, chunk.knowledge_id):
+        raise RequestError(
+            f"{chunk.knowledge_id!r} may not be read, or is no longer in the collection {collection!r}.",
+            "Ask for access, or ingest the document again.",
+            code="ACCESS_REFUSED",
+        )
+    return chunk.sanitized_text
+
+
+async def _readable(state: "State", access: Access, caller: str | None) -> Collection[str]:
+    """The documents of a run's evidence that may be read; a bundle from elsewhere has no collection to ask about."""
+    documents, collection = evidence_documents(state), state["run"]["collection"]
+    return {name for name in documents if not collection or await access.may_read(caller, collection, name)}

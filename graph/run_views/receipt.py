@@ -1,0 +1,61 @@
+"""CP-8: writes the receipt of a recorded run."""
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from sourcebound.contracts.audit.hash_chain import ChainedRow
+from sourcebound.contracts.receipt.issue import find_disagreements, make_receipt
+from sourcebound.contracts.receipt.sealed import Signer, seal_receipt
+from sourcebound.contracts.state import State
+from sourcebound.errors import RequestError, StoreError
+from sourcebound.graph.engine import Engine
+from sourcebound.store.audit.log import PostgresAuditLog
+from sourcebound.store.runs.log import RunSummary
+
+
+async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSummary, signer: Signer) -> bytes:
+    """The signed receipt of a run, as the bytes of its file.
+
+    Args:
+        engine: What ran it.
+        audit_log: Where it was recorded.
+        run: The run, whatever came of it.
+        signer: The key.
+
+    Raises:
+        RequestError: It has no audit record, or its texts were erased.
+        StoreError: What is stored of it contradicts itself.
+    """
+    rows = [row for row in await audit_log.find_records(run.run_id) if row.columns["run_id"] == run.run_id]
+    state = await engine.state(run.thread_id, run.run_id)
+    row = _record_of(run, rows, state)
+    disagreements = find_disagreements(state, row)
+    if disagreements:
+        raise StoreError(
+            f"what is stored of run {run.run_id} contradicts itself: {'; '.join(disagreements)}.",
+            "Run `sourcebound audit verify`, and compare the run with a backup.",
+            code="RECEIPT_REFUSED",
+        )
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return seal_receipt(make_receipt(state, row, now, f"sourcebound {version('sourcebound')}"), signer)
+
+
+def _record_of(run: RunSummary, rows: list[ChainedRow], state: State) -> ChainedRow:
+    """The record that the run ended with."""
+    if rows and not state:
+        raise RequestError(
+            f"the checkpoints of run {run.run_id} are gone: they were erased or pruned, and a receipt is made of them.",
+            "Ask again, and write the receipt before the run is erased; receipts that were written stay valid.",
+            code="RUN_ERASED",
+        )
+    if not rows or "audit" not in state or "response" not in state:
+        raise RequestError(
+            f"run {run.run_id} has not ended with an audit record ({run.status}), so there is nothing to vouch for.",
+            f"If it was interrupted: sourcebound runs resume {run.run_id}",
+            code="NOT_RECORDED",
+        )
+    if rows[-1].position is None:
+        raise RequestError(
+            f"the record of run {run.run_id} is from before the audit chain.", "Ask again.", code="NOT_CHAINED"
+        )
+    return rows[-1]

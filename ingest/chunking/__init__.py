@@ -1,0 +1,1 @@
+"""Split pages into chunks that keep their offsets (§13)."""

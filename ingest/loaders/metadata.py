@@ -1,0 +1,151 @@
+"""What a document says of itself: its title, its revision and its date, read conservatively.
+
+A wrong revision or date is worse than none, because answers are filtered by them. So a title must look like a
+title, and a revision or a date must stand on a labelled line of its own near the top. The day a file was created
+is not the day of what it reports, and is never used.
+"""
+
+import re
+from datetime import date
+from pathlib import Path
+
+from sourcebound.contracts.corpus.document import BlockKind, DocumentMetadata, Page
+from sourcebound.ingest.chunking.page_text import clean_text, collapse
+
+_TOP_LINES = 40
+_LONGEST_TITLE = 200
+_LONGEST_JOINED_TITLE = 120
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FILE_NAME = re.compile(r"\.(docx?|pdf|xlsx?|pptx?|html?|txt|rtf|indd|md|tmp|dvi|ps)$", re.IGNORECASE)
+_TOOL_TITLE = re.compile(
+    r"^(microsoft (word|powerpoint|excel)|untitled|document\s?\d*$|title$|slide 1$)", re.IGNORECASE
+)
+
+_SEPARATOR = re.compile(r"\s*[|;•·]\s*|\t+| {3,}")
+_REVISION = re.compile(
+    r"(?:document\s+)?(?:revision|rev\.?|issue)(?:\s+(?:no\.?|number|level))?\s*[:#]?\s*"
+    r"(?P<revision>[A-Z]{1,2}|[A-Z]?\d{1,4}(?:\.\d+)*[A-Za-z]?)",
+    re.IGNORECASE,
+)
+_DATE_LABEL = re.compile(
+    r"(?:effective|issue|revision|release|publication|event|report)?\s*date(?:\s+(?:of issue|issued|effective))?"
+    r"\s*:\s*(?P<date>.{6,30})|(?:effective|issued|published)(?:\s+on)?\s*:?\s+(?P<bare>.{8,30})",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:[T ]\d{2}:\d{2}.*)?")
+_DAY_FIRST = re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[ .-]+(?P<name>[A-Za-z]{3,9})\.?,?[ -]+(?P<year>\d{4})")
+_MONTH_FIRST = re.compile(r"(?P<name>[A-Za-z]{3,9})\.? +(?P<day>\d{1,2})(?:st|nd|rd|th)?,? +(?P<year>\d{4})")
+_NUMERIC = re.compile(r"(?P<first>\d{1,2})[/.-](?P<second>\d{1,2})[/.-](?P<year>\d{4})")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def describe(
+    path: Path,
+    pages: tuple[Page, ...],
+    title: str | None = None,
+    revision: str | None = None,
+    event_date: date | None = None,
+) -> DocumentMetadata:
+    """Metadata of a document, from what its format declares and else from its first lines.
+
+    Args:
+        path: The file; its stem is the title of last resort.
+        pages: The parsed pages.
+        title: Title that the format declares; used only if it looks like one.
+        revision: Revision that the format declares.
+        event_date: Date that the format declares.
+    """
+    declared = collapse(clean_text(title or ""))
+    chosen = declared if looks_like_title(declared) else _first_heading(pages) or path.stem
+    top = _top_lines(pages)
+    return DocumentMetadata(
+        title=clean_text(chosen)[:_LONGEST_TITLE],
+        revision=revision or find_revision(top),
+        event_date=event_date or find_date(top),
+    )
+
+
+def looks_like_title(text: str) -> bool:
+    """Whether declared text is a title, and not a file name, a number or what a tool filled in."""
+    if not text or len(text) > _LONGEST_TITLE or _FILE_NAME.search(text) or _TOOL_TITLE.match(text):
+        return False
+    return _WORD.search(text) is not None and (" " in text or "_" not in text)
+
+
+def find_revision(lines: list[str]) -> str | None:
+    """The revision of the first line part that is nothing but a labelled revision, such as `Rev. 3`."""
+    for line in lines:
+        for part in _SEPARATOR.split(line):
+            match = _REVISION.fullmatch(part.strip().rstrip("."))
+            if match:
+                return match["revision"]
+    return None
+
+
+def find_date(lines: list[str]) -> date | None:
+    """The date of the first line part that is nothing but a labelled date, such as `Effective date: 2024-03-01`."""
+    for line in lines:
+        for part in _SEPARATOR.split(line):
+            match = _DATE_LABEL.fullmatch(part.strip().rstrip("."))
+            found = parse_date(match["date"] or match["bare"]) if match else None
+            if found:
+                return found
+    return None
+
+
+def parse_date(text: str) -> date | None:
+    """A calendar date written in full; None when it is not one, or when day and month could be swapped."""
+    text = text.strip()
+    for pattern in (_ISO, _DAY_FIRST, _MONTH_FIRST, _NUMERIC):
+        match = pattern.fullmatch(text)
+        if match:
+            return _to_date(match.groupdict())
+    return None
+
+
+def _to_date(parts: dict[str, str]) -> date | None:
+    if "name" in parts:
+        month = _month_number(parts["name"])
+        day = int(parts["day"])
+    elif "month" in parts:
+        month, day = int(parts["month"]), int(parts["day"])
+    else:
+        first, second = int(parts["first"]), int(parts["second"])
+        if first <= 12 and second <= 12 and first != second:
+            return None
+        month, day = min(first, second), max(first, second)
+    try:
+        return date(int(parts["year"]), month, day)
+    except ValueError:
+        return None
+
+
+def _month_number(name: str) -> int:
+    short = name[:3].lower()
+    return _MONTHS.index(short) + 1 if short in _MONTHS else 0
+
+
+def _first_heading(pages: tuple[Page, ...]) -> str | None:
+    """The top headings of the first page that has one, since a form's first line is often only its issuer."""
+    for page in pages[:2]:
+        headings = [block for block in page.blocks if block.kind is BlockKind.HEADING]
+        if headings:
+            top = min(block.level for block in headings)
+            texts = [collapse(page.text[b.char_start : b.char_end]) for b in headings if b.level == top]
+            return _join_titles(texts if page.number else texts[:1])
+    return None
+
+
+def _join_titles(texts: list[str]) -> str | None:
+    title = ""
+    for text in texts:
+        longer = f"{title} – {text}" if title else text
+        if looks_like_title(text) and len(longer) <= _LONGEST_JOINED_TITLE:
+            title = longer
+    return title or None
+
+
+def _top_lines(pages: tuple[Page, ...]) -> list[str]:
+    if not pages:
+        return []
+    return [line for line in pages[0].text[:8000].split("\n") if line.strip()][:_TOP_LINES]

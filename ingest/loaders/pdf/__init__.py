@@ -1,0 +1,1 @@
+"""PDF: text, columns, headings and tables, from positions on the page."""

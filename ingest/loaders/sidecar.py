@@ -1,0 +1,74 @@
+"""Reads `<file>.meta.toml`, where an operator states what a file cannot say of itself.
+
+What an operator wrote wins over what a loader guessed, so a misspelt key must not be ignored in silence: it is an error
+that lists the keys there are.
+"""
+
+import tomllib
+from datetime import date
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.text.sanitize import storable
+from sourcebound.errors import DocumentError
+from sourcebound.ingest.sandbox.failures import DocumentFailure
+
+SIDECAR_SUFFIX = ".meta.toml"
+
+
+class Sidecar(Contract):
+    """What an operator says of one file; whatever is None is left to the loader."""
+
+    knowledge_id: str | None = Field(default=None, min_length=1)
+    title: str | None = Field(default=None, min_length=1)
+    revision: str | None = Field(default=None, min_length=1)
+    event_date: date | None = None
+    equipment_id: str | None = Field(default=None, min_length=1)
+    knowledge_type: str | None = Field(default=None, min_length=1)
+    authority: str | None = Field(default=None, min_length=1)
+    source_reference: str | None = Field(default=None, min_length=1)
+
+
+def sidecar_path(path: Path) -> Path:
+    """Where the sidecar of a file stands: `manual.pdf` has `manual.pdf.meta.toml` beside it."""
+    return path.with_name(path.name + SIDECAR_SUFFIX)
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """Read the sidecar of a document.
+
+    Args:
+        path: The document, not the sidecar.
+
+    Returns:
+        What the sidecar says; an empty `Sidecar` when there is none.
+
+    Raises:
+        DocumentError: With code BAD_SIDECAR: not TOML, an unknown key, or a value of the wrong type.
+    """
+    sidecar = sidecar_path(path)
+    if not sidecar.is_file():
+        return Sidecar()
+    try:
+        values = tomllib.loads(sidecar.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _bad(sidecar, f"is not TOML: {error}") from error
+    if storable(values) != values:
+        raise _bad(sidecar, "holds a NUL character")
+    unknown = sorted(set(values) - set(Sidecar.model_fields))
+    if unknown:
+        raise _bad(sidecar, f"has the unknown key {', '.join(map(repr, unknown))}")
+    try:
+        return Sidecar.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _bad(sidecar, f"has a bad {first['loc'][0]}: {first['msg']}") from error
+
+
+def _bad(sidecar: Path, reason: str) -> DocumentError:
+    known = ", ".join(Sidecar.model_fields)
+    return DocumentError(
+        f"{sidecar.name} {reason}.", f"Known keys, all optional: {known}.", code=DocumentFailure.BAD_SIDECAR
+    )

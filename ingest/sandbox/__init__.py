@@ -1,0 +1,1 @@
+"""Files are parsed in confined child processes with limits on time and memory."""

@@ -1,0 +1,237 @@
+"""Reads documents in child processes, so that a hostile file can take down nothing but the reading of itself.
+
+A child is kept for many files, because starting one costs as much as reading ten. It is killed when a file takes too
+long, and whatever way it ends, only that file is refused. Safe to share between threads.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from signal import Signals
+from types import TracebackType
+from typing import Final, NamedTuple
+
+from pydantic import ValidationError
+
+from sourcebound.contracts.corpus.document import ParsedDocument
+from sourcebound.errors import ConfigurationError, DocumentError
+from sourcebound.ingest.sandbox import failures
+from sourcebound.ingest.sandbox.worker import DEFECT, DOCUMENT, READY, REFUSAL, REPLY, REQUEST
+
+WORKER: Final = (sys.executable, "-P", "-m", "sourcebound.ingest.sandbox.worker")
+START_SECONDS: Final = 60.0
+MOST_PROCESSES: Final = 4
+KEPT_VARIABLES: Final = ("PATH", "PYTHON", "LANG", "LC_", "LD_LIBRARY_PATH", "DYLD_", "VIRTUAL_ENV", "SYSTEMROOT")
+"""Beginnings of the environment variables that a child gets: none of them holds a key or a password."""
+OUT_OF_MEMORY: Final = "MemoryError"
+
+
+class _Reply(NamedTuple):
+    kind: bytes
+    payload: bytes
+
+
+class _Worker:
+    """One child.
+
+    Args:
+        command: What to run; the limits are added to it.
+        seconds: The most time for one file.
+        memory_megabytes: The most memory for one file.
+
+    Raises:
+        ConfigurationError: It does not start.
+    """
+
+    def __init__(self, command: Sequence[str], seconds: float, memory_megabytes: int) -> None:
+        self._seconds = seconds
+        self._most_bytes = memory_megabytes << 20
+        self._expired = threading.Event()
+        arguments = [*command, str(memory_megabytes), str(seconds)]
+        self._process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name.startswith(KEPT_VARIABLES)},
+            start_new_session=True,  # a person's Ctrl-C is for the parent alone
+        )
+        if self._exchange(None, START_SECONDS) != _Reply(READY, b""):
+            self.end()
+            raise ConfigurationError(
+                f"the program that reads documents does not start ({self.ending()}).",
+                f"Run `{' '.join(arguments[:-2])} 2048 30` to see why, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES.",
+                code="PARSER_UNAVAILABLE",
+            )
+
+    @property
+    def is_usable(self) -> bool:
+        return self._process.poll() is None and not self._expired.is_set()
+
+    def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+        name = os.fsencode(path)
+        request = REQUEST.pack(len(name), len(data), max_bytes) + name
+        reply = self._exchange((request, data), self._seconds)
+        if reply is None or reply.kind not in (DOCUMENT, REFUSAL):
+            self.end()
+            raise self._failure(path, reply)
+        try:
+            if reply.kind == DOCUMENT:
+                return ParsedDocument.model_validate_json(reply.payload)
+            message, next_step, code = json.loads(reply.payload)
+        except (ValidationError, ValueError) as error:
+            self.end()
+            raise failures.parser_ended(path, "an answer that is none") from error
+        raise DocumentError(message, next_step, code=code)
+
+    def end(self) -> None:
+        """Ends the child for good; only for whoever is using it, since its pipes are closed."""
+        self.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):  # what is left in the buffer cannot be sent any more
+                stream.close()
+
+    def kill(self) -> None:
+        """Ends the child; a thread that waits for its reply waits no longer."""
+        self._process.kill()
+
+    def ending(self) -> str:
+        """How the child ended, in a few words."""
+        code = self._process.returncode
+        if code is None or code >= 0:
+            return f"exit code {code}"
+        return Signals(-code).name if -code in set(Signals) else f"signal {-code}"
+
+    def _failure(self, path: Path, reply: _Reply | None) -> DocumentError:
+        if self._expired.is_set():
+            return failures.too_slow(path, self._seconds)
+        if reply is None:
+            return failures.parser_ended(path, self.ending())
+        exception = reply.payload.decode("ascii", errors="replace")
+        if exception == OUT_OF_MEMORY:
+            return failures.out_of_memory(path, self._most_bytes >> 20)
+        return failures.parser_ended(path, exception)
+
+    def _exchange(self, request: tuple[bytes, bytes] | None, seconds: float) -> _Reply | None:
+        """Sends a request, if there is one, and waits for the reply; None where the child ended instead."""
+        timer = threading.Timer(seconds, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            return self._talk(request)
+        except (OSError, ValueError):  # the child, or another thread, closed the pipe
+            return None
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _talk(self, request: tuple[bytes, bytes] | None) -> _Reply | None:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        for part in request or ():
+            stdin.write(part)
+        stdin.flush()
+        header = stdout.read(REPLY.size)
+        if len(header) < REPLY.size:
+            return None
+        kind, size = REPLY.unpack(header)
+        payload = stdout.read(size) if size <= self._most_bytes else b""
+        return _Reply(kind, payload) if len(payload) == size and kind in (READY, DOCUMENT, REFUSAL, DEFECT) else None
+
+    def _expire(self) -> None:
+        self._expired.set()
+        self._process.kill()
+
+
+class ParserPool:
+    """Children that read documents; each is started when it is first needed.
+
+    Args:
+        seconds: The most time for one file.
+        memory_megabytes: The most memory for one file.
+        processes: How many files are read at a time; as many as there are processors, up to four, when omitted.
+        command: What to run as a child.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        memory_megabytes: int,
+        processes: int | None = None,
+        command: Sequence[str] = WORKER,
+    ) -> None:
+        self.processes = processes or min(os.cpu_count() or 1, MOST_PROCESSES)
+        self.seconds = seconds
+        self._memory_megabytes = memory_megabytes
+        self._command = command
+        self._idle: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
+        self._lock = threading.Lock()
+        self._workers: set[_Worker] = set()
+        self._closed = threading.Event()
+        for _ in range(self.processes):
+            self._idle.put(None)
+
+    def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+        """What stands in a file (`DocumentParser`).
+
+        Raises:
+            DocumentError: What its loader says of it, or TOO_SLOW, OUT_OF_MEMORY, PARSER_ENDED.
+            ConfigurationError: PARSER_UNAVAILABLE, where no child starts.
+        """
+        worker = self._idle.get()
+        try:
+            if worker is None:
+                worker = self._start()
+            return worker.parse(path, data, max_bytes)
+        finally:
+            self._idle.put(self._kept(worker))
+
+    def close(self) -> None:
+        """Ends all children, also those that are at work; whoever waits for one is told."""
+        with self._lock:
+            self._closed.set()
+            for worker in self._workers:
+                worker.kill()
+        idle: list[_Worker | None] = []
+        with suppress(queue.Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
+        for waiting in idle:
+            self._idle.put(self._kept(waiting))
+
+    def __enter__(self) -> "ParserPool":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> _Worker:
+        with self._lock:
+            if self._closed.is_set():
+                raise ConfigurationError("no more documents are read.", code="PARSER_UNAVAILABLE")
+        worker = _Worker(self._command, self.seconds, self._memory_megabytes)
+        with self._lock:
+            self._workers.add(worker)
+            if self._closed.is_set():
+                worker.kill()
+        return worker
+
+    def _kept(self, worker: _Worker | None) -> _Worker | None:
+        """A child that can read another file; one that cannot is forgotten."""
+        if worker is None or (worker.is_usable and not self._closed.is_set()):
+            return worker
+        worker.end()
+        with self._lock:
+            self._workers.discard(worker)
+        return None

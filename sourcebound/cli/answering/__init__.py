@@ -1,0 +1,1 @@
+"""Commands that answer or check: ask, chat, check, search."""

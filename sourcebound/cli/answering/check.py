@@ -1,0 +1,87 @@
+"""`sourcebound check`: the firewall alone, for an answer that anything else wrote."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.validation.result import Validation
+
+EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
+
+
+def check(
+    bundle: Annotated[
+        Path, typer.Option(help='JSON: an answer bundle, a retrieval bundle, or {"sources": ["text of C0", …]}.')
+    ],
+    answer: Annotated[Path, typer.Option(help="The answer's text. - is stdin.")],
+    policy: Annotated[str, typer.Option(help="A released policy or a policy file.")] = "SOURCEBOUND_V1",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, alone.")] = False,
+) -> None:
+    """Check an answer's statements, citations and literals against its sources; nothing is stored.
+
+    Exit codes: 0 passed, 3 the exact refusal, 4 rejected, 2 bad usage.
+    """
+    from sourcebound.contracts.validation.firewall import check_answer
+    from sourcebound.policies import look_up_policy
+    from sourcebound.settings import get_settings
+
+    rules = look_up_policy(policy, get_settings().policies).policy
+    verdict = check_answer(_json(bundle), _text(answer), rules)
+    if as_json:
+        print(json.dumps(verdict.model_dump(mode="json"), ensure_ascii=False, indent=2))
+    else:
+        _render(verdict)
+    raise typer.Exit(EXIT_CODES[verdict.outcome.status])
+
+
+def _text(path: Path) -> str:
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
+
+
+def _json(path: Path) -> object:
+    try:
+        return json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{path} is not JSON: {error}.", "Give one JSON object.") from error
+
+
+def _render(verdict: "Validation") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    statements = Table("#", "statement", "cites", "verdict", box=None, padding=(0, 2, 0, 0))
+    broken = {v.row: v.code.value for v in reversed(verdict.outcome.violations) if v.row is not None}
+    for number, statement in enumerate(verdict.statements):
+        verdict_text = broken.get(number, "ok" if statement.needs_citation else "exempt")
+        anchors = " ".join(statement.anchors)
+        statements.add_row(str(number + 1), Text(statement.text), anchors, verdict_text)
+    if statements.row_count:
+        console.print(statements)
+    literals = Table("#", "literal", "kind", "found in", box=None, padding=(0, 2, 0, 0))
+    for finding in verdict.literals:
+        found = " ".join(finding.found_in) or "NOT FOUND"
+        literals.add_row(str(finding.segment + 1), Text(finding.text), finding.kind.value, found)
+    if literals.row_count:
+        console.print()
+        console.print(literals)
+    console.print()
+    status = verdict.validation_status.value
+    console.print(
+        Text(f"{status} {verdict.failure_reason or verdict.outcome.refusal_code or ''}".strip(), style="bold")
+    )
+    for violation in verdict.outcome.violations:
+        console.print(Text(f"  {violation.clause} {violation.code}: {violation.message}"))

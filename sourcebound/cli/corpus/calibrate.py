@@ -1,0 +1,319 @@
+"""`sourcebound calibrate`: gates for a collection of one's own, from questions of one's own (contract P-3)."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from sourcebound.cli.console import run_async, say
+from sourcebound.errors import ConfigurationError, RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.calibration.gate_minima import Point, QuestionSet, Share, Signals
+    from sourcebound.contracts.calibration.labelled_questions import LabelledQuestion
+    from sourcebound.contracts.corpus.collection import Collection
+    from sourcebound.contracts.policy.schema import Policy
+    from sourcebound.wiring import Services
+
+SHOWN_FINDINGS = 5
+SHOWN_QUESTIONS = 10
+
+
+class Measured(NamedTuple):
+    """What the gate saw of each question of the file."""
+
+    collection: "Collection"
+    base: "Policy"
+    questions: "tuple[LabelledQuestion, ...]"
+    signals: "tuple[Signals, ...]"
+
+    def sets(self) -> "tuple[QuestionSet, QuestionSet]":
+        """The answerable questions, then the others."""
+        from sourcebound.contracts.calibration.gate_minima import QuestionSet
+
+        pairs = list(zip(self.questions, self.signals, strict=True))
+        answerable = tuple(seen for question, seen in pairs if question.answerable)
+        others = tuple(seen for question, seen in pairs if not question.answerable)
+        return QuestionSet("answerable", True, answerable), QuestionSet("other", False, others)
+
+
+class Result(NamedTuple):
+    """The choice and what it was made from; shares are of what goes wrong, answerable questions first."""
+
+    measured: Measured
+    curve: "list[Point]"
+    chosen: "Point"
+    wrong: "tuple[Share, Share]"
+    unseen: "tuple[Share, Share]"
+    limit: float
+
+
+def calibrate(
+    questions: Annotated[
+        Path, typer.Option(help='JSON Lines: {"question": "…", "answerable": true}, ten or more of each kind.')
+    ],
+    collection: Annotated[str | None, typer.Option(help="Where to look; the setting's when omitted.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="The policy to start from: its retrieval, its other values.")
+    ] = None,
+    most_refused: Annotated[
+        float, typer.Option(min=0, max=1, help="The largest share of the answerable questions that may be refused.")
+    ] = 0.02,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the proposed policy to this new file; needs --name.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the proposed policy: MY_POLICY_V1.")] = None,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Bind it to the documents of today: it serves no later state of them.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the trade-off into this new SVG file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, alone.")] = False,
+) -> None:
+    """Find the minima of the gate for your own collection, from questions that it answers and others.
+
+    The pair that is chosen refuses most of the questions that the documents do not answer, while it refuses no more
+    than --most-refused of those that they do. No model is asked.
+    """
+    _check_new_files(output, name, plot)
+    asked = read_file(questions)
+    measured = run_async(lambda: _measure(asked, collection, policy), interrupted="Nothing was written.")
+    result = _judge(measured, most_refused)
+    proposed = _proposal(result, output, name, pinned=pin)
+    if plot:
+        _write(plot, _draw(result))
+    if as_json:
+        print(json.dumps(_as_json(result, proposed, output, plot), ensure_ascii=False, indent=2))
+    else:
+        _render(result)
+        _say_next(output, plot)
+
+
+def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -> None:
+    """Everything that can be known to be wrong before the questions are asked."""
+    from sourcebound.cli.policy import check_new_file, check_new_name
+
+    if (output is None) != (name is None):
+        raise RequestError("--output and --name go together.", "Try: --name MY_POLICY_V1 --output MY_POLICY_V1.toml")
+    if name is not None and output is not None:
+        check_new_name(name, output.parent)
+    for path in (output, plot):
+        if path is not None:
+            check_new_file(path)
+
+
+def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
+    """The questions of a JSON Lines file, or an error that names the lines that are none."""
+    from sourcebound.contracts.calibration.labelled_questions import read_questions
+
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise RequestError(
+            f"{path} cannot be read: {error.strerror}.", "Check the path.", code="PATH_MISSING"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path} is not UTF-8.", "Save it as UTF-8.", code="INVALID_QUESTIONS") from error
+    found = read_questions(text)
+    if found.findings:
+        more = len(found.findings) - SHOWN_FINDINGS
+        shown = "; ".join(found.findings[:SHOWN_FINDINGS]) + (f"; and {more} more" if more > 0 else "")
+        raise RequestError(
+            f"{path} is no file of questions: {shown}.",
+            'Give one object a line: {"question": "How often …?", "answerable": true}',
+            code="INVALID_QUESTIONS",
+        )
+    return found.questions
+
+
+async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, policy_name: str | None) -> Measured:
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import find_policy, open_services
+
+    settings = get_settings()
+    name = name or settings.collection
+    async with open_services(settings) as services:
+        collection = await services.index.find_collection(name)
+        if collection is None or not collection.chunks:
+            state = "there is no collection" if collection is None else "nothing is in the collection"
+            raise ConfigurationError(
+                f"{state} {name!r}.", f"Run `sourcebound ingest PATH --collection {name}`.", code="COLLECTION_NOT_FOUND"
+            )
+        named, model = policy_name or settings.policy, collection.embedding_model
+        base = find_policy(named, embedding_model=model, folder=settings.policies)
+        return Measured(collection, base, asked, await ask_all(services, asked, collection, base))
+
+
+async def ask_all(
+    services: "Services", asked: "tuple[LabelledQuestion, ...]", collection: "Collection", policy: "Policy"
+) -> "tuple[Signals, ...]":
+    """Retrieves for each question under the policy; nothing is answered and nothing recorded."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from sourcebound.contracts.calibration.gate_minima import read_signals
+    from sourcebound.contracts.request import unrecorded_run
+
+    console, signals = Console(stderr=True), []
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        for each in progress.track(asked, description="questions"):
+            text = each.question.replace("\0", "")
+            run = unrecorded_run(text, collection.name, policy.policy_version, policy.sha256, "calibration")
+            signals.append(read_signals(await services.retriever.retrieve(run, policy)))
+    return tuple(signals)
+
+
+def _judge(measured: Measured, most_refused: float) -> Result:
+    from sourcebound.contracts.calibration.gate_minima import cross_check, keep_or_choose, sweep, trade_off
+
+    sets, gate = measured.sets(), measured.base.retrieval
+    present = gate.min_top_similarity, gate.min_question_coverage or 0.0
+    chosen = keep_or_choose(sets, present, most_refused)
+    unseen = cross_check(sets, most_refused, present)
+    wrong = chosen.refused[0], chosen.refused[1].rest
+    return Result(measured, trade_off(sets, sweep(sets)), chosen, wrong, (unseen[0], unseen[1].rest), most_refused)
+
+
+def _proposal(result: Result, output: Path | None, name: str | None, *, pinned: bool) -> "Policy | None":
+    """The proposed policy, written where a file was named."""
+    if output is None or name is None:
+        return None
+    from sourcebound.contracts.calibration.proposed_policy import propose_policy, render_policy
+
+    collection = result.measured.collection
+    proposed = propose_policy(result.measured.base, name, result.chosen, collection, pinned=pinned)
+    remarks = [
+        f"Written by `sourcebound calibrate` from {len(result.measured.questions)} questions on the collection "
+        f"{collection.name}, index {collection.index_version}.",
+        f"False refusals {_rate(result.wrong[0])}.",
+        f"False passes {_rate(result.wrong[1])}.",
+    ]
+    _write(output, render_policy(proposed, remarks))
+    return proposed
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise RequestError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error
+
+
+def _draw(result: Result) -> str:
+    from sourcebound.cli.corpus.plot import Interval, Mark, draw_trade_off
+    from sourcebound.contracts.calibration.gate_minima import sweep, wilson
+
+    def mark(point: "Point") -> Mark:
+        return Mark(point.refused[0].value, point.refused[1].rest.value)
+
+    points = [mark(point) for point in sweep(result.measured.sets())]
+    interval = Interval(wilson(result.wrong[0]), wilson(result.wrong[1]))
+    title = f"The gate on the collection {result.measured.collection.name}"
+    return draw_trade_off(
+        title, points, [mark(point) for point in result.curve], mark(result.chosen), interval, result.limit
+    )
+
+
+def _render(result: Result) -> None:
+    """The table of the trade-off, the choice, what it does and which questions it gets wrong."""
+    base, chosen = result.measured.base, result.chosen
+    print("similarity  coverage  false refusals        false passes")
+    rows = {point.refused: point for point in [*result.curve, chosen]}
+    for _, point in sorted(rows.items()):
+        refusals, passes = _count(point.refused[0]), _count(point.refused[1].rest)
+        mark = "  <- chosen" if point == chosen else ""
+        print(f"{point.min_similarity:10.2f}  {point.min_coverage:8.2f}  {refusals:20}  {passes:18}{mark}".rstrip())
+    similarity, coverage = base.retrieval.min_top_similarity, base.retrieval.min_question_coverage or 0.0
+    print(
+        f"\nChosen: min_top_similarity = {chosen.min_similarity:.2f}, min_question_coverage = {chosen.min_coverage:.2f}"
+        f" ({base.policy_version} has {similarity:.2f} and {coverage:.2f})."
+    )
+    for kind, share, unseen in zip(("False refusals", "False passes"), result.wrong, result.unseen, strict=True):
+        print(f"{kind}: {_rate(share)}; on questions not chosen on: {_percent(unseen.value)}.")
+    if result.wrong[0].value > result.limit:
+        say(f"No pair refuses {_percent(result.limit)} of the answerable questions or fewer; this one loses least.")
+    _render_wrong(result)
+
+
+def _render_wrong(result: Result) -> None:
+    wrong = _wrong_questions(result)
+    for answerable, heading in ((True, "Answerable, and refused:"), (False, "Not answerable, and passes:")):
+        found = [each for each in wrong if each["answerable"] is answerable]
+        if found:
+            print(f"\n{heading}")
+        for each in found[:SHOWN_QUESTIONS]:
+            print(f"  similarity {each['similarity']:.2f}, coverage {each['coverage']:.2f}: {each['question']}")
+        if len(found) > SHOWN_QUESTIONS:
+            print(f"  … and {len(found) - SHOWN_QUESTIONS} more; --json names all.")
+
+
+def _wrong_questions(result: Result) -> list[dict[str, Any]]:
+    from sourcebound.contracts.calibration.gate_minima import refused
+
+    chosen, measured = result.chosen, result.measured
+    return [
+        {**question.model_dump(), "similarity": seen.similarity, "coverage": seen.coverage}
+        for question, seen in zip(measured.questions, measured.signals, strict=True)
+        if bool(refused([seen], chosen.min_similarity, chosen.min_coverage).part) is question.answerable
+    ]
+
+
+def _say_next(output: Path | None, plot: Path | None) -> None:
+    if plot:
+        say(f"The trade-off is drawn in {plot}.")
+    if output:
+        say(f'Next: sourcebound ask "…" --policy {output}; then sourcebound policy release {output}')
+    else:
+        say("Next: --name MY_POLICY_V1 --output MY_POLICY_V1.toml as well writes a policy with these minima.")
+
+
+def _as_json(result: Result, proposed: "Policy | None", output: Path | None, plot: Path | None) -> dict[str, Any]:
+    collection, base = result.measured.collection, result.measured.base
+    rates = zip(("false_refusals", "false_passes"), result.wrong, result.unseen, strict=True)
+    return {
+        "collection": collection.name,
+        "index_version": collection.index_version,
+        "embedding_model": collection.embedding_model,
+        "base_policy": base.policy_version,
+        "chosen": _minima(result.chosen),
+        **{kind: share_json(share) | {"share_not_chosen_on": unseen.value} for kind, share, unseen in rates},
+        "most_refused": result.limit,
+        "within_limit": result.wrong[0].value <= result.limit,
+        "trade_off": [
+            _minima(point)
+            | {"false_refusals": share_json(point.refused[0]), "false_passes": share_json(point.refused[1].rest)}
+            for point in result.curve
+        ],
+        "wrong": _wrong_questions(result),
+        "policy": proposed
+        and {"policy_version": proposed.policy_version, "sha256": proposed.sha256, "file": str(output)},
+        "plot": plot and str(plot),
+    }
+
+
+def _minima(point: "Point") -> dict[str, float]:
+    return {"min_top_similarity": point.min_similarity, "min_question_coverage": point.min_coverage}
+
+
+def share_json(share: "Share") -> dict[str, float]:
+    """A share with its 95 % interval."""
+    from sourcebound.contracts.calibration.gate_minima import wilson
+
+    low, high = wilson(share)
+    return {"count": share.part, "of": share.whole, "share": share.value, "low_95": low, "high_95": high}
+
+
+def _rate(share: "Share") -> str:
+    from sourcebound.contracts.calibration.gate_minima import wilson
+
+    low, high = wilson(share)
+    return f"{_count(share)}, 95 % interval {_percent(low)} to {_percent(high)}"
+
+
+def _count(share: "Share") -> str:
+    return f"{_percent(share.value)} ({share.part} of {share.whole})"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"

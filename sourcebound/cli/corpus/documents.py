@@ -1,0 +1,132 @@
+"""`sourcebound documents`: what a collection holds, and how one document leaves it."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourcebound.cli.console import run_async, say
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.corpus.collection import Collection, DocumentSummary
+    from sourcebound.wiring import Services
+
+app = typer.Typer(help="List the documents of a collection, and remove some.", no_args_is_help=True)
+NEAREST = 3
+ALIKE = 0.6
+"""Share of two ids that must agree for one to be taken for a slip of the other."""
+
+CollectionOption = Annotated[str | None, typer.Option(help="The collection; the setting's when omitted.")]
+
+
+@app.command("list")
+def list_documents(
+    collection: CollectionOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+) -> None:
+    """List the documents by their knowledge ids: chunks, revision, date, when ingested; title and file."""
+    documents = run_async(lambda: _list(collection))
+    if not documents:
+        say("The collection holds no document. Next: sourcebound ingest PATH")
+    for document in documents:
+        if as_json:
+            print(json.dumps(document._asdict(), default=str, ensure_ascii=False))
+            continue
+        revision = f"  rev. {document.revision}" if document.revision else ""
+        date = f"  {document.event_date}" if document.event_date else ""
+        ingested = f"{document.ingested_at:%Y-%m-%d %H:%M}"
+        print(_line(f"{document.knowledge_id}  {document.chunks} chunks{revision}{date}  ingested {ingested}"))
+        print(f"    {_line(f'{document.title} · {document.source_path}')}")
+
+
+@app.command("remove")
+def remove_documents(
+    knowledge_ids: Annotated[list[str], typer.Argument(metavar="KNOWLEDGE_ID…", help="As the list shows them.")],
+    collection: CollectionOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove; nothing is removed without it.")] = False,
+) -> None:
+    """Remove documents, all of those named or none: from then on nothing finds them and no evidence of them is served.
+
+    Their files are left alone, and an ingest of a file adds its document again. Records of earlier answers stay.
+    """
+    documents = run_async(lambda: _remove(knowledge_ids, collection, yes and not dry_run, dry_run))
+    for document in documents:
+        done = "would remove" if dry_run else "removed"
+        print(_line(f"{done} {document.knowledge_id} ({document.chunks} chunks)  {document.source_path}"))
+    if not dry_run:
+        say("Runs that used them keep what they recorded; `sourcebound runs erase RUN --yes` erases the texts of one.")
+
+
+async def _list(name: str | None) -> "list[DocumentSummary]":
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        return await services.index.list_documents((await _find_collection(services, name)).collection_id)
+
+
+async def _remove(
+    knowledge_ids: Sequence[str], name: str | None, confirmed: bool, dry_run: bool
+) -> "list[DocumentSummary]":
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        collection = await _find_collection(services, name)
+        documents = await services.index.list_documents(collection.collection_id)
+        chosen = _choose(documents, knowledge_ids, collection.name)
+        if confirmed:
+            named = [document.knowledge_id for document in chosen]
+            await services.index.remove_documents(collection.collection_id, named)
+        elif not dry_run:
+            listed = ", ".join(repr(document.knowledge_id) for document in chosen)
+            raise RequestError(
+                f"{listed} would be removed from the collection {collection.name!r}; nothing was.",
+                "If that is meant, say it again with --yes; --dry-run says more.",
+                code="NOT_CONFIRMED",
+            )
+        return chosen
+
+
+async def _find_collection(services: "Services", name: str | None) -> "Collection":
+    name = name or services.settings.collection
+    collection = await services.index.find_collection(name)
+    if collection is None:
+        raise RequestError(
+            f"there is no collection {name!r}.", "See `sourcebound collections`.", code="COLLECTION_NOT_FOUND"
+        )
+    return collection
+
+
+def _choose(
+    documents: "Sequence[DocumentSummary]", knowledge_ids: Iterable[str], collection: str
+) -> "list[DocumentSummary]":
+    """The documents of these ids, each once."""
+    known = {document.knowledge_id: document for document in documents}
+    wanted = list(dict.fromkeys(knowledge_ids))
+    unknown = [knowledge_id for knowledge_id in wanted if knowledge_id not in known]
+    if unknown:
+        near = dict.fromkeys(found for knowledge_id in unknown for found in nearest(knowledge_id, list(known)))
+        hint = f"Nearest: {', '.join(map(repr, near))}. " if near else ""
+        raise RequestError(
+            f"the collection {collection!r} holds no document {', '.join(map(repr, unknown))}; nothing was removed.",
+            f"{hint}See `sourcebound documents list --collection {collection}`.",
+            code="DOCUMENT_NOT_FOUND",
+        )
+    return [known[knowledge_id] for knowledge_id in wanted]
+
+
+def nearest(wanted: str, known: Sequence[str]) -> list[str]:
+    """The ids that may have been meant: those that hold what was written, else those that are spelt alike."""
+    from difflib import get_close_matches
+
+    holding = [knowledge_id for knowledge_id in known if wanted.casefold() in knowledge_id.casefold()]
+    return holding[:NEAREST] or get_close_matches(wanted, known, NEAREST, ALIKE)
+
+
+def _line(text: str) -> str:
+    """One line without anything that would move a terminal's cursor: a title is whatever its document says."""
+    return "".join(character for character in text if character.isprintable())

@@ -1,0 +1,227 @@
+"""`sourcebound index`: the vector index of a collection, and a collection that takes another's place.
+
+A new version of a collection is a collection of its own: ingested beside the one in use, compared with it, promoted.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+
+import typer
+
+from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.corpus.calibrate import ask_all, read_file
+from sourcebound.errors import ConfigurationError, RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.calibration.gate_minima import Share
+    from sourcebound.contracts.calibration.labelled_questions import LabelledQuestion
+    from sourcebound.contracts.corpus.collection import Collection
+    from sourcebound.contracts.corpus.vector_index import Recall
+    from sourcebound.wiring import Services
+
+SHOWN = 5
+Result = TypeVar("Result")
+app = typer.Typer(help="Check, build and promote what collections are searched by.", no_args_is_help=True)
+
+
+class Verdict(NamedTuple):
+    """What the gate of a collection's policy did with a file of questions."""
+
+    collection: "Collection"
+    policy: str
+    refused: "Share"
+    """Of the answerable questions."""
+    passed: "Share"
+    """Of the others."""
+
+
+@app.command()
+def build(
+    collection: Annotated[str | None, typer.Option(help="The collection; the setting's when omitted.")] = None,
+) -> None:
+    """Build the vector index again, beside the one in use, and search by it from then on.
+
+    `sourcebound ingest` does it by itself once a collection is too large for an exact search.
+    """
+    from sourcebound.contracts.corpus.vector_index import LEAST_RECALL
+
+    async def work(services: "Services", found: "Collection") -> "Collection":
+        _must_have_vectors(found)
+        await services.index.vectors.build(found)
+        return await services.index.open_collection(found.name)
+
+    built = _with_collection(collection, work)
+    print(describe(built))
+    if built.vector_index and not built.vector_index.is_fit:
+        say(f"  {LEAST_RECALL:.0%} is the least, so it is not asked: all vectors are compared.")
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def check(
+    collection: Annotated[str | None, typer.Option(help="The collection; the setting's when omitted.")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="Places whose neighbours are looked for.")] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, alone.")] = False,
+) -> None:
+    """Compare the vector index with the exact answer. Exit code 4 where it finds too little."""
+    from sourcebound.contracts.corpus.vector_index import LEAST_RECALL, NEIGHBOURS
+
+    async def work(services: "Services", found: "Collection") -> "tuple[Collection, Recall | None]":
+        _must_have_vectors(found)
+        if found.vector_index is None:
+            return found, None
+        return found, await services.index.vectors.measure(found, found.vector_index.ef_search, sample)
+
+    checked, recall = _with_collection(collection, work)
+    value = 1.0 if recall is None else recall.value
+    if as_json:
+        fields = {"collection": checked.name, "chunks": checked.chunks, "exact": recall is None, "recall": value}
+        print(json.dumps({**fields, **(recall._asdict() if recall else {})}, indent=2))
+    elif recall is None:
+        print(f"{checked.name}: all {checked.chunks} vectors are compared, so nothing is missed.")
+    else:
+        print(
+            f"{checked.name}: {recall.found} of the {recall.sought} nearest chunks found ({value:.2%}), "
+            f"{NEIGHBOURS} of each of {min(sample, checked.chunks)} places, search width {recall.ef_search}."
+        )
+    if value < LEAST_RECALL:
+        say(f"  {LEAST_RECALL:.0%} is the least. Next: sourcebound index build --collection {checked.name}")
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def compare(
+    candidate: Annotated[str, typer.Argument(help="The collection that may be promoted.")],
+    questions: Annotated[Path, typer.Option(help='JSON Lines: {"question": "…", "answerable": true}.')],
+    collection: Annotated[str | None, typer.Option(help="The one in use; the setting's when omitted.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, alone.")] = False,
+) -> None:
+    """Ask two collections the same questions and show what the gate does with each. No model is asked."""
+    asked = read_file(questions)
+
+    async def work(services: "Services", found: "Collection") -> list[Verdict]:
+        other = await services.index.open_collection(candidate)
+        return [await _judge(services, each, asked) for each in (found, other)]
+
+    verdicts = _with_collection(collection, work)
+    if as_json:
+        print(json.dumps([_as_json(verdict) for verdict in verdicts], indent=2))
+        return
+    for verdict in verdicts:
+        refused, passed = verdict.refused, verdict.passed
+        print(
+            f"{verdict.collection.name} ({verdict.collection.index_version}, {verdict.policy}): "
+            f"answerable refused {refused.part} of {refused.whole}, others passed {passed.part} of {passed.whole}"
+        )
+
+
+@app.command()
+def promote(
+    candidate: Annotated[str, typer.Argument(help="The collection to promote.")],
+    collection: Annotated[str | None, typer.Option(help="The name it takes; the setting's when omitted.")] = None,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Also where documents of the one in use are not in it.")
+    ] = False,
+) -> None:
+    """Put a collection in the place of another, at once. The other is kept under its name and index version.
+
+    Runs that were recorded go on naming the index version that they searched.
+    """
+
+    async def work(services: "Services", found: "Collection") -> tuple[str, "Collection"]:
+        new = await services.index.open_collection(candidate)
+        if new.collection_id == found.collection_id:
+            raise RequestError(f"{candidate!r} is in use under this very name.", "Name the one to promote.")
+        missing = await services.index.missing_documents(found, new)
+        if missing and not allow_missing:
+            shown = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
+            raise ConfigurationError(
+                f"{len(missing)} documents of {found.name!r} are not in {candidate!r}: {shown}.",
+                f"Ingest them into {candidate!r}, or repeat with --allow-missing.",
+                code="INDEX_INCOMPLETE",
+            )
+        return await services.index.promote(candidate, found.name), new
+
+    kept, promoted = _with_collection(collection, work)
+    name = kept.rpartition("@")[0]
+    print(f"{name} is now {promoted.index_version} ({promoted.documents} documents, {promoted.embedding_model})")
+    print(f"the one before is kept as {kept}")
+    say(f"  To go back: sourcebound index promote {kept} --collection {name}")
+
+
+@app.command()
+def drop(
+    collection: Annotated[str, typer.Argument(help="The collection to remove.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+) -> None:
+    """Remove a collection with all its documents. What was recorded of its runs stays."""
+
+    async def work(services: "Services", found: "Collection") -> "Collection":
+        if yes:
+            await services.index.drop_collection(found)
+        return found
+
+    found = _with_collection(collection, work)
+    what = f"{found.name} ({found.documents} documents, {found.chunks} chunks)"
+    if not yes:
+        raise RequestError(f"this removes {what}.", "Repeat the command with --yes.")
+    print(f"removed {what}")
+
+
+def describe(collection: "Collection") -> str:
+    """How a collection's vectors are searched, in words."""
+    index = collection.vector_index
+    if index is None:
+        return f"{collection.name}: all {collection.chunks} vectors are compared"
+    return f"{collection.name}: vector index, search width {index.ef_search}, found {index.recall:.2%} when measured"
+
+
+def _with_collection(name: str | None, work: "Callable[[Services, Collection], Coroutine[Any, Any, Result]]") -> Result:
+    async def run() -> Result:
+        from sourcebound.settings import get_settings
+        from sourcebound.wiring import open_services
+
+        settings = get_settings()
+        async with open_services(settings) as services:
+            return await work(services, await services.index.open_collection(name or settings.collection))
+
+    return run_async(run)
+
+
+def _must_have_vectors(collection: "Collection") -> None:
+    if not collection.dimensions:
+        raise ConfigurationError(
+            f"the collection {collection.name!r} has no vectors: it is searched by its words alone.",
+            "There is nothing to build or check.",
+            code="NO_VECTORS",
+        )
+
+
+async def _judge(services: "Services", collection: "Collection", asked: "tuple[LabelledQuestion, ...]") -> Verdict:
+    from sourcebound.contracts.calibration.gate_minima import refused
+    from sourcebound.wiring import find_policy
+
+    settings = services.settings
+    policy = find_policy(settings.policy, embedding_model=collection.embedding_model, folder=settings.policies)
+    signals = await ask_all(services, asked, collection, policy)
+    minima = policy.retrieval.min_top_similarity, policy.retrieval.min_question_coverage or 0.0
+    kinds = [
+        [seen for question, seen in zip(asked, signals, strict=True) if question.answerable is kind]
+        for kind in (True, False)
+    ]
+    answerable, others = (refused(kind, *minima) for kind in kinds)
+    return Verdict(collection, policy.policy_version, answerable, others.rest)
+
+
+def _as_json(verdict: Verdict) -> dict[str, object]:
+    from sourcebound.cli.corpus.calibrate import share_json
+
+    return {
+        "collection": verdict.collection.name,
+        "index_version": verdict.collection.index_version,
+        "policy": verdict.policy,
+        "false_refusals": share_json(verdict.refused),
+        "false_passes": share_json(verdict.passed),
+    }

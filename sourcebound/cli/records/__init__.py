@@ -1,0 +1,1 @@
+"""Commands on recorded runs: runs, replay, audit, receipt, export, prune, resume."""

@@ -1,0 +1,59 @@
+"""`sourcebound runs export`: recorded runs as files that can be computed again anywhere (CP-3)."""
+
+import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourcebound.cli.console import run_async, say
+from sourcebound.cli.options import read_moment
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sourcebound.contracts.replay.report import NotReplayable, RecordedRun
+
+
+def export(
+    run: Annotated[str | None, typer.Argument(help="A run id, the start of one, or a request id.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every recorded run, one a line.")] = False,
+    since: Annotated[str | None, typer.Option(help="With --all: leave out what began before 2024-03-01 …")] = None,
+) -> None:
+    """Print a whole recorded run as JSON, for `replay verify FILE` on any machine; its texts are in it."""
+    if every == (run is not None):
+        raise RequestError("give a run or --all.", "See `sourcebound runs list`.")
+    run_async(lambda: _export(run, read_moment(since)))
+
+
+async def _export(run: str | None, since: "datetime | None") -> None:
+    from importlib.metadata import version
+
+    from sourcebound.contracts.replay.report import NotReplayable
+    from sourcebound.contracts.replay.run_file import write_run_file
+
+    async for recorded in _runs(run, since):
+        if isinstance(recorded, NotReplayable):
+            say(f"left out: run {recorded.run_id}: {recorded.message} [{recorded.code}]")
+            continue
+        sys.stdout.buffer.write(write_run_file(recorded, version("sourcebound")).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def _runs(run: str | None, since: "datetime | None") -> "AsyncIterator[RecordedRun | NotReplayable]":
+    from sourcebound.cli.records.runs import find_run
+    from sourcebound.graph.replay.history import read_run
+    from sourcebound.graph.replay.recorded_run import read_recorded
+    from sourcebound.settings import get_settings
+    from sourcebound.store.checkpoints.archive import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        history = PostgresHistory(services.pool)
+        if run is not None:
+            yield await read_run(history, await find_run(services, run))
+            return
+        async for page in history.pages(since):
+            for stored in page:
+                yield read_recorded(stored)

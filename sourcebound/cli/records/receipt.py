@@ -1,0 +1,178 @@
+"""`sourcebound receipt` and `runs receipt`: what lets somebody else check an answer, without our database (CP-8)."""
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.errors import DocumentError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sourcebound.contracts.corpus.document import ParsedDocument
+    from sourcebound.contracts.receipt.sealed import SignedReceipt
+    from sourcebound.contracts.receipt.verify import ReceiptCheck
+
+app = typer.Typer(help="Check a receipt, with nothing but its file.", no_args_is_help=True)
+PUBLIC_KEY: Final = re.compile(r"(?<!\w)ed25519:[0-9a-f]{64}(?!\w)")
+OWN_KEY: Final = (
+    "The key is the one that the receipt itself names: it shows that nothing was changed since it was signed, and not "
+    "who signed it. Pin the key that you know with --public-key."
+)
+
+
+def write(
+    run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
+    output: Annotated[Path | None, typer.Option(help="A new file; stdout when omitted.")] = None,
+) -> None:
+    """Write the signed receipt of a recorded run, answered, refused or failed: hashes of its texts, not the texts."""
+    data = run_async(lambda: _issue(run))
+    _warn_of_literals(data)
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        with output.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise RequestError(f"{output} cannot be written: {error.strerror}.", "Name a new file.") from error
+    say(f"The receipt is in {output}. Next: sourcebound receipt verify {output}")
+
+
+@app.command("verify")
+def verify(
+    file: Annotated[Path, typer.Argument(help="The receipt.")],
+    answer: Annotated[Path | None, typer.Option(help="A file with the answer's text, to compare.")] = None,
+    question: Annotated[Path | None, typer.Option(help="A file with the question, to compare.")] = None,
+    document: Annotated[list[Path] | None, typer.Option(help="A source; its cited chunks are looked for.")] = None,
+    public_key: Annotated[str | None, typer.Option(help="Whose receipt it must be: ed25519:…, or a file.")] = None,
+) -> None:
+    """Check a receipt; with an answer or documents, check them against it. No database, no network.
+
+    Exit codes: 0 every check holds, 4 one does not, 2 bad usage.
+    """
+    from sourcebound.contracts.receipt.verify import read_receipt
+    from sourcebound.store.audit.signing_key import verify_signature
+
+    read = read_receipt(_bytes(file), verify_signature, _pinned(public_key))
+    checks = [*read.checks, *_comparisons(read.receipt, answer, question, document or [])]
+    width = max(len(check.subject) for check in checks)
+    for check in checks:
+        print(_printable(f"{'OK ' if check.holds else 'NOT'}  {check.subject:<{width}}  {check.found}"))
+    if read.receipt is not None:
+        print(_printable(_describe(read.receipt)))
+        if public_key is None:
+            print(OWN_KEY)
+    if not all(check.holds for check in checks):
+        raise typer.Exit(FAILED)
+
+
+async def _issue(run: str) -> bytes:
+    from sourcebound.cli.records.runs import find_run
+    from sourcebound.graph.engine import Engine
+    from sourcebound.graph.run_views.receipt import issue_receipt
+    from sourcebound.settings import get_settings
+    from sourcebound.store.audit.signing_key import SigningKey
+    from sourcebound.wiring import open_services
+
+    settings = get_settings()
+    key = SigningKey.load(settings.signing_key_file)
+    async with open_services(settings) as services:
+        return await issue_receipt(Engine(services), services.audit_log, await find_run(services, run), key)
+
+
+def _warn_of_literals(data: bytes) -> None:
+    """A rejected answer was released to nobody, but its unsupported literals are in its record."""
+    import json
+
+    record = json.loads(data)["record"]
+    if record["generation_status"] == "FAILED" and record["suspicious_new_ids"]:
+        say("The record, and with it the receipt, holds literals of the rejected answer (suspicious_new_ids).")
+
+
+def _comparisons(
+    receipt: "SignedReceipt | None", answer: Path | None, question: Path | None, documents: list[Path]
+) -> "Iterator[ReceiptCheck]":
+    from sourcebound.contracts.receipt.verify import compare_answer, compare_question, find_spans
+
+    if receipt is None:
+        return
+    if answer is not None:
+        yield compare_answer(receipt, _text(answer))
+    if question is not None:
+        yield compare_question(receipt, _text(question))
+    if documents:
+        read, unreadable = _read_documents(documents)
+        yield from unreadable
+        yield from find_spans(receipt, read)
+
+
+def _read_documents(paths: list[Path]) -> "tuple[dict[str, ParsedDocument], list[ReceiptCheck]]":
+    """The documents as ingest would read them, in the same confined process, and those that it cannot read."""
+    from sourcebound.contracts.receipt.verify import ReceiptCheck
+    from sourcebound.ingest.loaders.select import read_bytes
+    from sourcebound.ingest.sandbox.parser_pool import ParserPool
+    from sourcebound.settings import get_settings
+
+    settings = get_settings()
+    most = settings.max_file_megabytes << 20
+    parser = ParserPool(settings.parse_seconds, settings.parse_memory_megabytes)
+    read, unreadable = {}, []
+    try:
+        for path in paths:
+            try:
+                read[str(path)] = parser.parse(path, read_bytes(path, most), most)
+            except DocumentError as error:
+                unreadable.append(ReceiptCheck(str(path), False, error.message))
+            except OSError as error:
+                raise RequestError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    finally:
+        parser.close()
+    return read, unreadable
+
+
+def _pinned(public_key: str | None) -> str | None:
+    """The key that was named, or that the named file holds."""
+    if public_key is None:
+        return None
+    text = public_key if public_key.startswith("ed25519:") else _text(Path(public_key))
+    found = set(PUBLIC_KEY.findall(text))
+    if len(found) != 1:
+        raise RequestError(
+            f"{public_key!r} names no public key.",
+            "Give ed25519: and 64 hexadecimal digits, as `sourcebound keys show` prints it, or a file with one.",
+            code="BAD_PUBLIC_KEY",
+        )
+    return str(found.pop())
+
+
+def _describe(receipt: "SignedReceipt") -> str:
+    record = receipt.record
+    reason = record.get("refusal_code") or record.get("failure_reason")
+    return (
+        f"run {record['run_id']} of {record['timestamp_utc']}: {record['generation_status']}"
+        f"{f' ({reason})' if reason else ''}, policy {record['policy_version']}, model {record['model_name']}"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+
+
+def _printable(line: str) -> str:
+    """A line without what could steer a terminal: a receipt comes from anybody."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in line)

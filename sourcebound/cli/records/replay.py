@@ -1,0 +1,250 @@
+"""`sourcebound replay`: computes recorded runs again, or asks again, and says what differs (CP-3 … CP-5)."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.options import read_moment
+from sourcebound.errors import RequestError
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.replay.report import LayerReport, NotReplayable, RunReport
+    from sourcebound.contracts.replay.run_diff import Contrast
+    from sourcebound.graph.replay.rerun import Rerun, WhatIf
+
+app = typer.Typer(help="Compute recorded runs again, or ask again, and compare.", no_args_is_help=True)
+
+Run = Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone.")]
+
+
+@app.command("verify")
+def verify(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A run id, the start of one, a request id, or a file that `runs export` wrote."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every recorded run.")] = False,
+    since: Annotated[str | None, typer.Option(help="With --all: leave out what began before 2024-03-01 …")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="With --all: processes; chosen by the number of runs.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone, one line a run.")] = False,
+) -> None:
+    """Compute every deterministic layer of a run again from its recorded input, and compare byte for byte.
+
+    No model is asked and nothing is retrieved; a file needs no database and no network. Exit codes: 0 every layer
+    matches, 4 one differs, 2 the run cannot be computed again, 1 fault.
+    """
+    if every == (run is not None):
+        raise RequestError("give one of: a run, a file, --all.", "See `sourcebound runs list`.")
+    if run is None:
+        counts = run_async(lambda: _verify_all(read_moment(since), jobs, as_json))
+    elif _is_file(path := Path(run)):
+        counts = run_async(lambda: _show_all(_verify_file(path), as_json, every=False))
+    else:
+        counts = run_async(lambda: _show_all(_verify_run(run), as_json, every=False))
+    if every or counts.total() > 1:
+        say(_summary(counts))
+    raise typer.Exit(FAILED if counts["DRIFT"] else 0)
+
+
+@app.command("rerun")
+def rerun(run: Run, as_json: AsJson = False) -> None:
+    """Ask the recorded model again with the recorded prompt, and show what it says otherwise.
+
+    Nothing is recorded and nothing released. Exit codes: 0 the same text, 4 another one, 2 bad usage, 1 fault.
+    """
+    found = run_async(lambda: _rerun(run))
+    if as_json:
+        print(json.dumps({"model": found.model, "same": found.same, **found.contrast.model_dump()}, ensure_ascii=False))
+    else:
+        print(f"{found.model} says {'the same' if found.same else 'something else'}")
+        _show_contrast(found.contrast)
+    raise typer.Exit(0 if found.same else FAILED)
+
+
+@app.command("whatif")
+def whatif(
+    run: Run,
+    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
+    model: Annotated[str | None, typer.Option(help="The generator.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run another policy or model over the recorded candidates, as a run of its own, and show what differs."""
+    if policy is None and model is None:
+        raise RequestError("give --policy, --model or both.", "See `sourcebound policy list` and `models list`.")
+    found = run_async(lambda: _what_if(run, policy, model))
+    if as_json:
+        print(json.dumps({"run_id": found.run_id, **found.contrast.model_dump()}, ensure_ascii=False))
+        return
+    _show_contrast(found.contrast)
+    print(f"run {found.run_id}")
+
+
+async def _rerun(run: str) -> "Rerun":
+    from sourcebound.cli.records.runs import find_run
+    from sourcebound.graph.replay.history import read_run
+    from sourcebound.graph.replay.rerun import rerun
+    from sourcebound.settings import get_settings
+    from sourcebound.store.checkpoints.archive import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
+        return await rerun(services, recorded)
+
+
+async def _what_if(run: str, policy: str | None, model: str | None) -> "WhatIf":
+    from sourcebound.cli.records.runs import find_run
+    from sourcebound.graph.replay.history import read_run
+    from sourcebound.graph.replay.rerun import what_if
+    from sourcebound.settings import get_settings
+    from sourcebound.store.checkpoints.archive import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
+        return await what_if(services, recorded, policy, model)
+
+
+def _show_contrast(found: "Contrast") -> None:
+    for change in found.changes:
+        _print(f"  {change.layer:<11} {change.what}: {change.before} -> {change.after}")
+    for line in found.diff:
+        _print(f"    {line}")
+
+
+async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":
+    from sourcebound.cli.records.runs import find_run
+    from sourcebound.contracts.replay.release_diff import read_shipped
+    from sourcebound.graph.replay.history import read_run
+    from sourcebound.graph.replay.verify import verify
+    from sourcebound.settings import get_settings
+    from sourcebound.store.checkpoints.archive import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
+    yield await verify(recorded, read_shipped())
+
+
+async def _verify_file(path: Path) -> "AsyncIterator[RunReport | NotReplayable]":
+    from sourcebound.contracts.replay.release_diff import read_shipped
+    from sourcebound.contracts.replay.run_file import RunFileFault, read_run_file
+    from sourcebound.graph.replay.verify import verify
+
+    shipped = read_shipped()
+    for number, text in enumerate(_texts(path), start=1):
+        found = read_run_file(text)
+        if isinstance(found, RunFileFault):
+            where = f"{path}, line {number}" if number > 1 else str(path)
+            raise RequestError(f"{where}: {found.message}.", found.next_step, code=found.code)
+        yield await verify(found, shipped)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The runs of a file: one on a line, or a single one however it is laid out."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first, second = file.readline(), file.readline()
+            if not second.startswith("{"):
+                yield first + second + file.read()
+                return
+            yield from (first, second)
+            yield from file
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"{path} cannot be read: {error}.", "Copy or export it again.", code="RUN_FILE_DAMAGED"
+        ) from error
+
+
+async def _verify_all(since: datetime | None, jobs: int | None, as_json: bool) -> "Counter[str]":
+    from sourcebound.graph.replay.history import choose_jobs, verify_history
+    from sourcebound.settings import get_settings
+    from sourcebound.store.checkpoints.archive import PostgresHistory
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings()) as services:
+        history = PostgresHistory(services.pool)
+        total = await history.count(since)
+        results = verify_history(history, since, jobs or choose_jobs(total))
+        return await _show_all(_with_bar(results, total), as_json, every=True)
+
+
+async def _with_bar(
+    results: "AsyncIterator[RunReport | NotReplayable]", total: int
+) -> "AsyncIterator[RunReport | NotReplayable]":
+    """The same results, with a progress bar where somebody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("runs", total=total)
+        async for result in results:
+            yield result
+            progress.advance(task)
+
+
+async def _show_all(
+    results: "AsyncIterator[RunReport | NotReplayable]", as_json: bool, *, every: bool
+) -> "Counter[str]":
+    """Prints results as they come, and counts verdicts and codes; of a history only what does not match."""
+    from sourcebound.contracts.replay.report import RunReport
+    from sourcebound.graph.replay.history import not_replayable
+
+    counts: Counter[str] = Counter()
+    async for result in results:
+        if not isinstance(result, RunReport) and not every:
+            raise not_replayable(result)
+        counts[result.verdict if isinstance(result, RunReport) else result.code] += 1
+        if as_json:
+            print(json.dumps(result.model_dump(mode="json") if isinstance(result, RunReport) else result._asdict()))
+        elif not isinstance(result, RunReport):
+            _print(f"run {result.run_id}: {result.message} [{result.code}]")
+        elif not every or result.verdict == "DRIFT":
+            _show(result)
+    return counts
+
+
+def _show(report: "RunReport") -> None:
+    _print(f"run {report.run_id}: {report.verdict}")
+    for layer in report.layers:
+        _print(f"  {layer.verdict:<9} {layer.layer:<13} {layer.note}".rstrip())
+        _show_differences(layer)
+
+
+def _show_differences(layer: "LayerReport") -> None:
+    for difference in layer.differences:
+        place = f", character {difference.character}" if difference.character is not None else ""
+        _print(f"    {difference.path}{place}")
+        _print(f"      recorded  {difference.recorded}")
+        _print(f"      computed  {difference.computed}")
+
+
+def _print(line: str) -> None:
+    """A line that may hold anything: a file that somebody sent must not steer the terminal."""
+    print("".join(character if character.isprintable() else ascii(character)[1:-1] for character in line))
+
+
+def _summary(counts: "Counter[str]") -> str:
+    """How many runs matched, drifted, and could not be computed again for which reason."""
+    others = {code: count for code, count in sorted(counts.items()) if code not in ("MATCH", "DRIFT")}
+    reasons = ", ".join(f"{count} {code}" for code, count in others.items())
+    left_out = f", {sum(others.values())} not replayable ({reasons})" if others else ""
+    return f"{counts.total()} runs: {counts['MATCH']} match, {counts['DRIFT']} drifted{left_out}"

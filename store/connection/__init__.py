@@ -1,0 +1,1 @@
+"""The connection pool, the migrations and the named queries."""

@@ -1,0 +1,123 @@
+"""Ordered migrations: `schema/NNNN_name.sql`, each applied once, in one transaction, whoever starts first.
+
+Many processes may start at once. They take turns by trying a lock, not by waiting for it: a session that waits inside a
+statement would block the concurrent index builds of LangGraph's own migrations.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Final, LiteralString, NamedTuple
+
+from psycopg import AsyncConnection
+
+from sourcebound.errors import StoreError
+from sourcebound.store.connection.database import Pool, Row, store_faults
+
+LOCK: Final = 0x536F75726365
+POLL_SECONDS: Final = 0.05
+
+
+class Migration(NamedTuple):
+    """One file of `schema/`."""
+
+    version: int
+    name: str
+    sql: LiteralString
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the file, stored when it is applied."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def list_migrations() -> list[Migration]:
+    """All migrations in order."""
+    folder = files("sourcebound.store") / "schema"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [
+        Migration(int(name[:4]), name.removesuffix(".sql")[5:], (folder / name).read_text("utf-8")) for name in names
+    ]
+
+
+async def pending_migrations(pool: Pool) -> list[Migration]:
+    """The migrations that this database has not had.
+
+    Raises:
+        StoreError: The database has had one that this version does not know, or knows otherwise.
+    """
+    with store_faults():
+        async with pool.connection() as connection:
+            return await _pending(connection)
+
+
+async def migrate(pool: Pool) -> list[Migration]:
+    """Brings the database up to date; safe when many processes do so at once.
+
+    Returns:
+        The migrations that this call applied.
+    """
+    with store_faults():
+        async with pool.connection() as connection, _alone(connection):
+            pending = await _pending(connection)
+            await _prepare_checkpoints(connection)
+            for migration in pending:
+                await _apply(connection, migration)
+            return pending
+
+
+async def _prepare_checkpoints(connection: AsyncConnection[Row]) -> None:
+    """LangGraph's own tables, before ours: a process that dies in between leaves a migration of ours to be done again.
+
+    Imported here because only a migration needs it.
+    """
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    await AsyncPostgresSaver(connection).setup()
+
+
+async def _pending(connection: AsyncConnection[Row]) -> list[Migration]:
+    cursor = await connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL AS there")
+    row = await cursor.fetchone()
+    known = {migration.version: migration for migration in list_migrations()}
+    applied: dict[int, str] = {}
+    if row and row["there"]:
+        cursor = await connection.execute("SELECT version, sha256 FROM schema_migrations ORDER BY version")
+        applied = {row["version"]: row["sha256"] for row in await cursor.fetchall()}
+    for version, digest in applied.items():
+        if version not in known or known[version].sha256 != digest:
+            raise StoreError(
+                f"the database has migration {version} of another version of sourcebound.",
+                "Use the version that made it, or another database (SOURCEBOUND_HOME or DATABASE_URL).",
+                code="SCHEMA_FOREIGN",
+            )
+    return [migration for version, migration in known.items() if version not in applied]
+
+
+async def _apply(connection: AsyncConnection[Row], migration: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute(
+            "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
+            "sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        await connection.execute(migration.sql)
+        await connection.execute(
+            "INSERT INTO schema_migrations (version, name, sha256) VALUES (%s, %s, %s)",
+            (migration.version, migration.name, migration.sha256),
+        )
+
+
+@asynccontextmanager
+async def _alone(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
+    while True:
+        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (LOCK,))
+        row = await cursor.fetchone()
+        if row and row["got"]:
+            break
+        await asyncio.sleep(POLL_SECONDS)
+    try:
+        yield
+    finally:
+        await connection.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))

@@ -1,0 +1,329 @@
+"""The index in PostgreSQL: collections, documents, pages and chunks.
+
+Documents are written in one transaction or not at all: rows by COPY, what they are found by in one statement over all
+of them. The digest of a collection is kept up as documents come and go, and never computed over all of them.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import repeat
+from typing import Final
+
+from pgvector import Vector
+from psycopg import AsyncConnection, AsyncCursor, errors
+
+from sourcebound.contracts.corpus.collection import (
+    ENGLISH,
+    Collection,
+    DocumentSummary,
+    KnownDocument,
+    KnownVector,
+    StoredDocument,
+)
+from sourcebound.contracts.corpus.vector_index import VectorIndex
+from sourcebound.errors import ConfigurationError, StoreError
+from sourcebound.store.connection.database import Pool, Row, on_a_connection, store_faults
+from sourcebound.store.connection.queries import query
+from sourcebound.store.search.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED, VectorIndexes
+
+NO_DOCUMENTS = bytes(32)
+PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
+"""Types of `copy_pages`, in its order."""
+CHUNK_TYPES: Final = (
+    *("text", "int8", "int4", "int4", "int4", "text[]", "int4", "int4", "text", "text", "text"),
+    "bytea",  # the bytes of a vector, as pgvector receives them
+)
+"""Types of `copy_chunks`, in its order."""
+SEARCHED_EXACTLY: Final = (INDEX_BUSY, INDEX_UNSUPPORTED, "STORE_FORBIDDEN")
+"""Why a collection may stay without an index, which costs time and no neighbour."""
+
+
+class PostgresIndex:
+    """The collections of one database.
+
+    Args:
+        pool: Connections to it.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self.vectors = VectorIndexes(pool)
+
+    async def find_collection(self, name: str) -> Collection | None:
+        """The collection of that name, or None."""
+        return await on_a_connection(self._pool, lambda connection: _find(connection, name))
+
+    async def open_collection(self, name: str) -> Collection:
+        """The collection of that name.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        collection = await self.find_collection(name)
+        if collection is None:
+            raise _not_found(name)
+        return collection
+
+    async def list_collections(self) -> list[Collection]:
+        """All collections by name."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("collections"), {"name": None})
+                return [collection_of(row) for row in await cursor.fetchall()]
+
+    async def create_collection(
+        self,
+        name: str,
+        embedder: str,
+        embedding_model: str,
+        dimensions: int,
+        chunker: str,
+        language: str = ENGLISH,
+    ) -> Collection:
+        """Makes a collection; one that is already there is left as it is and returned."""
+        await self.check_language(language)
+        values = {
+            "name": name,
+            "embedder": embedder,
+            "embedding_model": embedding_model,
+            "dimensions": dimensions,
+            "metric": "cosine" if dimensions else "lexical",
+            "chunker": chunker,
+            "language": language,
+            "digest": NO_DOCUMENTS,
+        }
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(query("create_collection"), values)
+        collection = await self.find_collection(name)
+        assert collection is not None
+        return collection
+
+    async def missing_documents(self, collection: Collection, other: Collection) -> list[str]:
+        """Knowledge ids of the documents that a collection holds and another does not."""
+        values = {"collection_id": collection.collection_id, "other_id": other.collection_id}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("missing_documents"), values)
+                return [row["knowledge_id"] for row in await cursor.fetchall()]
+
+    async def promote(self, candidate: str, name: str) -> str:
+        """Gives a collection the name of another, in one transaction: what asks for the name finds one or the other.
+
+        Args:
+            candidate: The collection to promote.
+            name: The name that it takes.
+
+        Returns:
+            The name under which the other is kept: its own and its index version.
+
+        Raises:
+            ConfigurationError: One of the two is not there, or the name to keep the other under is taken.
+        """
+        with store_faults():
+            async with self._pool.connection() as connection, connection.transaction():
+                await connection.execute(query("lock_collections"), {"names": [candidate, name]})
+                new, old = await _find(connection, candidate), await _find(connection, name)
+                if new is None or old is None:
+                    raise _not_found(name if new else candidate)
+                kept = f"{name}@{old.index_version}"
+                try:
+                    for collection_id, its_name in ((old.collection_id, kept), (new.collection_id, name)):
+                        values = {"collection_id": collection_id, "name": its_name}
+                        await connection.execute(query("rename_collection"), values)
+                except errors.UniqueViolation as error:
+                    raise ConfigurationError(
+                        f"there is a collection {kept!r} already.",
+                        f"Remove it first: sourcebound index drop {kept}",
+                        code="COLLECTION_EXISTS",
+                    ) from error
+        return kept
+
+    async def drop_collection(self, collection: Collection) -> None:
+        """Removes a collection with its documents, its chunks and its vector index."""
+        await self.vectors.drop(collection)
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(
+                    "DELETE FROM collections WHERE collection_id = %s", (collection.collection_id,)
+                )
+
+    async def check_language(self, language: str) -> None:
+        """Refuses a language that the server has no text search configuration for."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("list_languages"))
+                known = [row["language"] for row in await cursor.fetchall()]
+        if language not in known:
+            raise ConfigurationError(
+                f"the database does not know the language {language!r}.",
+                f"It knows {', '.join(known)}; simple is for every other one.",
+                code="UNKNOWN_LANGUAGE",
+            )
+
+    async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
+        """Every document of a collection by its knowledge id."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("known_documents"), {"collection_id": collection_id})
+                rows = await cursor.fetchall()
+        return {row["knowledge_id"]: KnownDocument(**row) for row in rows}
+
+    async def list_documents(self, collection_id: int) -> list[DocumentSummary]:
+        """The documents of a collection, by their knowledge ids."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("list_documents"), {"collection_id": collection_id})
+                return [DocumentSummary(**row) for row in await cursor.fetchall()]
+
+    async def known_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, KnownVector]:
+        """The vectors of those of these chunks that are stored with one."""
+        values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("known_vectors"), values, binary=True)
+                return {row["chunk_id"]: _known_vector(row) async for row in cursor}
+
+    async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
+        """Whether the document is still in the collection (R6-7); a machine without accounts does not ask who."""
+        values = {"collection": collection, "knowledge_id": knowledge_id}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("document_is_there"), values)
+                return await cursor.fetchone() is not None
+
+    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
+        """Stores documents in place of those with the same knowledge ids, in one transaction."""
+        with store_faults():
+            async with self._pool.connection() as connection, connection.transaction():
+                digest = await _lock(connection, collection_id)
+                digests = await _delete(connection, collection_id, [document.knowledge_id for document in documents])
+                await _insert(connection, collection_id, documents)
+                digests += [document_digest(document.knowledge_id, document.source_digest) for document in documents]
+                await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
+
+    async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
+        """Removes documents with their pages and chunks, in one transaction: from then on nothing finds them."""
+        with store_faults():
+            async with self._pool.connection() as connection, connection.transaction():
+                digest = await _lock(connection, collection_id)
+                digests = await _delete(connection, collection_id, knowledge_ids)
+                await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
+
+    async def index_vectors(self, collection: str) -> VectorIndex | None:
+        """Indexes the vectors of a collection that has outgrown the exact search; what was done, or None.
+
+        Where that is impossible, or another process is at it, all vectors are compared; `build` would say why.
+        """
+        found = await self.find_collection(collection)
+        try:
+            return await self.vectors.tend(found) if found else None
+        except StoreError as error:
+            if error.failure_code not in SEARCHED_EXACTLY:
+                raise
+            return None
+
+
+def document_digest(knowledge_id: str, source_digest: bytes) -> bytes:
+    """What one document contributes to the digest of its collection."""
+    return hashlib.sha256(knowledge_id.encode() + b"\0" + source_digest).digest()
+
+
+def exclusive_or(first: bytes, second: bytes) -> bytes:
+    """Bytewise exclusive or: adding a document's digest a second time takes it out again."""
+    return bytes(a ^ b for a, b in zip(first, second, strict=True))
+
+
+async def _lock(connection: AsyncConnection[Row], collection_id: int) -> bytes:
+    cursor = await connection.execute(query("lock_collection"), {"collection_id": collection_id})
+    row = await cursor.fetchone()
+    assert row is not None
+    return bytes(row["documents_digest"])
+
+
+async def _delete(connection: AsyncConnection[Row], collection_id: int, knowledge_ids: Sequence[str]) -> list[bytes]:
+    """Deletes what is there of these documents and returns what each contributed to the collection's digest."""
+    values = {"collection_id": collection_id, "knowledge_ids": list(knowledge_ids)}
+    cursor = await connection.execute(query("delete_documents"), values)
+    return [document_digest(row["knowledge_id"], bytes(row["source_digest"])) for row in await cursor.fetchall()]
+
+
+async def _insert(connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]) -> None:
+    async with connection.cursor() as writer:
+        ids = [await _insert_document(writer, collection_id, document) for document in documents]
+        async with writer.copy(query("copy_pages")) as copy:
+            copy.set_types(PAGE_TYPES)
+            for document_id, document in zip(ids, documents, strict=True):
+                for page in document.parsed.pages:
+                    await copy.write_row((document_id, page.index, page.number, page.text))
+        await writer.execute(query("stage_chunks"))
+        async with writer.copy(query("copy_chunks")) as copy:
+            copy.set_types(CHUNK_TYPES)
+            for document_id, document in zip(ids, documents, strict=True):
+                for row in _chunk_rows(document_id, document):
+                    await copy.write_row(row)
+        await writer.execute(query("insert_staged_chunks"), {"collection_id": collection_id})
+
+
+async def _insert_document(writer: AsyncCursor[Row], collection_id: int, document: StoredDocument) -> int:
+    values = {
+        "collection_id": collection_id,
+        "knowledge_id": document.knowledge_id,
+        "source_path": document.source_path,
+        "source_reference": document.source_reference,
+        "source_digest": document.source_digest,
+        "media_type": document.parsed.media_type,
+        **document.metadata.model_dump(),
+    }
+    await writer.execute(query("insert_document"), values)
+    row = await writer.fetchone()
+    assert row is not None
+    return int(row["document_id"])
+
+
+def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[object, ...]]:
+    """The document's chunks in the order of `copy_chunks`."""
+    vectors = document.vectors or repeat(None, len(document.chunks))
+    for chunk, joined_words, vector in zip(document.chunks, document.joined_words, vectors, strict=True):
+        yield (
+            chunk.chunk_id,
+            document_id,
+            chunk.ordinal,
+            chunk.page_index,
+            chunk.page_number,
+            list(chunk.heading_path),
+            chunk.char_start,
+            chunk.char_end,
+            chunk.text,
+            joined_words,
+            " ".join([document.metadata.title, *chunk.heading_path]),
+            None if vector is None else Vector(list(vector)).to_binary(),
+        )
+
+
+async def _write_digest(connection: AsyncConnection[Row], collection_id: int, digest: bytes) -> None:
+    await connection.execute(query("update_digest"), {"collection_id": collection_id, "digest": digest})
+
+
+async def _find(connection: AsyncConnection[Row], name: str) -> Collection | None:
+    row = await (await connection.execute(query("collections"), {"name": name})).fetchone()
+    return collection_of(row) if row else None
+
+
+def _not_found(name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"there is no collection {name!r}.",
+        f"Run `sourcebound ingest PATH --collection {name}`, or `sourcebound collections` for those there are.",
+        code="COLLECTION_NOT_FOUND",
+    )
+
+
+def _known_vector(row: Row) -> KnownVector:
+    vector = Vector.from_binary(row["vector"]).to_list()
+    return KnownVector(**{**row, "heading_path": tuple(row["heading_path"]), "vector": vector})
+
+
+def collection_of(row: Row) -> Collection:
+    """A row of the query `collections`."""
+    return Collection(**{**row, "documents_digest": bytes(row["documents_digest"]).hex()})

@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL server. This package knows nothing of the product's tables."""

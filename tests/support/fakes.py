@@ -1,0 +1,217 @@
+"""Fakes of the ports: what the graph asks of the outside, in memory, with a record of what was asked."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import count
+
+from sourcebound.contracts.audit.record import AuditRecord
+from sourcebound.contracts.conversation.turns import Turn
+from sourcebound.contracts.corpus.collection import Collection
+from sourcebound.contracts.execution.generation import Asked, Generation
+from sourcebound.contracts.policy.lock import FoundPolicy, Standing
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.ports import AnswerModel
+from sourcebound.contracts.prompt.build import Prompt
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
+from sourcebound.contracts.state import RunContext, State
+from sourcebound.errors import SourceboundError
+from sourcebound.graph.workflow import Ports
+from support.builders import JsonObject, collection, generation
+
+
+@dataclass
+class FakeCatalog:
+    """Knows some collections."""
+
+    collections: tuple[Collection, ...] = field(default_factory=lambda: (collection(),))
+
+    async def find_collection(self, name: str) -> Collection | None:
+        return next((item for item in self.collections if item.name == name), None)
+
+
+@dataclass
+class FakeRetriever:
+    """Returns one bundle, or raises one fault."""
+
+    bundle: JsonObject
+    fault: SourceboundError | None = None
+    calls: int = 0
+
+    async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
+        self.calls += 1
+        if self.fault:
+            raise self.fault
+        return RetrievalBundle.model_validate(self.bundle)
+
+
+@dataclass
+class FakeRunLog:
+    """Keeps the runs that began."""
+
+    begun: list[Run] = field(default_factory=list)
+    ended: set[str] = field(default_factory=set)
+
+    async def begin(self, run: Run) -> None:
+        self.begun.append(run)
+
+    async def has_ended(self, run_id: str) -> bool:
+        return run_id in self.ended
+
+
+@dataclass
+class FakeConversations:
+    """Has the same earlier runs for whoever asks, and keeps the runs whose query it is told."""
+
+    turns: list[Turn] = field(default_factory=list)
+    fault: SourceboundError | None = None
+    kept: list[Run] = field(default_factory=list)
+
+    async def earlier(self, run: Run) -> list[Turn]:
+        if self.fault:
+            raise self.fault
+        return self.turns
+
+    async def keep(self, run: Run) -> None:
+        self.kept.append(run)
+
+
+@dataclass
+class FakeAuditLog:
+    """Keeps the records, or raises one fault."""
+
+    fault: SourceboundError | None = None
+    records: list[AuditRecord] = field(default_factory=list)
+    raw_texts: list[str] = field(default_factory=list)
+    validated_texts: list[str] = field(default_factory=list)
+
+    async def append(
+        self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
+    ) -> AuditRecord:
+        if self.fault:
+            raise self.fault
+        self.records.append(record)
+        self.raw_texts.append(raw_model_text)
+        self.validated_texts.append(validated_answer_text)
+        return record
+
+
+@dataclass
+class FakeAnswerLog:
+    """Keeps the answers."""
+
+    kept: dict[Asked, Generation] = field(default_factory=dict)
+
+    async def find(self, asked: Asked) -> Generation | None:
+        return self.kept.get(asked)
+
+    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+        return self.kept.setdefault(asked, generation)
+
+
+@dataclass
+class FakeModel:
+    """Says one thing, whatever it is asked, and keeps the prompts."""
+
+    answer: Generation = field(default_factory=generation)
+    prompts: list[Prompt] = field(default_factory=list)
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        self.prompts.append(prompt)
+        return self.answer.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
+
+
+@dataclass
+class Talker(FakeModel):
+    """Says one thing after the other, and the last one for ever."""
+
+    answers: list[Generation] = field(default_factory=list)
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        self.prompts.append(prompt)
+        answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
+        return answer.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
+
+
+@dataclass
+class FakeOutside:
+    """Every port of the graph."""
+
+    policy: Policy
+    retriever: FakeRetriever
+    model: FakeModel = field(default_factory=FakeModel)
+    catalog: FakeCatalog = field(default_factory=FakeCatalog)
+    run_log: FakeRunLog = field(default_factory=FakeRunLog)
+    audit_log: FakeAuditLog = field(default_factory=FakeAuditLog)
+    answers: FakeAnswerLog = field(default_factory=FakeAnswerLog)
+    models_opened: list[str] = field(default_factory=list)
+    conversations: FakeConversations = field(default_factory=FakeConversations)
+    states: dict[str, State] = field(default_factory=dict)
+    standing: Standing = Standing.RELEASED
+
+    def find_policy(self, name: str | None, *, embedding_model: str | None) -> FoundPolicy:
+        return FoundPolicy(self.policy, self.standing)
+
+    def check(self, name: str, policy: Policy) -> None:
+        """Every model can hold every prompt."""
+
+    async def open(self, name: str) -> AnswerModel:
+        self.models_opened.append(name)
+        return self.model
+
+    async def read_state(self, thread_id: str, run_id: str) -> State:
+        return self.states.get(thread_id, State())
+
+    def ports(self) -> Ports:
+        """The ports as the graph takes them."""
+        numbers = count()
+        new_id: Callable[[], str] = lambda: f"id-{next(numbers)}"  # noqa: E731
+        return Ports(
+            catalog=self.catalog,
+            retriever=self.retriever,
+            run_log=self.run_log,
+            conversations=self.conversations,
+            read_state=self.read_state,
+            audit_log=self.audit_log,
+            answers=self.answers,
+            models=self,
+            find_policy=self.find_policy,
+            new_id=new_id,
+            defaults=RunContext(model="fake", collection="manuals"),
+        )
+
+
+class FakeEmbedder:
+    """Makes vectors of the texts' digests, keeps the texts, and has a clock that moves as some of them are counted.
+
+    Args:
+        slow: A text that holds this takes a second to count.
+    """
+
+    name = "fake:digest"
+    dimensions = 8
+    max_tokens = 150
+
+    def __init__(self, slow: str = "") -> None:
+        self.texts: list[str] = []
+        self._now = threading.local()
+        self._slow = slow
+
+    def count_tokens(self, text: str) -> int:
+        if self._slow and self._slow in text:
+            self._now.seconds = self.clock() + 1
+        return len(text.split())
+
+    def clock(self) -> float:
+        """The time of the thread that asks, so that no file waits for another."""
+        return getattr(self._now, "seconds", 0.0)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.texts += texts
+        return [[byte / 256 for byte in sha256(text.encode()).digest()[: self.dimensions]] for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        (vector,) = await self.embed_documents([text])
+        return vector

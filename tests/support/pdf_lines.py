@@ -1,0 +1,41 @@
+"""Lines of a PDF page made by hand, and a table of figures: what the tests of PDF tables share."""
+
+from sourcebound.ingest.loaders.pdf.layout import Cell, Line
+from sourcebound.ingest.loaders.pdf.table import with_tables
+
+SIZE = 10.0
+GLYPH = 5.0
+STEP = 14.0
+
+Placed = tuple[float, str]
+
+
+def line(number: float, *placed: Placed, bold: bool = False, size: float = SIZE) -> Line:
+    """A line whose cells begin at the given places, `number` steps from the top; every glyph is 5 points wide."""
+    bottom = 700 - number * STEP
+    cells = tuple(Cell(text, left, left + GLYPH * len(text), bottom, size, bold) for left, text in placed)
+    text = " ".join(cell.text for cell in cells)
+    return Line(0, 0, text, size, bold, cells[0].left, cells[-1].right, bottom, cells)
+
+
+def right(edge: float, text: str) -> Placed:
+    """A cell that ends at a place."""
+    return edge - GLYPH * len(text), text
+
+
+def middle(centre: float, text: str) -> Placed:
+    """A cell that is centred on a place."""
+    return centre - GLYPH * len(text) / 2, text
+
+
+def texts(*lines: Line) -> list[str]:
+    return [line.text for line in with_tables(lines)]
+
+
+def unchanged(*lines: Line) -> bool:
+    return with_tables(lines) == list(lines)
+
+
+YEARS = line(0, right(300, "2023"), right(400, "2022"))
+SALES = line(1, (50, "Sales"), right(300, "46,298"), right(400, "51,761"))
+COSTS = line(2, (50, "Cost of sales"), right(300, "(36)"), right(400, "-"))

@@ -1,0 +1,235 @@
+"""Real databases for tests: one embedded PostgreSQL for the whole session, and for each test a fresh database on it.
+
+A database is a copy of a template that was migrated once (`database`), or that holds the example manuals (`library`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+import zstandard
+from psycopg import sql
+from pydantic import SecretStr
+
+from sourcebound.contracts.ports import DocumentParser
+from sourcebound.graph.engine import Engine
+from sourcebound.graph.serializer import PACKED
+from sourcebound.ingest.loaders.sidecar import Sidecar
+from sourcebound.ingest.pipeline import Ingest, IngestSummary
+from sourcebound.ingest.sandbox.deadline import Clock
+from sourcebound.ingest.sandbox.parser_pool import ParserPool
+from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.settings import Settings
+from sourcebound.store.connection.database import open_pool
+from sourcebound.store.connection.migrations import migrate
+from sourcebound.store.server.embedded import EmbeddedServer
+from sourcebound.wiring import Services, open_services
+from support.places import ROOT
+from support.processes.homes import reachable_folder, stopped_server
+
+MANUALS = ROOT / "examples" / "manuals"
+MAX_BYTES = 2_000_000
+COLLECTION = "default"
+PARSER = ParserPool(seconds=30, memory_megabytes=2048)
+"""One pool for all tests: it starts its processes when they are first needed."""
+
+
+class Cluster:
+    """The session's server.
+
+    Args:
+        url: Its own database.
+        folder: A folder that every account can enter.
+    """
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.folder = folder
+        self._url = url
+        self._numbers = count()
+
+    def create(self, template: str = "template0") -> str:
+        """Makes a database as a copy of another, given by its URL or its name, and returns its URL."""
+        name = f"test_{next(self._numbers)}"
+        source = urlsplit(template).path.lstrip("/")
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(source))
+        self._run(statement)
+        return urlsplit(self._url)._replace(path=f"/{name}").geturl()
+
+    def drop(self, url: str) -> None:
+        """Removes a database; whoever is connected to it still is put out."""
+        name = sql.Identifier(urlsplit(url).path.lstrip("/"))
+        self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+
+    def _run(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+def rows(url: str, statement: str, *values: object) -> list[Any]:
+    """Runs one statement on a connection of its own and returns its rows, if it has any."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement, values or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+def single(url: str, statement: str, *values: object) -> Any:
+    """The one value of a statement's one row."""
+    ((value,),) = rows(url, statement, *values)
+    return value
+
+
+def stored_value(url: str, run_id: str, channel: str) -> bytes:
+    """The latest value of a channel as msgpack, however it is stored."""
+    found = rows(
+        url,
+        "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s ORDER BY version DESC LIMIT 1",
+        *(run_id, channel),
+    )
+    ((kind, blob),) = found
+    return zstandard.decompress(blob) if kind == PACKED else bytes(blob)
+
+
+def overwrite_byte(url: str, run_id: str, channel: str, near: str, offset: int, character: str) -> None:
+    """Overwrites one byte of the latest value of a channel, so many bytes after the beginning of some words in it."""
+    form = bytearray(stored_value(url, run_id, channel))
+    assert near.encode() in form
+    form[form.index(near.encode()) + offset] = ord(character)
+    changed = rows(
+        url,
+        "UPDATE checkpoint_blobs SET type = 'msgpack', blob = %s WHERE (thread_id, channel, version) = ("
+        "SELECT thread_id, channel, version FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s "
+        "ORDER BY version DESC LIMIT 1) RETURNING 1",
+        *(bytes(form), run_id, channel),
+    )
+    assert len(changed) == 1
+
+
+def tables_with(url: str, word: str) -> set[str]:
+    """Every table in which a word stands anywhere, binary columns included: one that is added later, too."""
+    packed = rows(url, "SELECT blob FROM checkpoint_blobs WHERE type = %s", PACKED)
+    unpacked = {"checkpoint_blobs"} if any(word.encode() in zstandard.decompress(blob) for (blob,) in packed) else set()
+    names = [name for (name,) in rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+    shown = "SELECT count(*) FROM {} AS t WHERE t::text LIKE %s OR t::text LIKE %s"
+    found = {name for name in names if single(url, shown.format(name), f"%{word}%", f"%{word.encode().hex()}%")}
+    return found | unpacked
+
+
+def settings_for(url: str, **changes: Any) -> Settings:
+    """Settings that lead to one database and to nothing else."""
+    return Settings(database_url=SecretStr(url), home=Path("/dev/null/unused"), **changes)
+
+
+async def ingest(
+    services: Services,
+    *paths: Path,
+    embedder: str = "lexical",
+    collection: str = COLLECTION,
+    language: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    prune: bool = False,
+    dry_run: bool = False,
+    parser: DocumentParser = PARSER,
+    clock: Clock = monotonic,
+    **metadata: Any,
+) -> IngestSummary:
+    """Ingests as the command line does; by words alone unless an embedder is named, which is quick."""
+    work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser, clock=clock)
+    return await work.run(paths, collection, Sidecar(**metadata), language=language, prune=prune, dry_run=dry_run)
+
+
+async def _migrate(url: str) -> None:
+    async with open_pool(url, max_size=1) as pool:
+        await migrate(pool)
+
+
+async def _ingest_manuals(url: str) -> None:
+    async with open_services(settings_for(url)) as services:
+        summary = await ingest(services, MANUALS, embedder="minilm")
+    assert summary.added == 9
+
+
+@pytest.fixture(scope="session", autouse=True)
+def closed_parser() -> Iterator[None]:
+    """Ends the processes of `PARSER`."""
+    yield
+    PARSER.close()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    with reachable_folder() as folder, stopped_server(folder / "home") as home, EmbeddedServer(home) as server:
+        yield Cluster(server.start(), folder)
+
+
+@pytest.fixture(scope="session")
+def migrated(cluster: Cluster) -> str:
+    """The template of a migrated database; no test may connect to it."""
+    url = cluster.create()
+    asyncio.run(_migrate(url))
+    return url
+
+
+@pytest.fixture(scope="session")
+def filled(cluster: Cluster, migrated: str) -> str:
+    """The template of a database that holds the example manuals; no test may connect to it."""
+    url = cluster.create(migrated)
+    asyncio.run(_ingest_manuals(url))
+    return url
+
+
+@pytest.fixture
+def empty_database(cluster: Cluster) -> Iterator[str]:
+    """The URL of a database without any table."""
+    url = cluster.create()
+    yield url
+    cluster.drop(url)
+
+
+@pytest.fixture
+def database(cluster: Cluster, migrated: str) -> Iterator[str]:
+    """The URL of a migrated database of the test's own."""
+    url = cluster.create(migrated)
+    yield url
+    cluster.drop(url)
+
+
+@pytest.fixture
+def library(cluster: Cluster, filled: str) -> Iterator[str]:
+    """The URL of a database of the test's own that holds the example manuals."""
+    url = cluster.create(filled)
+    yield url
+    cluster.drop(url)
+
+
+@pytest.fixture(scope="session")
+def minilm() -> MiniLmEmbedder:
+    """The embedder, loaded once; it may be used from one event loop after another."""
+    return MiniLmEmbedder()
+
+
+@pytest.fixture
+async def services(database: str, minilm: MiniLmEmbedder) -> AsyncIterator[Services]:
+    """Services over `database`."""
+    async with open_services(settings_for(database)) as opened:
+        opened._embedders["minilm"] = minilm
+        yield opened
+
+
+@pytest.fixture
+async def library_services(library: str, minilm: MiniLmEmbedder) -> AsyncIterator[Services]:
+    """Services over `library`."""
+    async with open_services(settings_for(library)) as opened:
+        opened._embedders["minilm"] = minilm
+        yield opened
+
+
+@pytest.fixture
+def engine(library_services: Services) -> Engine:
+    """An engine over `library`."""
+    return Engine(library_services)

@@ -1,0 +1,400 @@
+"""Chunking: offsets, budgets, cuts and ids, over hand-made documents and over generated ones."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourcebound.contracts.corpus.document import Block, BlockKind, Chunk, DocumentMetadata, Page, ParsedDocument
+from sourcebound.contracts.text.sentences import split_sentences
+from sourcebound.ingest.chunking import splitting
+from sourcebound.ingest.chunking.chunker import chunk_document
+from sourcebound.ingest.chunking.page_text import PageComposer
+from sourcebound.ingest.chunking.splitting import MOST_CHARACTERS_A_TOKEN
+
+
+class WordCounter:
+    """One token a word and one a punctuation mark, as a simple tokenizer counts."""
+
+    def __init__(self) -> None:
+        self.characters = 0
+
+    def count_tokens(self, text: str) -> int:
+        self.characters += len(text)
+        return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+class CharacterCounter:
+    """Counts more for a whole than for its parts: white space costs tokens too."""
+
+    def count_tokens(self, text: str) -> int:
+        return -(-len(text) // 3)
+
+
+def _document(*pages: Page) -> ParsedDocument:
+    return ParsedDocument(media_type="text/plain", metadata=DocumentMetadata(title="T"), pages=pages)
+
+
+def _page(*blocks: tuple[BlockKind, str, int], index: int = 0, number: int | None = None) -> Page:
+    composer = PageComposer()
+    for kind, text, level in blocks:
+        composer.add(kind, text, level)
+    return composer.page(index, number)
+
+
+def heading(text: str, level: int = 1) -> tuple[BlockKind, str, int]:
+    return BlockKind.HEADING, text, level
+
+
+def prose(text: str) -> tuple[BlockKind, str, int]:
+    return BlockKind.PARAGRAPH, text, 0
+
+
+def row(text: str) -> tuple[BlockKind, str, int]:
+    return BlockKind.TABLE_ROW, text, 0
+
+
+def words(count: int, word: str = "word") -> str:
+    return " ".join(f"{word}{number}" for number in range(count))
+
+
+def cut(document: ParsedDocument, most: int, target: int | None = None) -> list[Chunk]:
+    return chunk_document(document, "KB", WordCounter(), most, target)
+
+
+def texts(chunks: Iterable[Chunk]) -> list[str]:
+    return [chunk.text for chunk in chunks]
+
+
+_KINDS = st.sampled_from([*BlockKind])
+_TEXT = st.text(alphabet=st.sampled_from("ab é\n\t .!?7;:漢😀#-\u00a0\u0301"), max_size=120)
+
+
+@st.composite
+def _pages(draw: st.DrawFn) -> Page:
+    text = draw(_TEXT)
+    ends = sorted(draw(st.lists(st.integers(0, len(text) + 3), max_size=8)))
+    blocks = []
+    for start, end in pairwise(ends):
+        kind = draw(_KINDS)
+        level = draw(st.integers(1, 3)) if kind is BlockKind.HEADING else 0
+        blocks.append(Block(kind=kind, char_start=max(0, start - draw(st.integers(0, 2))), char_end=end, level=level))
+    return Page(index=0, number=1, text=text, blocks=tuple(blocks))
+
+
+@given(page=_pages(), most=st.integers(1, 30), by_characters=st.booleans())
+def test_every_chunk_is_found_on_its_page_and_fits(page: Page, most: int, by_characters: bool) -> None:
+    counter = CharacterCounter() if by_characters else WordCounter()
+    chunks = chunk_document(_document(page), "KB", counter, most)
+    position = 0
+    for chunk in chunks:
+        assert page.text[chunk.char_start : chunk.char_end] == chunk.text
+        assert chunk.text == chunk.text.strip() != ""
+        assert counter.count_tokens(chunk.text) <= most or len(chunk.text) == 1
+        assert chunk.char_start >= position
+        position = chunk.char_end
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    assert len({chunk.chunk_id for chunk in chunks}) == len(chunks)
+
+
+@given(page=_pages(), most=st.integers(1, 30))
+def test_no_letter_or_digit_is_left_out(page: Page, most: int) -> None:
+    covered = "".join(texts(cut(_document(page), most)))
+    assert re.findall(r"\w", covered) == re.findall(r"\w", page.text)
+
+
+@given(page=_pages(), most=st.integers(1, 30))
+def test_chunking_is_deterministic(page: Page, most: int) -> None:
+    assert cut(_document(page), most) == cut(_document(page), most)
+
+
+def test_a_chunk_never_crosses_a_page() -> None:
+    chunks = cut(_document(_page(prose("one two"), number=1), _page(prose("three"), index=1, number=2)), 50)
+    assert [(chunk.text, chunk.page_index, chunk.page_number) for chunk in chunks] == [
+        ("one two", 0, 1),
+        ("three", 1, 2),
+    ]
+
+
+def test_a_heading_starts_a_new_chunk_when_the_open_one_has_enough() -> None:
+    page = _page(heading("Alpha"), prose(words(8)), heading("Beta"), prose(words(8, "other")))
+    chunks = cut(_document(page), 20)
+    assert texts(chunks) == [f"Alpha\n\n{words(8)}", f"Beta\n\n{words(8, 'other')}"]
+    assert [chunk.heading_path for chunk in chunks] == [("Alpha",), ("Beta",)]
+
+
+def test_small_sections_share_a_chunk() -> None:
+    page = _page(heading("Alpha"), prose("a b"), heading("Beta"), prose("c d"))
+    assert texts(cut(_document(page), 60)) == ["Alpha\n\na b\n\nBeta\n\nc d"]
+
+
+def test_a_heading_stays_with_the_text_below_it() -> None:
+    page = _page(prose(words(14)), heading("Section"), prose(words(14, "next")))
+    assert texts(cut(_document(page), 20)) == [words(14), f"Section\n\n{words(14, 'next')}"]
+
+
+def test_a_heading_keeps_some_of_a_text_that_would_fill_a_chunk_alone() -> None:
+    page = _page(heading("Long section"), prose(words(20)))
+    chunks = texts(cut(_document(page), 20))
+    assert chunks[0].startswith("Long section\n\nword0")
+    assert len(chunks) == 2
+
+
+def test_heading_path_follows_levels_across_pages() -> None:
+    first = _page(heading("Manual"), heading("Safety", 2), prose(words(9)), number=1)
+    second = _page(
+        prose(words(9, "still")), heading("Repair", 2), heading("Seal", 3), prose(words(9, "new")), index=1, number=2
+    )
+    paths = [chunk.heading_path for chunk in cut(_document(first, second), 15)]
+    assert paths == [("Manual", "Safety"), ("Manual", "Safety"), ("Manual", "Repair", "Seal")]
+
+
+def test_a_wrapped_heading_is_one_line_in_the_path() -> None:
+    chunks = cut(_document(_page(heading("Consolidated\nresults"), prose("All good."))), 30)
+    assert chunks[0].heading_path == ("Consolidated results",)
+
+
+def test_a_long_paragraph_is_cut_between_sentences() -> None:
+    sentences = [f"Step {number} is to open valve number {number}." for number in range(6)]
+    chunks = texts(cut(_document(_page(prose(" ".join(sentences)))), 20))
+    assert all(chunk.startswith("Step") and chunk.endswith(".") for chunk in chunks)
+    assert " ".join(chunks) == " ".join(sentences)
+
+
+def test_a_long_sentence_is_cut_between_words() -> None:
+    chunks = texts(cut(_document(_page(prose(words(50)))), 10))
+    assert " ".join(chunks) == words(50)
+    assert {len(chunk.split()) for chunk in chunks} == {10}
+
+
+def test_text_without_spaces_is_cut_hard() -> None:
+    text = "漢字" * 300
+    chunks = texts(chunk_document(_document(_page(prose(text))), "KB", CharacterCounter(), 20))
+    assert "".join(chunks) == text
+    assert max(map(len, chunks)) == 60
+
+
+def test_a_text_that_the_tokenizer_takes_for_one_word_is_bounded() -> None:
+    text = "x" * 5000
+    chunks = texts(cut(_document(_page(prose(text))), 10))
+    assert "".join(chunks) == text
+    assert max(map(len, chunks)) < 200
+
+
+def test_table_rows_are_not_cut() -> None:
+    rows = [f"Part: p{number}; Torque: {number} Nm" for number in range(12)]
+    chunks = texts(cut(_document(_page(*map(row, rows))), 25))
+    assert len(chunks) > 2
+    assert [line for chunk in chunks for line in chunk.split("\n")] == rows
+
+
+def test_a_row_over_the_window_is_cut() -> None:
+    chunks = texts(cut(_document(_page(row(words(25)))), 10))
+    assert " ".join(chunks) == words(25)
+
+
+def test_code_is_cut_between_lines() -> None:
+    lines = [f"set register {number}" for number in range(20)]
+    chunks = texts(cut(_document(_page((BlockKind.CODE, "\n".join(lines), 0))), 10))
+    assert [line for chunk in chunks for line in chunk.split("\n")] == lines
+
+
+def test_a_small_tail_joins_the_chunk_before_it() -> None:
+    page = _page(prose(words(16)), heading("End"), prose("42"))
+    assert texts(cut(_document(page), 20)) == [f"{words(16)}\n\nEnd\n\n42"]
+
+
+def test_a_page_without_blocks_is_cut_at_blank_lines() -> None:
+    page = Page(index=0, text=f"{words(9)}\n\n  \n{words(9, 'more')}\n")
+    assert texts(cut(_document(page), 10)) == [words(9), words(9, "more")]
+
+
+def test_marks_between_blocks_are_not_chunks_of_their_own() -> None:
+    page = Page(
+        index=0, text="## Title\n-----", blocks=(Block(kind=BlockKind.HEADING, char_start=3, char_end=8, level=2),)
+    )
+    assert texts(cut(_document(page), 10)) == ["Title"]
+
+
+def test_ids_survive_a_change_elsewhere() -> None:
+    section = (heading("Beta"), prose(words(9, "same")))
+    before = cut(_document(_page(heading("Alpha"), prose(words(9)), *section)), 15)
+    after = cut(_document(_page(heading("Alpha"), prose(words(30, "new")), *section)), 15)
+    assert before[-1].chunk_id == after[-1].chunk_id
+    assert before[0].chunk_id != after[0].chunk_id
+    assert re.fullmatch(r"KB#[0-9a-f]{12}", before[0].chunk_id)
+
+
+def test_repeated_text_gets_its_number() -> None:
+    pages = [_page(prose("Page left blank."), index=index, number=index + 1) for index in range(3)]
+    ids = [chunk.chunk_id for chunk in cut(_document(*pages), 30)]
+    assert ids == [ids[0], f"{ids[0]}-2", f"{ids[0]}-3"]
+
+
+def test_the_heading_is_part_of_the_id() -> None:
+    one, two = (cut(_document(_page(heading(title), prose(words(20)))), 12)[-1] for title in ("A1", "B2"))
+    assert one.text == two.text
+    assert one.chunk_id != two.chunk_id
+
+
+def test_an_empty_document_has_no_chunks() -> None:
+    assert cut(_document(Page(index=0, text=" \n\n ")), 10) == []
+
+
+@pytest.mark.parametrize(("most", "target"), [(0, None), (10, 11), (10, 0)])
+def test_impossible_budgets_are_refused(most: int, target: int | None) -> None:
+    with pytest.raises(ValueError, match="target_tokens must be between"):
+        cut(_document(_page(prose("a"))), most, target)
+
+
+@pytest.mark.parametrize("unit", ["word ", "A short sentence. ", "x", "A paragraph.\n\n"])
+def test_counting_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    def counted(repetitions: int) -> int:
+        counter = WordCounter()
+        chunk_document(_document(_page(prose(unit * repetitions))), "KB", counter, 50)
+        return counter.characters
+
+    assert counted(8000) < counted(2000) * 6
+
+
+class Stopped(Exception):
+    """Raised by a check, as a deadline's would be."""
+
+
+class WatchedCounter(WordCounter):
+    """Remembers the longest text that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest = 0
+
+    def count_tokens(self, text: str) -> int:
+        self.longest = max(self.longest, len(text))
+        return super().count_tokens(text)
+
+
+class BlindCounter:
+    """Counts nothing for what no reader sees, as a tokenizer does that cleans its text first."""
+
+    def count_tokens(self, text: str) -> int:
+        return len(re.findall(r"\w+", text))
+
+
+def _between(gap: str) -> Page:
+    """Two small paragraphs and, between them, what no loader took for text."""
+    end = len(gap) + 2
+    places = ((0, 1), (end - 1, end))
+    blocks = [Block(kind=BlockKind.PARAGRAPH, char_start=start, char_end=stop) for start, stop in places]
+    return Page(index=0, text=f"a{gap}b", blocks=tuple(blocks))
+
+
+HOSTILE = {
+    "one line": lambda size: _page(prose("word " * (size // 5))),
+    "no space": lambda size: _page(prose("x" * size)),
+    "one sentence after another": lambda size: _page(prose("It is so. " * (size // 10))),
+    "one heading": lambda size: _page(heading("Head " * (size // 5)), prose("The text.")),
+    "one row": lambda size: _page(row("Name: value; " * (size // 13))),
+    "one line of code": lambda size: _page((BlockKind.CODE, "a=1;" * (size // 4), 0)),
+    "blank in the middle": lambda size: _page(prose("5 mm." + " " * size + ". And")),
+    "invisible headings": lambda size: _page(*[heading("\u200b")] * (size // 3)),
+    "invisible sections": lambda size: _page(*[heading("\u200b"), prose("\u200b")] * (size // 6)),
+    "small paragraphs": lambda size: _page(*[prose("a.")] * (size // 4)),
+    "ever deeper headings": lambda size: _page(*[heading(f"h{level}", level) for level in range(1, size // 8)]),
+    "marks between blocks": lambda size: _between("-" * size),
+    "blanks between blocks": lambda size: _between("\n \n" * (size // 3)),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_no_step_sees_more_of_a_document_than_a_window(make: Callable[[int], Page]) -> None:
+    most, counter = 50, WatchedCounter()
+    chunks = chunk_document(_document(make(100_000)), "KB", counter, most)
+    assert counter.longest <= MOST_CHARACTERS_A_TOKEN * (most + 1)
+    assert max(len(chunk.text) for chunk in chunks) <= MOST_CHARACTERS_A_TOKEN * (most + 1)
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_sentences_are_sought_in_a_window(make: Callable[[int], Page], monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = [0]
+
+    def note(text: str) -> list[tuple[int, int]]:
+        lengths.append(len(text))
+        return split_sentences(text)
+
+    monkeypatch.setattr(splitting, "split_sentences", note)
+    page = make(100_000)
+    cut(_document(page), 50)
+    assert max(lengths) <= splitting.WINDOW
+    assert sum(lengths) <= 2 * len(page.text)
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_chunking_can_be_ended_after_any_step(make: Callable[[int], Page]) -> None:
+    """Wherever it is, what the check raises comes through at once, and the text of at most a window was looked at."""
+    document = _document(make(100_000))
+    taken = 0
+
+    def step() -> None:
+        nonlocal taken
+        taken += 1
+
+    chunk_document(document, "KB", WordCounter(), 50, check=step)
+    assert taken > 1
+    for last in {0, taken // 2, taken - 1}:
+        left = iter(range(last))
+
+        def check(left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            chunk_document(document, "KB", WordCounter(), 50, check=check)
+
+
+def _calls(page: Page) -> int:
+    """How many functions and generators are entered while a page is cut: its cost, without a clock."""
+    entered = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        chunk_document(_document(page), "KB", BlindCounter(), 50)
+    finally:
+        sys.setprofile(before)
+    return entered
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_work_grows_with_the_text_and_not_with_its_square(make: Callable[[int], Page]) -> None:
+    small, large = _calls(make(4_000)), _calls(make(32_000))
+    assert large < small * 12
+
+
+@pytest.mark.parametrize("blanks", [" " * 300_000, "\n" * 300_000, " \n" * 150_000])
+def test_blanks_are_no_work(blanks: str) -> None:
+    """With work that grows with the square of them this would take minutes."""
+    chunks = texts(cut(_document(_page(prose(f"It is 5 mm.{blanks}. And wide."))), 50))
+    assert " ".join(" ".join(chunks).split()) == "It is 5 mm. . And wide."
+
+
+def test_a_heading_path_does_not_grow_with_the_document() -> None:
+    blocks = [heading(f"{level} " + "long " * 1000, level) for level in range(1, 30)]
+    chunks = cut(_document(_page(*blocks, prose(words(20)))), 50)
+    assert max(len(chunk.heading_path) for chunk in chunks) == 9
+    assert max(len(title) for chunk in chunks for title in chunk.heading_path) <= 200
+    assert chunks[-1].heading_path[-1].startswith("29 long")
+
+
+@pytest.mark.parametrize("size", [splitting.WINDOW - 7, splitting.WINDOW * 3])
+def test_a_block_over_the_window_is_still_cut_between_sentences(size: int) -> None:
+    sentence = "Step one is to open the small valve. "
+    chunks = texts(cut(_document(_page(prose(sentence * (size // len(sentence))))), 50))
+    assert all(chunk.startswith("Step one") and chunk.endswith("valve.") for chunk in chunks)

@@ -1,0 +1,347 @@
+"""Loaders: text, structure, metadata and refusals of each format, over files that the tests make."""
+
+import io
+import zipfile
+from collections.abc import Callable
+from datetime import date
+
+import docx
+import pytest
+from docx.document import Document as WordDocument
+from fpdf import FPDF
+from PIL import Image
+
+from sourcebound.contracts.corpus.document import BlockKind
+from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
+from support.loading import Load, blocks, headings, refusal
+
+
+def make_pdf(*pages: Callable[[FPDF], None], prepare: Callable[[FPDF], None] = lambda pdf: None) -> bytes:
+    pdf = FPDF()
+    prepare(pdf)
+    for write in pages:
+        pdf.add_page()
+        write(pdf)
+    return bytes(pdf.output())
+
+
+def body(text: str) -> Callable[[FPDF], None]:
+    def write(pdf: FPDF) -> None:
+        pdf.set_font("Helvetica", size=11)
+        pdf.multi_cell(0, 6, text, new_x="LMARGIN", new_y="NEXT")
+
+    return write
+
+
+def section(title: str, text: str, size: int = 18, bookmark: bool = False) -> Callable[[FPDF], None]:
+    def write(pdf: FPDF) -> None:
+        pdf.set_font("Helvetica", style="B", size=size)
+        if bookmark:
+            pdf.start_section(title)
+        pdf.cell(0, 12, title, new_x="LMARGIN", new_y="NEXT")
+        body(text)(pdf)
+
+    return write
+
+
+def make_word(write: Callable[[WordDocument], None]) -> bytes:
+    document = docx.Document()
+    write(document)
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def one_paragraph(text: str) -> Callable[[WordDocument], None]:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph(text)
+
+    return write
+
+
+LONG = "The pump moves water from the basin to the tower. It must not run dry at any time. " * 6
+
+
+# PDF
+
+
+def test_pdf_pages_are_numbered_from_one_and_keep_their_text(load: Load) -> None:
+    document = load("pump.pdf", make_pdf(body("Close the valve.\n" + LONG), body("Torque 45 Nm."), lambda pdf: None))
+    assert document.media_type == "application/pdf"
+    assert [(page.index, page.number) for page in document.pages] == [(0, 1), (1, 2), (2, 3)]
+    assert document.pages[0].text.startswith("Close the valve.\nThe pump")
+    assert document.pages[1].text == "Torque 45 Nm."
+    assert document.pages[2].text == ""
+
+
+def test_pdf_headings_come_from_the_outline(load: Load) -> None:
+    data = make_pdf(
+        section("1 Safety", LONG, size=11, bookmark=True), section("2 Repair", LONG, size=11, bookmark=True)
+    )
+    assert headings(load("pump.pdf", data)) == [(1, "1 Safety"), (1, "2 Repair")]
+
+
+def test_pdf_headings_come_from_type_when_there_is_no_outline(load: Load) -> None:
+    data = make_pdf(
+        section("Pump manual", LONG, size=22), section("Repair", LONG, size=15), section("Seal", LONG, size=11)
+    )
+    assert headings(load("pump.pdf", data)) == [(1, "Pump manual"), (2, "Repair"), (3, "Seal")]
+
+
+def test_a_line_repeated_on_every_page_is_not_a_heading(load: Load) -> None:
+    data = make_pdf(*[section("ACME Corp", f"Page {number}. {LONG}") for number in range(5)])
+    assert headings(load("pump.pdf", data)) == []
+
+
+def test_pdf_lists_and_table_rows_are_blocks_of_their_own(load: Load) -> None:
+    data = make_pdf(body("Check these:\n- the oil level\n- the seal\nFlow 40 45 50\nHead 12 11 10\nAll in SI units."))
+    page = load("pump.pdf", data).pages[0]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["- the oil level", "- the seal"]
+    assert blocks(page, BlockKind.TABLE_ROW) == ["Flow 40 45 50", "Head 12 11 10"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("Pump P-101 manual", "Pump P-101 manual"),
+        ("Microsoft Word - pump_v3_final.docx", "Centrifugal pump"),
+        ("0000764478-23-000006", "Centrifugal pump"),
+        ("", "Centrifugal pump"),
+    ],
+)
+def test_pdf_title_is_declared_or_the_first_heading(load: Load, declared: str, expected: str) -> None:
+    data = make_pdf(section("Centrifugal pump", LONG), prepare=lambda pdf: pdf.set_title(declared))
+    assert load("p.pdf", data).metadata.title == expected
+
+
+def test_pdf_title_of_last_resort_is_the_file_name(load: Load) -> None:
+    assert load("pump p-101.pdf", make_pdf(body(LONG))).metadata.title == "pump p-101"
+
+
+def test_the_day_a_pdf_was_made_is_not_its_date(load: Load) -> None:
+    assert load("p.pdf", make_pdf(body(LONG))).metadata.event_date is None
+
+
+def test_revision_and_date_are_read_from_labelled_lines(load: Load) -> None:
+    metadata = load("p.pdf", make_pdf(body("Pump manual\nRevision C\nEffective date: 2024-03-01\n" + LONG))).metadata
+    assert (metadata.revision, metadata.event_date) == ("C", date(2024, 3, 1))
+
+
+def test_encrypted_pdf_asks_for_a_copy_without_the_password(load: Load) -> None:
+    data = make_pdf(body(LONG), prepare=lambda pdf: pdf.set_encryption("owner", "user"))
+    error = refusal(load, "secret.pdf", data)
+    assert error.failure_code == "ENCRYPTED"
+    assert "is protected by a password" in error.message
+
+
+def test_pdf_that_only_its_owner_may_change_is_read(load: Load) -> None:
+    data = make_pdf(body("Readable."), prepare=lambda pdf: pdf.set_encryption("owner", ""))
+    assert load("locked.pdf", data).pages[0].text == "Readable."
+
+
+def test_pdf_of_pictures_needs_ocr(load: Load) -> None:
+    def picture(pdf: FPDF) -> None:
+        pdf.image(Image.new("RGB", (40, 40), "grey"), x=10, y=10, w=50)
+
+    error = refusal(load, "scan.pdf", make_pdf(picture))
+    assert (error.failure_code, "no text: needs OCR" in error.message) == ("NO_TEXT", True)
+
+
+def test_broken_pdf_is_unreadable(load: Load) -> None:
+    assert refusal(load, "broken.pdf", b"%PDF-1.7\nnothing follows").failure_code == "UNREADABLE"
+    assert refusal(load, "not.pdf", "only words").failure_code == "UNREADABLE"
+
+
+# HTML
+
+
+def test_html_keeps_content_and_leaves_furniture(load: Load) -> None:
+    document = load(
+        "pump.html",
+        "<!DOCTYPE html><html><head><title>Pump P-101</title>"
+        '<meta property="article:published_time" content="2024-03-01T10:00:00Z"><style>p{}</style></head>'
+        "<body><header>ACME</header><nav><a href=a>Home</a></nav>"
+        "<ul><li><a href=b>Products</a><li><a href=c>News</a><li><a href=d>Contact</a></ul>"
+        "<h1>Pump</h1><p>Close the <b>in</b>let.<br>Then open it.</p><script>alert(1)</script>"
+        "<p hidden>Invisible.</p><ol start=3><li>Drain<li>Fill</ol><pre>a\n  b</pre>"
+        "<footer>(c) ACME</footer></body></html>",
+    )
+    page = document.pages[0]
+    assert blocks(page) == ["Pump", "Close the inlet.\nThen open it.", "3. Drain", "4. Fill", "a\n  b"]
+    assert (document.metadata.title, document.metadata.event_date) == ("Pump P-101", date(2024, 3, 1))
+    assert blocks(page, BlockKind.CODE) == ["a\n  b"]
+
+
+def test_html_table_rows_carry_headers_through_spans(load: Load) -> None:
+    page = load(
+        "t.html",
+        "<table><tr><th>Pump<th>Point<th>Flow</tr><tr><td rowspan=2>P-101<td>A<td>40</tr><tr><td>B<td>45</tr></table>",
+    ).pages[0]
+    assert blocks(page) == ["Pump: P-101; Point: A; Flow: 40", "Pump: P-101; Point: B; Flow: 45"]
+
+
+def test_html_row_headers_are_not_column_headers(load: Load) -> None:
+    page = load("t.html", "<table><tr><th>Colour<td>Red</tr><tr><th>Size<td>Large</tr></table>").pages[0]
+    assert blocks(page) == ["Colour: Red", "Size: Large"]
+
+
+def test_html_layout_tables_are_read_as_content(load: Load) -> None:
+    html = "<table><tr><td><h1>Pump</h1><p>One.</p><p>Two.</p></td><td>Beside.</td></tr><tr><p>Stray.</p></tr></table>"
+    assert set(blocks(load("t.html", html).pages[0])) == {"Pump", "One.", "Two.", "Beside.", "Stray."}
+
+
+def test_html_of_links_only_keeps_its_links(load: Load) -> None:
+    html = "<ul><li><a href=a>One</a></li><li><a href=b>Two</a></li><li><a href=c>Three</a></li></ul>"
+    assert blocks(load("index.html", html).pages[0]) == ["- One", "- Two", "- Three"]
+
+
+def test_html_main_content_is_preferred(load: Load) -> None:
+    html = f"<div>Cookies?</div><main><p>{LONG}</p></main><div>More from us</div>"
+    assert load("a.html", html).pages[0].text == LONG.strip()
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-8", "utf-16"])
+def test_html_encodings(load: Load, encoding: str) -> None:
+    html = f'<html><head><meta charset="{encoding}"></head><body><p>Größe: 5 µm</p></body></html>'
+    assert load("a.html", html.encode(encoding)).pages[0].text == "Größe: 5 µm"
+
+
+def test_html_made_by_scripts_has_no_text(load: Load) -> None:
+    error = refusal(load, "app.html", "<!doctype html><html><body><script>render()</script></body></html>")
+    assert error.failure_code == "NO_TEXT"
+
+
+def test_html_that_the_parser_would_cut_short_is_refused(load: Load) -> None:
+    html = "<p>Before.</p>" + "<div>" * 3000 + "deep" + "</div>" * 3000 + "<p>After.</p>"
+    assert refusal(load, "deep.html", html).failure_code == "UNREADABLE"
+
+
+# Markdown
+
+
+def test_markdown_prose_stays_as_written_and_headings_drop_their_marks(load: Load) -> None:
+    source = "# Pump\n\nUse **grade 8** bolts.\n\n- one\n- two\n\n## Oil ##\n\nISO VG 46\n\n```\ncode  here\n```\n"
+    document = load("pump.md", source)
+    page = document.pages[0]
+    assert headings(document) == [(1, "Pump"), (2, "Oil")]
+    assert page.text.startswith("# Pump\n\nUse **grade 8** bolts.\n\n- one\n- two\n\n## Oil")
+    assert blocks(page, BlockKind.LIST_ITEM) == ["- one", "- two"]
+    assert blocks(page, BlockKind.CODE) == ["```\ncode  here\n```"]
+
+
+def test_markdown_table_rows_carry_headers(load: Load) -> None:
+    page = load("t.md", "Values:\n\n| Part | Torque |\n|---|---|\n| Nut | 45 Nm |\n| Bolt | |\n\nEnd.\n").pages[0]
+    assert page.text == "Values:\n\nPart: Nut; Torque: 45 Nm\nPart: Bolt\n\nEnd."
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\ntitle: 'Pump: manual'\ndate: 2024-03-01\nrevision: C\n---\n",
+        '+++\ntitle = "Pump: manual"\ndate = 2024-03-01\nrev = "C"\n+++\n',
+    ],
+)
+def test_markdown_front_matter_is_metadata_and_not_text(load: Load, front: str) -> None:
+    document = load("p.md", front + "Body.\n")
+    metadata = document.metadata
+    assert (metadata.title, metadata.revision, metadata.event_date) == ("Pump: manual", "C", date(2024, 3, 1))
+    assert document.pages[0].text == "Body."
+
+
+def test_markdown_rules_are_not_front_matter(load: Load) -> None:
+    assert "First" in load("p.md", "---\nFirst.\n\n---\nSecond.\n").pages[0].text
+
+
+def test_a_document_cannot_declare_its_own_authority(load: Load) -> None:
+    assert load("p.md", "---\nauthority: regulator\ntitle: Pump\n---\nBody.\n").metadata.authority is None
+
+
+def test_markdown_underlined_heading_and_link_definition(load: Load) -> None:
+    document = load("p.md", "Pump\n====\n\nSee [x].\n\n[x]: https://example.org\n")
+    assert headings(document) == [(1, "Pump")]
+    assert "[x]: https://example.org" in document.pages[0].text
+
+
+# Text and tables
+
+
+def test_text_paragraphs_lists_and_headings(load: Load) -> None:
+    document = load(
+        "p.txt", "PUMP MANUAL\n\n4.2 Lubrication\n\nUse oil:\n  - one\n    more\n  - two\n\nNotes\n-----\n\nEnd.\r\n"
+    )
+    assert headings(document) == [(1, "PUMP MANUAL"), (2, "4.2 Lubrication"), (2, "Notes")]
+    assert blocks(document.pages[0], BlockKind.LIST_ITEM) == ["- one\n    more", "- two"]
+    assert "\r" not in document.pages[0].text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_text_encodings(load: Load, encoding: str) -> None:
+    text = "Die Größe der Öffnung beträgt fünf Millimeter, und die Düse ist heiß."
+    assert load("p.txt", text.encode(encoding)).pages[0].text == text
+
+
+def test_text_that_postgresql_would_refuse_is_cleaned(load: Load) -> None:
+    assert load("p.txt", "a\x00b" + "." * 200).pages[0].text == "ab" + "." * 200
+
+
+@pytest.mark.parametrize("name", ["p.txt", "p.md", "p.csv", "p.html", "p.bin"])
+def test_binary_is_not_text(load: Load, name: str) -> None:
+    error = refusal(load, name, bytes(range(256)) * 20)
+    assert (error.failure_code, "is not text" in error.message) == ("UNREADABLE", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "media_type"),
+    [
+        ("t.csv", 'Part,Torque,Note\nNut,45,"two\nlines"\nBolt,,x\n', "text/csv"),
+        ("t.csv", "Part;Torque;Note\nNut;45;two lines\nBolt;;x\n", "text/csv"),
+        ("t.tsv", "Part\tTorque\tNote\nNut\t45\ttwo lines\nBolt\t\tx\n", "text/tab-separated-values"),
+    ],
+)
+def test_table_rows_carry_headers(load: Load, name: str, data: str, media_type: str) -> None:
+    document = load(name, data)
+    assert document.media_type == media_type
+    assert blocks(document.pages[0], BlockKind.TABLE_ROW) == [
+        "Part: Nut; Torque: 45; Note: two lines",
+        "Part: Bolt; Note: x",
+    ]
+
+
+def test_table_with_a_cell_over_the_limit_is_unreadable(load: Load) -> None:
+    assert refusal(load, "t.csv", "a,b\n" + "x" * 200_000 + ",1\n").failure_code == "UNREADABLE"
+
+
+# Choice of loader, and what every format refuses
+
+
+def test_content_decides_before_the_name(load: Load) -> None:
+    assert load("page.pdf", "<!DOCTYPE html><html><body><p>Hi.</p></body></html>").media_type == "text/html"
+    assert load("manual.txt", make_pdf(body("Hi."))).media_type == "application/pdf"
+    assert load("manual", make_word(one_paragraph("Hi."))).pages[0].text == "Hi."
+    assert load("README", "Hi.").media_type == "text/plain"
+
+
+def test_supported_suffixes() -> None:
+    assert {".pdf", ".docx", ".html", ".md", ".txt", ".csv", ".tsv"} <= SUPPORTED_SUFFIXES
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.md", "a.txt", "a.csv"])
+@pytest.mark.parametrize("data", [b"", b" \n\t "])
+def test_empty_files(load: Load, name: str, data: bytes) -> None:
+    assert refusal(load, name, data).failure_code == "EMPTY"
+
+
+def test_files_over_the_limit(load: Load) -> None:
+    error = refusal(load, "big.txt", "x" * 101, limit=100)
+    assert (error.failure_code, "the limit is 100" in error.message) == ("TOO_LARGE", True)
+
+
+def test_foreign_formats_are_named(load: Load) -> None:
+    spreadsheet = io.BytesIO()
+    with zipfile.ZipFile(spreadsheet, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    legacy = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    assert refusal(load, "a.xlsx", spreadsheet.getvalue()).failure_code == "UNSUPPORTED"
+    assert refusal(load, "a.doc", legacy).failure_code == "UNSUPPORTED"
+    assert refusal(load, "a.rtf", rb"{\rtf1 Hello}").failure_code == "UNSUPPORTED"
+    assert refusal(load, "a.docx", legacy + "EncryptedPackage".encode("utf-16-le")).failure_code == "ENCRYPTED"

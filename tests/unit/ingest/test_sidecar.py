@@ -1,0 +1,71 @@
+"""Sidecars: every key is read, and a mistake is an error that says what the keys are."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from sourcebound.errors import DocumentError
+from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
+
+
+def _write(folder: Path, text: str) -> Path:
+    document = folder / "pump manual.pdf"
+    sidecar_path(document).write_text(text, encoding="utf-8")
+    return document
+
+
+def test_sidecar_stands_beside_its_document() -> None:
+    assert sidecar_path(Path("a/pump.v2.pdf")) == Path("a/pump.v2.pdf.meta.toml")
+
+
+def test_no_sidecar_says_nothing(tmp_path: Path) -> None:
+    assert read_sidecar(tmp_path / "manual.pdf") == Sidecar()
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    document = _write(
+        tmp_path,
+        'knowledge_id = "KB-7"\ntitle = "Pump manual"\nrevision = "C"\nevent_date = 2024-03-01\n'
+        'equipment_id = "P-101"\nknowledge_type = "manual"\nauthority = "OEM"\nsource_reference = "dms://7"\n',
+    )
+    assert read_sidecar(document) == Sidecar(
+        knowledge_id="KB-7",
+        title="Pump manual",
+        revision="C",
+        event_date=date(2024, 3, 1),
+        equipment_id="P-101",
+        knowledge_type="manual",
+        authority="OEM",
+        source_reference="dms://7",
+    )
+
+
+def test_a_date_may_be_an_iso_string(tmp_path: Path) -> None:
+    assert read_sidecar(_write(tmp_path, 'event_date = "2024-03-01"')).event_date == date(2024, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('tittle = "x"', "unknown key 'tittle'"),
+        ("title = ", "is not TOML"),
+        ('event_date = "last spring"', "bad event_date"),
+        ("revision = 3", "bad revision"),
+        ('title = ""', "bad title"),
+    ],
+)
+def test_mistakes_name_the_file_and_list_the_keys(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(DocumentError, match=r"pump manual\.pdf\.meta\.toml") as raised:
+        read_sidecar(_write(tmp_path, text))
+    assert raised.value.failure_code == "BAD_SIDECAR"
+    assert expected in raised.value.message
+    assert "knowledge_id, title, revision, event_date, equipment_id" in raised.value.next_step
+
+
+def test_a_sidecar_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    document = tmp_path / "a.txt"
+    sidecar_path(document).write_bytes(b'title = "\xff"')
+    with pytest.raises(DocumentError) as raised:
+        read_sidecar(document)
+    assert raised.value.failure_code == "BAD_SIDECAR"

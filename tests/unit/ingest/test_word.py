@@ -1,0 +1,111 @@
+"""The Word loader: order, structure, what other readers leave out, and refusals."""
+
+import io
+import zipfile
+from collections.abc import Callable
+
+import docx
+import pytest
+from docx.document import Document as WordDocument
+from docx.oxml import parse_xml
+
+from sourcebound.contracts.corpus.document import BlockKind
+from support.loading import Load, blocks, headings, refusal
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def make_word(write: Callable[[WordDocument], None]) -> bytes:
+    document = docx.Document()
+    write(document)
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def one_paragraph(text: str) -> Callable[[WordDocument], None]:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph(text)
+
+    return write
+
+
+def test_word_headings_lists_and_tables_in_order(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_heading("Pump manual", 0)
+        document.add_heading("Maintenance", 1)
+        document.add_paragraph("Drain first.")
+        document.add_paragraph("Oil", style="List Bullet")
+        table = document.add_table(rows=2, cols=2)
+        for cell, text in zip(table._cells, ["Part", "Torque", "Gland nut", "45 Nm"], strict=True):
+            cell.text = text
+        document.add_paragraph("Done.")
+
+    document = load("pump.docx", make_word(write))
+    page = document.pages[0]
+    assert headings(document) == [(1, "Pump manual"), (1, "Maintenance")]
+    assert blocks(page) == [
+        "Pump manual",
+        "Maintenance",
+        "Drain first.",
+        "Oil",
+        "Part: Gland nut; Torque: 45 Nm",
+        "Done.",
+    ]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["Oil"]
+    assert (page.number, document.metadata.title) == (None, "Pump manual")
+
+
+def test_word_text_in_insertions_controls_and_boxes_is_read_and_deletions_are_not(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        paragraph = document.add_paragraph("Use ")
+        paragraph._p.append(parse_xml(f'<w:ins {W} w:id="1" w:author="a"><w:r><w:t>grade 8</w:t></w:r></w:ins>'))
+        paragraph._p.append(
+            parse_xml(f'<w:del {W} w:id="2" w:author="a"><w:r><w:delText>grade 5</w:delText></w:r></w:del>')
+        )
+        document.element.body.insert(
+            1,
+            parse_xml(f"<w:sdt {W}><w:sdtContent><w:p><w:r><w:t>Controlled.</w:t></w:r></w:p></w:sdtContent></w:sdt>"),
+        )
+        box = f"<w:r {W}><w:pict><w:txbxContent><w:p><w:r><w:t>Boxed.</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>"
+        document.add_paragraph("Beside")._p.append(parse_xml(box))
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["Use grade 8", "Controlled.", "Beside", "Boxed."]
+
+
+def test_word_merged_cells_give_their_text_to_each_row_and_column(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        table = document.add_table(rows=3, cols=2)
+        for cell, text in zip(table._cells, ["Pump", "Flow (l/s)", "P-101", "40", "", "45"], strict=True):
+            cell.text = text
+        table.cell(1, 0).merge(table.cell(2, 0))
+
+    rows = blocks(load("a.docx", make_word(write)).pages[0], BlockKind.TABLE_ROW)
+    assert rows == ["Pump: P-101; Flow (l/s): 40", "Pump: P-101; Flow (l/s): 45"]
+
+
+def test_word_without_text_needs_ocr(load: Load) -> None:
+    assert refusal(load, "scan.docx", make_word(lambda document: None)).failure_code == "NO_TEXT"
+
+
+def test_word_decompression_bomb_is_too_large(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph("0" * 3_000_000)
+
+    error = refusal(load, "bomb.docx", make_word(write), limit=100_000)
+    assert (error.failure_code, "unpacks to" in error.message) == ("TOO_LARGE", True)
+
+
+@pytest.mark.parametrize("member", ["word/document.xml", "[Content_Types].xml", "word/styles.xml"])
+def test_damaged_word_file_is_unreadable(load: Load, member: str) -> None:
+    damaged = io.BytesIO()
+    source = io.BytesIO(make_word(one_paragraph("x")))
+    with zipfile.ZipFile(source) as good, zipfile.ZipFile(damaged, "w") as bad:
+        for name in good.namelist():
+            bad.writestr(name, b"<broken" if name == member else good.read(name))
+    assert refusal(load, "damaged.docx", damaged.getvalue()).failure_code == "UNREADABLE"
+
+
+def test_truncated_archive_is_unreadable(load: Load) -> None:
+    data = make_word(lambda document: None)
+    assert refusal(load, "cut.docx", data[: len(data) // 2]).failure_code == "UNREADABLE"
