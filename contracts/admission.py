@@ -146,7 +146,7 @@ def stated_request_id(request: AskInput) -> str:
     return next((name for name in stated if isinstance(name, str) and name), "")
 
 
-def asked_collection(request: AskInput, context: RunContext) -> str | None:
+def requested_collection(request: AskInput, context: RunContext) -> str | None:
     """The collection that a request names, or else its context; None where neither does (R1-2)."""
     return request.get("collection") or context.collection
 

@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 
-class Form(dict[str, Any]):
+class ModelJson(dict[str, Any]):
     """The JSON form of a contract model, as a channel of the state holds it (CP-1).
 
     What a layer has read of it is kept beside it, so that no layer after it need read the same again. That goes with no
@@ -31,12 +31,12 @@ class Contract(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    def to_form(self) -> Form:
+    def to_json(self) -> ModelJson:
         """Its JSON form, to be written into a channel."""
-        return Form(self.model_dump(mode="json"))
+        return ModelJson(self.model_dump(mode="json"))
 
     @classmethod
-    def from_form(cls, form: Mapping[str, Any] | None) -> Self:
+    def from_json(cls, form: Mapping[str, Any] | None) -> Self:
         """The model of a JSON form; of one that this model was read of before, what was read.
 
         Args:
@@ -49,12 +49,12 @@ class Contract(BaseModel):
         if type(known) is cls:
             return known
         model = cls.model_validate(form)
-        if isinstance(form, Form):
+        if isinstance(form, ModelJson):
             form.read = model
         return model
 
 
-class Described:
+class JsonSchemaHint:
     """Annotates a field with the JSON schema of another type.
 
     Args:

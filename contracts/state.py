@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from sourcebound.contracts.base import Described
+from sourcebound.contracts.base import JsonSchemaHint
 from sourcebound.contracts.outcome import Outcome, keep_worst
 from sourcebound.contracts.policy.releases import SHIPPED
-from sourcebound.contracts.policy.request_limits import LIMITS
+from sourcebound.contracts.policy.request_limits import REQUEST_LIMITS
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.response.chat_messages import Message, keep_messages
 from sourcebound.contracts.response.public import PublicResponse
@@ -49,7 +49,7 @@ class AskInput(TypedDict, total=False):
     ]
     filters: Annotated[
         JsonObject,
-        Described(Filters),
+        JsonSchemaHint(Filters),
         Field(
             description="Limits on what may be retrieved; every one that is given must hold.",
             examples=[{"equipment_id": "HP-200", "event_date_from": "2024-01-01"}],
@@ -57,14 +57,14 @@ class AskInput(TypedDict, total=False):
     ]
     limits: Annotated[
         JsonObject,
-        Described(dict[str, float], properties=LIMITS),
+        JsonSchemaHint(dict[str, float], properties=REQUEST_LIMITS),
         Field(description="Values of the policy, made stricter for this run; never looser.", examples=[{"top_k": 8}]),
     ]
     request_id: Annotated[str, Field(description="The caller's own id of the request; a new one when omitted.")]
     run_id: Annotated[str, Field(description="The id of the run; leave it out, and a new one is made.")]
     retrieval_bundle: Annotated[
         JsonObject | str,  # a text is none, and says why (intake.unreadable)
-        Described(RetrievalBundle),
+        JsonSchemaHint(RetrievalBundle),
         Field(
             description="Candidates of another retriever, in place of a question; they are checked, selected and "
             "answered by the same contracts."
@@ -79,10 +79,10 @@ class AskInput(TypedDict, total=False):
 class AskOutput(TypedDict, total=False):
     """What leaves the graph: the public response, how the run stands, and the chat if there is one; no internals."""
 
-    response: Annotated[JsonObject, Described(PublicResponse), Field(description="The answer and its sources.")]
+    response: Annotated[JsonObject, JsonSchemaHint(PublicResponse), Field(description="The answer and its sources.")]
     outcome: Annotated[
         JsonObject,
-        Described(Outcome),
+        JsonSchemaHint(Outcome),
         Field(description="How the run stands, and why."),
         keep_worst,
     ]

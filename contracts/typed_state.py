@@ -11,10 +11,10 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.attempts import Attempt
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 
 
-class Channels:
+class TypedState:
     """What the last two layers need of a finished run; a layer that did not run is None.
 
     Args:
@@ -22,25 +22,25 @@ class Channels:
     """
 
     def __init__(self, state: State) -> None:
-        self.run = Run.from_form(state["run"])
-        self.outcome = Outcome.from_form(state["outcome"])
+        self.run = Run.from_json(state["run"])
+        self.outcome = Outcome.from_json(state["outcome"])
         assembly = state.get("assembly")
-        self.bundle = AnswerBundle.from_form(assembly) if assembly else None
+        self.bundle = AnswerBundle.from_json(assembly) if assembly else None
         self.attempts = tuple(Attempt.model_validate(attempt) for attempt in state.get("attempts") or ())
         resolution = state.get("resolution")
-        self.resolution = Resolution.from_form(resolution) if resolution else None
+        self.resolution = Resolution.from_json(resolution) if resolution else None
         facts = state.get("facts")
-        self.facts = FactsPhase.from_form(facts) if facts else None
+        self.facts = FactsPhase.from_json(facts) if facts else None
         generation, validation = state.get("generation"), state.get("validation")
-        self.generation = Generation.from_form(generation) if generation else None
-        self.validation = Validation.from_form(validation) if validation else None
+        self.generation = Generation.from_json(generation) if generation else None
+        self.validation = ValidationResult.from_json(validation) if validation else None
         kept_contract = self.bundle is not None and self.bundle.trace is not None
         self._retrieval = (state.get("retrieval") if kept_contract else None) or {}
 
     @cached_property
     def retrieval(self) -> RetrievalBundle | None:
         """What was retrieved, if it kept its contract."""
-        return RetrievalBundle.from_form(self._retrieval) if self._retrieval else None
+        return RetrievalBundle.from_json(self._retrieval) if self._retrieval else None
 
     @property
     def retrieval_latency_ms(self) -> float | None:

@@ -21,7 +21,7 @@ from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.text.segments import SegmentKind, segment
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import LiteralFinding, LiteralKind
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 
 REPORT: Final = """# What the firewall catches on real answers, and what it wrongly rejects
 
@@ -138,7 +138,7 @@ def cite_everything(answer: str, sources: int) -> str:
     return "".join(pieces) + answer[position:]
 
 
-def check(item: Item) -> Validation:
+def check(item: Item) -> ValidationResult:
     """The firewall's verdict on one item."""
     bundle: AnswerBundle = bundle_of_texts(item.sources, item.question)
     return validate(cite_everything(item.answer, len(item.sources)), bundle, load_shipped_policy("SOURCEBOUND_V1"))

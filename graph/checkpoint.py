@@ -19,8 +19,8 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from sourcebound.graph.serializer import StateSerializer
-from sourcebound.store.checkpoints.buffer import Journal
-from sourcebound.store.checkpoints.pending import Blob, Page
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
+from sourcebound.store.checkpoints.pending import Blob, PendingCheckpoint
 from sourcebound.store.connection.database import Pool, fetch_one
 from sourcebound.store.connection.queries import query
 
@@ -44,7 +44,7 @@ class RunSaver(AsyncPostgresSaver):
         journal: Where checkpoints go.
     """
 
-    def __init__(self, pool: Pool, journal: Journal) -> None:
+    def __init__(self, pool: Pool, journal: CheckpointBuffer) -> None:
         super().__init__(pool, serde=StateSerializer())
         self._pool = pool
         self._journal = journal
@@ -89,7 +89,7 @@ class RunSaver(AsyncPostgresSaver):
             "checkpoint": {**checkpoint, "channel_values": inline},
             "metadata": get_serializable_checkpoint_metadata(config, metadata),
         }
-        page = Page(
+        page = PendingCheckpoint(
             namespace=namespace,
             parent=place.get("checkpoint_id"),
             form=json.dumps(row),
@@ -128,7 +128,7 @@ def _is_inline(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def make_saver(pool: Pool, journal: Journal | None = None) -> RunSaver:
+def make_saver(pool: Pool, journal: CheckpointBuffer | None = None) -> RunSaver:
     """A checkpoint saver for one run.
 
     Args:
@@ -139,4 +139,4 @@ def make_saver(pool: Pool, journal: Journal | None = None) -> RunSaver:
     Returns:
         The saver; its tables were made by `store.migrations`.
     """
-    return RunSaver(pool, journal or Journal(pool))
+    return RunSaver(pool, journal or CheckpointBuffer(pool))

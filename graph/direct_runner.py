@@ -27,20 +27,20 @@ from sourcebound.errors import StoreError
 from sourcebound.graph.checkpoint import RunSaver
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from
 
-FORMAT: Final = 4
+CHECKPOINT_FORMAT: Final = 4
 """Of LangGraph's checkpoints."""
-GIVEN: Final = frozenset(AskInput.__annotations__)
+INPUT_CHANNELS: Final = frozenset(AskInput.__annotations__)
 RECORD: Final = "record"
 """The node that every run comes to."""
 Node = Callable[..., Awaitable[JsonObject]]
 
 
-def is_watched() -> bool:
+def has_listeners() -> bool:
     """Whether somebody listens to LangChain's events here: a tracer, or the callbacks of a runnable around this one."""
     return bool(get_async_callback_manager_for_config(ensure_config()).handlers) or bool(tracing_is_enabled())
 
 
-class Walker:
+class DirectRunner:
     """The graph, to be walked.
 
     Args:
@@ -86,7 +86,7 @@ class Walker:
         """
         config = {"configurable": {"thread_id": thread_id}}
         offers = {"runtime": Runtime(context=context), "config": config, **(beside or {})}
-        trail = Trail(self._channels, saver, thread_id)
+        trail = CheckpointWriter(self._channels, saver, thread_id)
         first = STRAIGHT[START]
         await trail.begin(asked, first)
         await self._pass(trail, offers, first, RECORD, on_node)
@@ -105,7 +105,12 @@ class Walker:
         return trail.state
 
     async def _pass(
-        self, trail: "Trail", offers: Mapping[str, object], name: str, end: str, on_node: Callable[[str], None] | None
+        self,
+        trail: "CheckpointWriter",
+        offers: Mapping[str, object],
+        name: str,
+        end: str,
+        on_node: Callable[[str], None] | None,
     ) -> None:
         """Runs one node after the other until it comes to the one that is named as the end."""
         while name != end:
@@ -119,7 +124,7 @@ class Walker:
             name = following
 
 
-class Trail:
+class CheckpointWriter:
     """The checkpoints of one run.
 
     Args:
@@ -162,7 +167,7 @@ class Trail:
         """Leaves the checkpoint of the input, and that of the state before the first node."""
         self._versions[START] = self._saver.get_next_version(None)
         await self._put("input", {START: asked}, [START], {START: self._versions[START]})
-        given = {name: value for name, value in asked.items() if name in GIVEN}
+        given = {name: value for name, value in asked.items() if name in INPUT_CHANNELS}
         self.write(given)
         await self._advance(START, START, given, first)
 
@@ -190,7 +195,7 @@ class Trail:
 
     async def _put(self, source: str, values: Mapping[str, Any], updated: list[str], changed: dict[str, str]) -> None:
         checkpoint: dict[str, Any] = {
-            "v": FORMAT,
+            "v": CHECKPOINT_FORMAT,
             "id": str(uuid6(clock_seq=self._step)),
             "ts": datetime.now(UTC).isoformat(),
             "channel_values": values,

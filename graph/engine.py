@@ -17,20 +17,20 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.run_page.search_report import SearchReport
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import RequestError, StoreError, UsageError
-from sourcebound.graph.batch.ordered import AT_ONCE, in_order
+from sourcebound.graph.batch.ordered import MAX_CONCURRENCY, map_ordered
 from sourcebound.graph.checkpoint import make_saver
-from sourcebound.graph.direct_runner import Walker, is_watched
+from sourcebound.graph.direct_runner import DirectRunner, has_listeners
 from sourcebound.graph.ids import new_id
-from sourcebound.graph.node_trace import NodeTrace, is_of_another, trace_nodes
-from sourcebound.graph.run_views.answer import open_answer, open_evidence
+from sourcebound.graph.node_trace import NodeTrace, belongs_to_another_run, trace_nodes
+from sourcebound.graph.run_views.answer import read_answer, read_evidence
 from sourcebound.graph.run_views.retrieval_preview import search
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.checkpoints.pending import NEVER_BEGAN, NO_LONGER_OURS
 from sourcebound.store.connection.database import store_faults
-from sourcebound.store.runs.log import Opened, never_began, not_resumable, unreadable_run
+from sourcebound.store.runs.log import Opened, never_began_error, not_resumable_error, unreadable_run_error
 from sourcebound.wiring import Services, open_services, resolve_policy
 
 OnNode = Callable[[str], None] | None
@@ -63,7 +63,7 @@ class Engine:
         """What the nodes reach."""
         self.graph = build_graph(self.ports).compile(name="sourcebound")
         """The compiled graph, without a checkpointer."""
-        self._walker = Walker(make_nodes(self.ports), self.graph)
+        self._walker = DirectRunner(make_nodes(self.ports), self.graph)
 
     @classmethod
     @asynccontextmanager
@@ -91,7 +91,7 @@ class Engine:
         """
         chosen = self._settle(context or RunContext())
         await self._services.models.open(chosen.model or "")
-        asked: AskInput = storable(dict(request))
+        asked: AskInput = to_storable(dict(request))
         run_id = asked["run_id"] = asked.get("run_id") or new_id()
         if not stated_request_id(asked):
             asked["request_id"] = new_id()
@@ -112,7 +112,7 @@ class Engine:
         requests: Iterable[AskInput] | AsyncIterable[AskInput],
         context: RunContext | None = None,
         *,
-        at_once: int = AT_ONCE,
+        at_once: int = MAX_CONCURRENCY,
     ) -> AsyncGenerator[PublicResponse, None]:
         """Runs the graph once for each request, as they come; each is a run with a record of its own.
 
@@ -128,7 +128,7 @@ class Engine:
             SourceboundError: As `ask`, after the responses before it. The runs under way after it are cut off; so are
                 they where the caller stops (`resume` goes on with them).
         """
-        async with aclosing(in_order(requests, partial(self.ask, context=context), at_once)) as responses:
+        async with aclosing(map_ordered(requests, partial(self.ask, context=context), at_once)) as responses:
             async for response in responses:
                 yield response
 
@@ -159,7 +159,7 @@ class Engine:
         Raises:
             SourceboundError: There is no such policy, a limit would loosen it, or the database did not answer.
         """
-        return await search(storable(dict(request)), context or RunContext(), self.ports)
+        return await search(to_storable(dict(request)), context or RunContext(), self.ports)
 
     async def resume(self, run_id: str) -> PublicResponse:
         """Goes on with a run that was cancelled or cut off, from its last checkpoint; an ended one is left as it is.
@@ -181,18 +181,18 @@ class Engine:
             return await self._ended(run_id)
         async with self._at_work(run_id):
             snapshot = await self._compiled().aget_state(_thread(claimed.thread_id))
-            if is_of_another(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
-                raise not_resumable()
+            if belongs_to_another_run(snapshot, run_id) or (claimed.thread_id != run_id and not snapshot.created_at):
+                raise not_resumable_error()
             if not snapshot.created_at and claimed.request:
                 return await self._begin(run_id, claimed.request, claimed.context)
             if not snapshot.created_at:
                 if not await run_log.withdraw(run_id):
-                    raise not_resumable()
-                raise never_began()
+                    raise not_resumable_error()
+                raise never_began_error()
             try:
                 return await self._go(claimed.thread_id, None, claimed.context)
             except ValidationError as error:
-                raise unreadable_run() from error
+                raise unreadable_run_error() from error
 
     async def list_cut_off(self) -> list[str]:
         """The ids of the runs that nobody is at although they have not ended, the oldest first."""
@@ -243,10 +243,10 @@ class Engine:
         graph = self._compiled()
         with store_faults():
             snapshot = await graph.aget_state(_thread(thread_id))
-            if not is_of_another(snapshot, run_id):
+            if not belongs_to_another_run(snapshot, run_id):
                 return cast("State", snapshot.values)
             async for snapshot in graph.aget_state_history(_thread(thread_id)):
-                if not is_of_another(snapshot, run_id):
+                if not belongs_to_another_run(snapshot, run_id):
                     return cast("State", snapshot.values)
         return {}
 
@@ -290,7 +290,7 @@ class Engine:
             RequestError: There is no such source in the run, or the caller may not read its document (any more).
         """
         state = await self._kept_state(thread_id, run_id)
-        return await open_evidence(state, anchor, access or self._services.index, caller)
+        return await read_evidence(state, anchor, access or self._services.index, caller)
 
     async def answer(
         self, thread_id: str, access: Access | None = None, caller: str | None = None, run_id: str | None = None
@@ -310,7 +310,7 @@ class Engine:
             RequestError: There is no such run, it has not ended, or it was recorded under other contracts.
         """
         state = await self._kept_state(thread_id, run_id)
-        return await open_answer(state, access or self._services.index, caller)
+        return await read_answer(state, access or self._services.index, caller)
 
     async def _kept_state(self, thread_id: str, run_id: str | None) -> State:
         state = await self.state(thread_id, run_id)
@@ -370,7 +370,7 @@ class Engine:
         self, thread_id: str, asked: AskInput | None, context: RunContext, on_node: OnNode = None, opened: Found = None
     ) -> PublicResponse:
         """Runs the graph to its end; each checkpoint is in the journal before the next node starts."""
-        if asked is not None and not is_watched():
+        if asked is not None and not has_listeners():
             saver = make_saver(self._services.pool, self._services.journal)
             found = {"catalog": opened} if opened else None
             state = await self._walker.walk(asked, thread_id, context, saver, on_node, found)
@@ -385,10 +385,10 @@ class Engine:
     async def _ended(self, run_id: str) -> PublicResponse:
         thread_id = await self._services.run_log.find_idle(run_id)
         if thread_id is None:
-            raise not_resumable()
+            raise not_resumable_error()
         state = await self._kept_state(thread_id, run_id)
         if not state.get("response"):
-            raise not_resumable()
+            raise not_resumable_error()
         return PublicResponse.model_validate(state["response"])
 
     def _compiled(self) -> "CompiledStateGraph[State, RunContext, AskInput, AskOutput]":

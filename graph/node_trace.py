@@ -29,11 +29,11 @@ def trace_nodes(history: Sequence[StateSnapshot], run_id: str | None) -> list[No
     return [
         NodeTrace(before.next[0], after.values["outcome"]["status"], _milliseconds(before, after))
         for before, after in pairwise(history[::-1])
-        if before.next and before.next != ("__start__",) and not is_of_another(after, run_id)
+        if before.next and before.next != ("__start__",) and not belongs_to_another_run(after, run_id)
     ]
 
 
-def is_of_another(snapshot: StateSnapshot, run_id: str | None) -> bool:
+def belongs_to_another_run(snapshot: StateSnapshot, run_id: str | None) -> bool:
     """Whether a state is that of another run than the one that is meant, if one is."""
     run = snapshot.values.get("run")
     return run_id is not None and run is not None and run["run_id"] != run_id

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownDocument
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.discovery import Skipped, SourceFile, unreadable
 from sourcebound.ingest.loaders.select import read_bytes
@@ -102,7 +102,7 @@ class Surveyor:
 
 def _check_encoding(file: SourceFile) -> None:
     """A name becomes an id and is quoted in answers, so it must be text."""
-    if storable(file.resolved) != file.resolved:
+    if to_storable(file.resolved) != file.resolved:
         raise DocumentError(
             f"the name of {file.path} is not UTF-8.", "Rename the file, or the folder it is in.", code="BAD_NAME"
         )

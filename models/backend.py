@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableConfig
 
 from sourcebound.contracts.execution.call import Call
-from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.prompt.build import Message
 
 UNHEARD: Final[RunnableConfig] = {"tags": ["nostream"]}
@@ -46,7 +46,7 @@ def to_langchain(messages: Sequence[Message]) -> list[BaseMessage]:
     ]
 
 
-def read_reply(answer: AIMessage, ending: Ending, finish_reason: object, response_id: object = None) -> Reply:
+def read_reply(answer: AIMessage, ending: ReplyEnding, finish_reason: object, response_id: object = None) -> Reply:
     """A LangChain answer as a reply."""
     usage: Any = answer.usage_metadata or {}
     model = answer.response_metadata.get("model_name")

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from sourcebound.contracts.execution.call import Call
-from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.extractive import Sentence, best_sentences
 from sourcebound.contracts.facts import model_choice as relevant_facts
 from sourcebound.contracts.prompt import fact_choice
@@ -64,7 +64,7 @@ class ExtractiveBackend:
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
         """Asks the chat model."""
         answer = await ExtractiveChatModel().ainvoke(to_langchain(messages), UNHEARD)
-        return read_reply(answer, Ending.COMPLETE, "stop")
+        return read_reply(answer, ReplyEnding.COMPLETE, "stop")
 
     async def close(self) -> None:
         """There is nothing to close."""

@@ -12,14 +12,14 @@ from functools import partial
 from time import perf_counter
 from typing import Final
 
-from sourcebound.contracts.execution.call import Call, differences, make_call
+from sourcebound.contracts.execution.call import Call, body_differences, make_call
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.contracts.execution.reply import STAGE, Reply, judge_reply
 from sourcebound.contracts.outcome import fail
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Message, Prompt
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.models.backend import Backend
 from sourcebound.models.exchange import BASE_BYTES, BYTES_PER_TOKEN, Exchange, ExchangeStopped
 from sourcebound.models.faults import Fault, ServerWords, judge_fault
@@ -65,13 +65,13 @@ class ChatGenerator:
             outcome = fail(STAGE, result.code, result.message)
         return Generation(
             outcome=outcome,
-            raw_model_text=storable(reply.text) if reply else "",
-            model_name=storable(reply and reply.model_name) or self._profile.model,
+            raw_model_text=to_storable(reply.text) if reply else "",
+            model_name=to_storable(reply and reply.model_name) or self._profile.model,
             provider=self._profile.provider,
             prompt_sha256=prompt.prompt_sha256,
             request_sha256=exchange.sha256,
-            response_id=storable(reply and reply.response_id),
-            finish_reason=storable(reply and reply.finish_reason),
+            response_id=to_storable(reply and reply.response_id),
+            finish_reason=to_storable(reply and reply.finish_reason),
             attempts=attempt,
             call=call,
             llm_latency_ms=round((perf_counter() - started) * 1000, 3),
@@ -95,7 +95,7 @@ class ChatGenerator:
         found: list[str] = []
 
         def look(body: bytes) -> list[str]:
-            found.extend(differences(body, call, REHEARSAL))
+            found.extend(body_differences(body, call, REHEARSAL))
             return ["rehearsal"]
 
         exchange = Exchange(look, limit_bytes=0)
@@ -130,6 +130,6 @@ class ChatGenerator:
 
 def _exchange(call: Call, prompt: Prompt) -> Exchange:
     return Exchange(
-        find_differences=partial(differences, call=call, messages=prompt.messages),
+        find_differences=partial(body_differences, call=call, messages=prompt.messages),
         limit_bytes=BASE_BYTES + BYTES_PER_TOKEN * call.max_output_tokens,
     )

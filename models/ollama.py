@@ -14,13 +14,13 @@ from langchain_ollama import ChatOllama
 
 from sourcebound.contracts.execution.call import Call, json_schema
 from sourcebound.contracts.execution.model_profile import ModelProfile
-from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.prompt.build import Message
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
 from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
 from sourcebound.models.urls import credentials, without_credentials
 
-FINISHES: Final[Mapping[str, Ending]] = {"stop": Ending.COMPLETE, "length": Ending.AT_CAP}
+FINISHES: Final[Mapping[str, ReplyEnding]] = {"stop": ReplyEnding.COMPLETE, "length": ReplyEnding.AT_CAP}
 
 
 class OllamaBackend:
@@ -64,7 +64,7 @@ class OllamaBackend:
         """Makes one request."""
         answer = await self._model.ainvoke(to_langchain(messages), UNHEARD, **_parameters(call))
         finish = answer.response_metadata.get("done_reason")
-        return read_reply(answer, FINISHES.get(str(finish), Ending.BROKEN_OFF), finish)
+        return read_reply(answer, FINISHES.get(str(finish), ReplyEnding.BROKEN_OFF), finish)
 
     async def close(self) -> None:
         """Closes the connections."""

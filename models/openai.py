@@ -15,22 +15,22 @@ from pydantic import SecretStr
 
 from sourcebound.contracts.execution.call import Call, response_format, text_format
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
-from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.prompt.build import Message
 from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
 from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
 
 ACCOUNT_HEADERS: Final = ("OpenAI-Organization", "OpenAI-Project")
-FINISHES: Final[Mapping[str, Ending]] = {
-    "stop": Ending.COMPLETE,
-    "length": Ending.AT_CAP,
-    "content_filter": Ending.WITHHELD,
+FINISHES: Final[Mapping[str, ReplyEnding]] = {
+    "stop": ReplyEnding.COMPLETE,
+    "length": ReplyEnding.AT_CAP,
+    "content_filter": ReplyEnding.WITHHELD,
 }
 """Chat completions: its `finish_reason`."""
-STATUSES: Final[Mapping[tuple[str, str | None], Ending]] = {
-    ("completed", None): Ending.COMPLETE,
-    ("incomplete", "max_output_tokens"): Ending.AT_CAP,
-    ("incomplete", "content_filter"): Ending.WITHHELD,
+STATUSES: Final[Mapping[tuple[str, str | None], ReplyEnding]] = {
+    ("completed", None): ReplyEnding.COMPLETE,
+    ("incomplete", "max_output_tokens"): ReplyEnding.AT_CAP,
+    ("incomplete", "content_filter"): ReplyEnding.WITHHELD,
 }
 """Responses: its `status` and the reason of an incomplete one."""
 
@@ -102,18 +102,18 @@ def _parameters(call: Call) -> dict[str, Any]:
 def _read_response(answer: AIMessage) -> Reply:
     metadata = answer.response_metadata
     status, reason = metadata.get("status"), (metadata.get("incomplete_details") or {}).get("reason")
-    ending = STATUSES.get((str(status), reason), Ending.BROKEN_OFF)
+    ending = STATUSES.get((str(status), reason), ReplyEnding.BROKEN_OFF)
     return read_reply(answer, _unless_refused(answer, ending), reason or status, metadata.get("id"))
 
 
 def _read_completion(answer: AIMessage) -> Reply:
     finish = answer.response_metadata.get("finish_reason")
-    ending = FINISHES.get(str(finish), Ending.BROKEN_OFF)
+    ending = FINISHES.get(str(finish), ReplyEnding.BROKEN_OFF)
     return read_reply(answer, _unless_refused(answer, ending), finish, answer.response_metadata.get("id"))
 
 
-def _unless_refused(answer: AIMessage, ending: Ending) -> Ending:
+def _unless_refused(answer: AIMessage, ending: ReplyEnding) -> ReplyEnding:
     """WITHHELD where the provider put a refusal of its own beside the text."""
     blocks = answer.content if isinstance(answer.content, list) else []
     refused = any(isinstance(block, dict) and block.get("type") == "refusal" for block in blocks)
-    return Ending.WITHHELD if refused or answer.additional_kwargs.get("refusal") else ending
+    return ReplyEnding.WITHHELD if refused or answer.additional_kwargs.get("refusal") else ending

@@ -4,7 +4,7 @@ Where a node is run again, the answer that was kept is the answer, and the model
 asked fails the run (S-3); a store that is away cuts it off, for the answer may be lost.
 """
 
-from sourcebound.contracts.execution.generation import Asked, Generation
+from sourcebound.contracts.execution.generation import Generation, GenerationKey
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels
@@ -13,7 +13,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.errors import SourceboundError, StoreError, UsageError
 
 
-async def ask_once(
+async def generate_once(
     run: Run, attempt: int, prompt: Prompt, policy: Policy, *, models: AnswerModels, answers: AnswerLog
 ) -> Generation:
     """What the model of a run says to a prompt; what it said, where it has been asked already.
@@ -30,7 +30,7 @@ async def ask_once(
         StoreError: The answer could not be looked up or kept.
         SourceboundError: The model cannot be opened, or is too small for the policy.
     """
-    asked = Asked(run.run_id, attempt, prompt.prompt_sha256 or "")
+    asked = GenerationKey(run.run_id, attempt, prompt.prompt_sha256 or "")
     if (kept := await answers.find(asked)) is not None:
         return kept
     model = await models.open(run.model)
@@ -38,7 +38,7 @@ async def ask_once(
     return await answers.keep(asked, await model.generate(prompt, policy))
 
 
-async def ask_or_fail(
+async def generate_or_fail(
     run: Run, attempt: int, prompt: Prompt, policy: Policy, *, stage: str, models: AnswerModels, answers: AnswerLog
 ) -> Generation:
     """What `ask_once` says; a failed generation of that stage where the model cannot be opened, or is too small.
@@ -47,7 +47,7 @@ async def ask_or_fail(
         StoreError: The answer could not be looked up or kept.
     """
     try:
-        return await ask_once(run, attempt, prompt, policy, models=models, answers=answers)
+        return await generate_once(run, attempt, prompt, policy, models=models, answers=answers)
     except StoreError:
         raise
     except SourceboundError as error:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Protocol
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from sourcebound.contracts.admission import Admission, admit, asked_collection
+from sourcebound.contracts.admission import Admission, admit, requested_collection
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.policy.lock import FoundPolicy, Standing
-from sourcebound.contracts.policy.request_limits import tighten
+from sourcebound.contracts.policy.lock import FoundPolicy, ReleaseStatus
+from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
 from sourcebound.contracts.state import AskInput, RunContext, State
@@ -28,7 +28,7 @@ class PolicySource(Protocol):
         ...
 
 
-class Settled(NamedTuple):
+class ResolvedSettings(NamedTuple):
     """What a request is about: its policy with the request's limits, and its collection if there is one."""
 
     policy: Policy
@@ -37,22 +37,22 @@ class Settled(NamedTuple):
     is_draft: bool
 
 
-async def settle(
+async def resolve_settings(
     request: AskInput, context: RunContext, *, catalog: Catalog, find_policy: PolicySource, defaults: RunContext
-) -> Settled:
+) -> ResolvedSettings:
     """Finds the policy and the collection of a request.
 
     Raises:
         SourceboundError: There is no such policy, or a limit would loosen it or is none.
     """
     collection: Collection | None = None
-    name = asked_collection(request, context) or defaults.collection
+    name = requested_collection(request, context) or defaults.collection
     if request.get("retrieval_bundle") is None and name:
         collection = await catalog.find_collection(name)
     found = find_policy(
         context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
     )
-    tightened = tighten(found.policy, request.get("limits") or {})
+    tightened = apply_request_limits(found.policy, request.get("limits") or {})
     if tightened.violations:
         raise RequestError(
             "; ".join(violation.message for violation in tightened.violations) + ".",
@@ -61,7 +61,7 @@ async def settle(
             else "Correct the limit, or leave it out.",
             code="INVALID_REQUEST" if tightened.is_malformed else "POLICY_LOOSENED",
         )
-    return Settled(tightened.policy, collection, name, found.standing is Standing.DRAFT)
+    return ResolvedSettings(tightened.policy, collection, name, found.standing is ReleaseStatus.DRAFT)
 
 
 async def accept(
@@ -78,7 +78,7 @@ async def accept(
 ) -> dict[str, Any]:
     """Opens the run: ids, policy and collection are settled here and never again."""
     context = runtime.context or RunContext()
-    settled = await settle(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
+    settled = await resolve_settings(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
     policy = settled.policy
     model = context.model or defaults.model or ""
     models.check(model, policy)
@@ -95,8 +95,8 @@ async def accept(
     )
     await run_log.begin(admission.run)
     return {
-        "run": admission.run.to_form(),
-        "policy": policy.to_form(),
-        "outcome": admission.outcome.to_form(),
+        "run": admission.run.to_json(),
+        "policy": policy.to_json(),
+        "outcome": admission.outcome.to_json(),
         **({"retrieval": bundle} if (bundle := state.get("retrieval_bundle")) is not None else {}),
     }

@@ -10,6 +10,6 @@ from sourcebound.contracts.state import State
 
 async def assemble(state: State) -> dict[str, Any]:
     """Writes `assembly`."""
-    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
+    run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     bundle = assembly.assemble(state["retrieval"], policy, run)
-    return {"assembly": bundle.to_form(), "outcome": bundle.outcome.to_form()}
+    return {"assembly": bundle.to_json(), "outcome": bundle.outcome.to_json()}

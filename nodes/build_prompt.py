@@ -11,13 +11,13 @@ from sourcebound.contracts.validation.attempts import Attempt
 
 async def build_prompt(state: State) -> dict[str, Any]:
     """Writes `prompt`, and `assembly` where the prompt shows less of it; takes back the answer of an attempt before."""
-    bundle, policy = AnswerBundle.from_form(state["assembly"]), Policy.from_form(state["policy"])
+    bundle, policy = AnswerBundle.from_json(state["assembly"]), Policy.from_json(state["policy"])
     earlier = [Attempt.model_validate(attempt) for attempt in state.get("attempts", [])]
     broken = [violation.code for violation in earlier[-1].validation.outcome.violations] if earlier else []
     built = prompt.build_prompt(bundle, policy, broken)
     return {
-        "prompt": built.prompt.to_form(),
-        **({"assembly": built.bundle.to_form()} if built.bundle != bundle else {}),
-        "outcome": built.prompt.outcome.to_form(),
+        "prompt": built.prompt.to_json(),
+        **({"assembly": built.bundle.to_json()} if built.bundle != bundle else {}),
+        "outcome": built.prompt.outcome.to_json(),
         **({"generation": None, "validation": None} if earlier else {}),
     }

@@ -8,13 +8,13 @@ from sourcebound.contracts.ports import AnswerLog, AnswerModels
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.nodes._model_call import ask_or_fail
+from sourcebound.nodes._model_call import generate_or_fail
 
 
 async def generate(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
     """Writes `generation`; a model that cannot be opened, or is too small, fails the run."""
-    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
-    prompt = Prompt.from_form(state["prompt"])
+    run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
+    prompt = Prompt.from_json(state["prompt"])
     attempt = len(state.get("attempts") or ()) + 1
-    generation = await ask_or_fail(run, attempt, prompt, policy, stage=STAGE, models=models, answers=answers)
-    return {"generation": generation.to_form(), "outcome": generation.outcome.to_form()}
+    generation = await generate_or_fail(run, attempt, prompt, policy, stage=STAGE, models=models, answers=answers)
+    return {"generation": generation.to_json(), "outcome": generation.outcome.to_json()}

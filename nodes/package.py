@@ -10,14 +10,14 @@ from sourcebound.contracts.policy.lock import draft_notices
 from sourcebound.contracts.response.chat_messages import answer_message, is_chat
 from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.state import State
-from sourcebound.contracts.typed_state import Channels
+from sourcebound.contracts.typed_state import TypedState
 
 UTC_NOW: Final = partial(datetime.now, UTC)
 
 
 async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
     """Writes `response`, and the answer to a message as a message."""
-    known = Channels(state)
+    known = TypedState(state)
     audit = state.get("audit")
     ended = datetime.fromisoformat(audit["timestamp_utc"]) if audit else now()
     elapsed = ended - datetime.fromisoformat(known.run.started_at)
@@ -35,4 +35,4 @@ async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dic
         notices=(*resolution.notices, *draft_notices(known.run)),
     )
     reply = {"messages": [answer_message(response)]} if is_chat(state) else {}
-    return {"response": response.to_form(), **reply}
+    return {"response": response.to_json(), **reply}

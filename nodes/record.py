@@ -13,8 +13,8 @@ from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, fail
 from sourcebound.contracts.ports import AuditLog
 from sourcebound.contracts.state import State
-from sourcebound.contracts.typed_state import Channels
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.typed_state import TypedState
+from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.errors import StoreError
 
 STAGE = "record"
@@ -23,7 +23,7 @@ UTC_NOW: Final = partial(datetime.now, UTC)
 
 async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
     """Writes `audit`; a record that is refused fails the run."""
-    known = Channels(state)
+    known = TypedState(state)
     try:
         for number, attempt in enumerate(known.attempts, start=1):
             rejected = attempt.validation
@@ -33,18 +33,18 @@ async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetim
     except StoreError as error:
         if error.failure_code == StoreError.code:
             raise  # the store is away: the run is cut off here, and its record is written when it is gone on with
-        return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).to_form()}
-    return {"audit": entry.to_form()}
+        return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).to_json()}
+    return {"audit": entry.to_json()}
 
 
 async def _append(
     audit_log: AuditLog,
-    known: Channels,
+    known: TypedState,
     made_at: datetime,
     attempt: int,
     outcome: Outcome,
     generation: Generation | None,
-    validation: Validation | None,
+    validation: ValidationResult | None,
 ) -> AuditRecord:
     when = made_at.isoformat()
     entry = audit_record(

@@ -20,9 +20,9 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels, Conversations
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.contracts.typed_state import Channels
+from sourcebound.contracts.typed_state import TypedState
 from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageError
-from sourcebound.nodes._model_call import ask_once, model_fault
+from sourcebound.nodes._model_call import generate_once, model_fault
 
 StateReader = Callable[[str, str], Awaitable[State]]
 """The state of a run, by its thread and its id."""
@@ -32,7 +32,7 @@ async def resolve(
     state: State, *, conversations: Conversations, models: AnswerModels, answers: AnswerLog, read_state: StateReader
 ) -> dict[str, Any]:
     """Writes `resolution`, and into `run` what retrieval looks for."""
-    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
+    run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     limits = policy.conversation
     try:
         turns = await conversations.earlier(run)
@@ -43,18 +43,20 @@ async def resolve(
         most = (limits and limits.carried_chunks) or 0
         source = next((turn for turn in turns if most and turn.run_id == resolution.from_run_id), None)
         earlier = await read_state(source.thread_id, source.run_id) if source else None
-        resolution = resolution.model_copy(update={"carried": Channels(earlier).cited_chunks[:most] if earlier else ()})
+        resolution = resolution.model_copy(
+            update={"carried": TypedState(earlier).cited_chunks[:most] if earlier else ()}
+        )
         run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
         await conversations.keep(run)
     except SourceboundError as error:
         if error.failure_code == StoreError.code:
             raise
         code = model_fault(error) if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
-        return {"outcome": fail(STAGE, code, str(error)).to_form()}
+        return {"outcome": fail(STAGE, code, str(error)).to_json()}
     return {
-        "run": run.to_form(),
-        "resolution": resolution.to_form(),
-        "outcome": outcome.to_form(),
+        "run": run.to_json(),
+        "resolution": resolution.to_json(),
+        "outcome": outcome.to_json(),
     }
 
 
@@ -63,5 +65,5 @@ async def _ask_model(
 ) -> tuple[Resolution, Outcome]:
     shown = shown_turns(turns)
     prompt = rewriting_prompt(run.question, shown)
-    generation = await ask_once(run, 0, prompt, rewriting_policy(policy), models=models, answers=answers)
+    generation = await generate_once(run, 0, prompt, rewriting_policy(policy), models=models, answers=answers)
     return read_rewriting(run.question, shown, prompt, generation), generation.outcome

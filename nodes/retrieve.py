@@ -18,11 +18,11 @@ STAGE = "retrieve"
 
 async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
     """Writes `retrieval`."""
-    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
+    run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     try:
         bundle = await retriever.retrieve(run, policy)
     except SourceboundError as error:
         if error.failure_code == StoreError.code:
             raise
-        return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).to_form()}
-    return {"retrieval": bundle.to_form(), "outcome": proceed(STAGE).to_form()}
+        return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).to_json()}
+    return {"retrieval": bundle.to_json(), "outcome": proceed(STAGE).to_json()}

@@ -9,26 +9,26 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
-from sourcebound.nodes._model_call import ask_or_fail
+from sourcebound.nodes._model_call import generate_or_fail
 
 
 async def select_facts(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
     """Writes `facts`, and `assembly` over the facts that were kept."""
-    run, policy = Run.from_form(state["run"]), Policy.from_form(state["policy"])
-    bundle = AnswerBundle.from_form(state["assembly"])
+    run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
+    bundle = AnswerBundle.from_json(state["assembly"])
     overlap = policy.facts.min_question_overlap if policy.facts else None
     if overlap is not None:
         selected = select_locally(bundle, policy, overlap)
     else:
         request, rules = request_choice(bundle, policy), facts_policy(policy)
         said = (
-            await ask_or_fail(run, 0, request.prompt, rules, stage=STAGE, models=models, answers=answers)
+            await generate_or_fail(run, 0, request.prompt, rules, stage=STAGE, models=models, answers=answers)
             if request.shown
             else None
         )
         selected = select_by_choice(bundle, policy, request, said)
     return {
-        "facts": selected.phase.to_form(),
-        "assembly": selected.bundle.to_form(),
-        "outcome": selected.phase.outcome.to_form(),
+        "facts": selected.phase.to_json(),
+        "assembly": selected.bundle.to_json(),
+        "outcome": selected.phase.outcome.to_json(),
     }

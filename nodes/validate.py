@@ -15,11 +15,11 @@ from sourcebound.contracts.validation.attempts import may_repeat
 
 async def validate(state: State) -> dict[str, Any]:
     """Writes `validation`, and either `outcome` or one more of `attempts`."""
-    generation = Generation.from_form(state["generation"])
-    bundle, policy = AnswerBundle.from_form(state["assembly"]), Policy.from_form(state["policy"])
+    generation = Generation.from_json(state["generation"])
+    bundle, policy = AnswerBundle.from_json(state["assembly"]), Policy.from_json(state["policy"])
     verdict = validation.validate(generation.raw_model_text, bundle, policy)
-    form, earlier = verdict.to_form(), state.get("attempts", [])
+    form, earlier = verdict.to_json(), state.get("attempts", [])
     if may_repeat(verdict, policy, len(earlier)):
         attempt = {"prompt": state["prompt"], "generation": state["generation"], "validation": form}
         return {"validation": form, "attempts": [*earlier, attempt]}
-    return {"validation": form, "outcome": verdict.outcome.to_form()}
+    return {"validation": form, "outcome": verdict.outcome.to_json()}

@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.policy.lock import LOCK_FILE, FoundPolicy, Standing, parse_lock, render_lock, standing_of
+from sourcebound.contracts.policy.lock import (
+    LOCK_FILE,
+    FoundPolicy,
+    ReleaseStatus,
+    parse_lock,
+    release_status_of,
+    render_lock,
+)
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy, read_lock
 from sourcebound.contracts.policy.schema import Policy, parse_policy
 from sourcebound.errors import ConfigurationError, StoreError
@@ -121,7 +128,7 @@ def release_policy(path: Path, folder: Path | None = None) -> FoundPolicy:
         StoreError: The lock cannot be written.
     """
     found = read_policy_file(path, folder)
-    if found.standing is not Standing.DRAFT:
+    if found.standing is not ReleaseStatus.DRAFT:
         return found
     with _alone_in(path.parent):
         return _release(path, folder)
@@ -130,7 +137,7 @@ def release_policy(path: Path, folder: Path | None = None) -> FoundPolicy:
 def _release(path: Path, folder: Path | None) -> FoundPolicy:
     found = read_policy_file(path, folder)  # again: another release may have come first
     name = found.policy.policy_version
-    if found.standing is not Standing.DRAFT:
+    if found.standing is not ReleaseStatus.DRAFT:
         return found
     if path.name != f"{name}.toml":
         raise ConfigurationError(
@@ -161,9 +168,9 @@ def read_policy_lock(folder: Path) -> dict[str, str]:
         ) from error
 
 
-def _stand(policy: Policy, where: str, locks: list[dict[str, str]]) -> Standing:
-    standing = standing_of(policy, read_lock()["policies"], locks)
-    if standing is Standing.CHANGED:
+def _stand(policy: Policy, where: str, locks: list[dict[str, str]]) -> ReleaseStatus:
+    standing = release_status_of(policy, read_lock()["policies"], locks)
+    if standing is ReleaseStatus.CHANGED:
         name = policy.policy_version
         raise ConfigurationError(
             f"{where} has changed since {name} was released, and a released policy never changes.",

@@ -15,8 +15,8 @@ from sourcebound.models.registry import Models
 from sourcebound.policies import look_up_policy
 from sourcebound.settings import Settings
 from sourcebound.store.audit.log import PostgresAuditLog
-from sourcebound.store.checkpoints.buffer import Journal
-from sourcebound.store.checkpoints.process_lease import Worker
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.checkpoints.retention import Retention
 from sourcebound.store.connection.database import Pool, open_pool
 from sourcebound.store.connection.migrations import migrate, pending_migrations
@@ -47,8 +47,8 @@ class Services:
     def __post_init__(self) -> None:
         self.index = PostgresIndex(self.pool)
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
-        self.worker = Worker(self.pool)
-        self.journal = Journal(self.pool, self.worker, is_sync=self.settings.durability == "sync")
+        self.worker = ProcessLease(self.pool)
+        self.journal = CheckpointBuffer(self.pool, self.worker, is_sync=self.settings.durability == "sync")
         self.run_log = PostgresRunLog(self.pool, self.worker, self.journal)
         self.conversations = PostgresConversations(self.pool)
         self.audit_log = PostgresAuditLog(self.pool, self.journal)

@@ -13,7 +13,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.validation.result import (
     GroundingMetrics,
     SupportLevel,
-    Validation,
+    ValidationResult,
     ValidationStatus,
     not_run,
 )
@@ -73,7 +73,7 @@ def audit_record(
     retrieval_latency_ms: float | None,
     bundle: AnswerBundle | None,
     generation: Generation | None,
-    validation: Validation | None,
+    validation: ValidationResult | None,
     attempt: int = 1,
 ) -> AuditRecord:
     """The record of an attempt, the last of a run as it stands before its answer is released (R5P-1).

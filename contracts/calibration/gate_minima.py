@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.evidence.gate import found_rows, top_similarity
+from sourcebound.contracts.evidence.gate import retrieved_rows, top_similarity
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalStatus
 
 MOST_ANSWERABLE_REFUSED: Final = 0.02
@@ -62,7 +62,7 @@ class Point(NamedTuple):
 
 def read_signals(bundle: RetrievalBundle) -> Signals:
     """What the gate sees of a retrieval (R1-11); one that states no coverage is judged by its similarity alone."""
-    best = top_similarity(found_rows(bundle)) or 0.0
+    best = top_similarity(retrieved_rows(bundle)) or 0.0
     coverage = 1.0 if bundle.question_coverage is None else bundle.question_coverage
     return Signals(best, coverage, bundle.retrieval_status is RetrievalStatus.SUCCESS)
 

@@ -149,7 +149,7 @@ def unreachable(cases: Sequence[Case], policy: Policy) -> dict[str, str]:
     return {case.name: reason for case in cases if (reason := _why_unreachable(case, policy))}
 
 
-def says(text: str, form: str) -> bool:
+def contains_text(text: str, form: str) -> bool:
     """Whether a text says something: in these words, or, of a number, a date or an identifier, in another spelling."""
     pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(_plain(form))}(?!\w)(?![.,]\d)"
     if re.search(pattern, _plain(text)):

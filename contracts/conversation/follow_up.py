@@ -71,7 +71,7 @@ class FollowUp(NamedTuple):
     query: str
 
 
-def depends(question: str) -> bool:
+def needs_context(question: str) -> bool:
     """Whether a question has a form that asks for an earlier one; one that has not stands as it is.
 
     Args:
@@ -96,7 +96,7 @@ def resolve_follow_up(question: str, earlier: str) -> FollowUp | None:
     Returns:
         The whole question and the rule that made it; None where no rule has a plain reading.
     """
-    if not depends(question):
+    if not needs_context(question):
         return None
     remark, before = read_remark(question), _core(earlier)
     plain = not SENTENCE_END.search(before) and bool(ENGLISH & {*words(before)})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.conversation.follow_up import Rule, depends, resolve_follow_up
+from sourcebound.contracts.conversation.follow_up import Rule, needs_context, resolve_follow_up
 from sourcebound.contracts.conversation.question_grammar import is_identifier, read_marks
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import Status
@@ -99,7 +99,7 @@ def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
         The resolution, with the runs that were looked at; none of them where the question stands alone.
     """
     asked = one_line(question)
-    if not turns or not depends(asked):
+    if not turns or not needs_context(asked):
         return Resolution()
     notices: list[str] = []
     for number, turn in enumerate(turns, start=1):

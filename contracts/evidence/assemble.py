@@ -22,8 +22,8 @@ from sourcebound.contracts.evidence.gate import (
     check_measures,
     check_minimum,
     check_similarity,
-    found_rows,
-    rows_stood_for,
+    represented_rows,
+    retrieved_rows,
     top_similarity,
 )
 from sourcebound.contracts.evidence.intake import CheckedBundle, check_bundle
@@ -70,14 +70,14 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
         failed = fail_with(STAGE, checked.violations)
         return AnswerBundle(request_id=run.request_id, user_question=run.question, outcome=failed)
     bundle = checked.bundle
-    rows = found_rows(bundle)
+    rows = retrieved_rows(bundle)
     limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
     before = _before_selection(bundle, limits, top)
     if before.status is not Status.OK:
         untouched = Selection((), {row.rank: RowOutcome.DROP_GATE for row in bundle.results})
         return _bundle(bundle, checked, policy, run, before, untouched, top)
     selection = select(bundle.results, _selection_limits(limits), (bundle.filters_applied or {}).get("equipment_id"))
-    rows = rows_stood_for(bundle, selection, limits.selection.overlap_ratio_threshold)
+    rows = represented_rows(bundle, selection, limits.selection.overlap_ratio_threshold)
     limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
     assembled = _bundle(bundle, checked, policy, run, proceed(STAGE), selection, top)
     after = _after_selection(selection.admitted, limits, top)

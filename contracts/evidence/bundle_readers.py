@@ -135,7 +135,7 @@ class BundleReader:
         if not fault:
             yield from (_bundle(held[0].number, value) for value in values)
             return
-        starts = [place for place in range(1, len(held)) if _stands_alone(held, place)]
+        starts = [place for place in range(1, len(held)) if _is_separate_value(held, place)]
         for start, end in pairwise([0, *starts, len(held)]):
             yield from _read(held[start:end])
 
@@ -144,7 +144,7 @@ def _begins(text: bytes) -> bool:
     return text.lstrip().startswith(b"{")
 
 
-def _stands_alone(held: list[_Line], place: int) -> bool:
+def _is_separate_value(held: list[_Line], place: int) -> bool:
     """Whether a line of what is broken is a bundle of its own, or the beginning of one, and no row of a list."""
     text, rest = held[place].text, held[place + 1 : place + 2]
     is_row = bool(rest) and rest[0].text.lstrip().startswith((b"]", b"}"))

@@ -21,16 +21,18 @@ from sourcebound.contracts.outcome import (
 )
 from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
 from sourcebound.contracts.retrieval.retrieval_bundle import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow
-from sourcebound.contracts.text.trigrams import Shingles, overlaps, shingle
+from sourcebound.contracts.text.trigrams import TrigramSet, is_near_duplicate, trigram_set
 
 
-def found_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
+def retrieved_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
     """The rows that were retrieved for the question and pass the filter (R1-10, R2-V6)."""
     equipment_id = (bundle.filters_applied or {}).get("equipment_id")
-    return tuple(row for row in bundle.results if _is_found(row) and equipment_id in (None, row.equipment_id))
+    return tuple(row for row in bundle.results if _is_retrieved(row) and equipment_id in (None, row.equipment_id))
 
 
-def rows_stood_for(bundle: RetrievalBundle, selection: Selection, overlap_threshold: float) -> tuple[RetrievalRow, ...]:
+def represented_rows(
+    bundle: RetrievalBundle, selection: Selection, overlap_threshold: float
+) -> tuple[RetrievalRow, ...]:
     """The rows that were found and that the evidence stands for.
 
     Args:
@@ -43,8 +45,8 @@ def rows_stood_for(bundle: RetrievalBundle, selection: Selection, overlap_thresh
         is unfit to be evidence.
     """
     repeats = RowOutcome.DROP_DUP in selection.outcomes.values()
-    admitted = [shingle(kept.text) for kept in selection.admitted] if repeats else []
-    return tuple(row for row in found_rows(bundle) if _is_stood_for(row, selection, admitted, overlap_threshold))
+    admitted = [trigram_set(kept.text) for kept in selection.admitted] if repeats else []
+    return tuple(row for row in retrieved_rows(bundle) if _is_represented(row, selection, admitted, overlap_threshold))
 
 
 def top_similarity(rows: Sequence[RetrievalRow]) -> float | None:
@@ -91,7 +93,7 @@ def check_coverage(coverage: float | None, needed: RetrievalPolicy, stage: str) 
 
 def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: RetrievalPolicy, stage: str) -> Outcome:
     """The gate's minimum of chunks and sources; rows that were not retrieved do not count (R1-10)."""
-    own = [row for row in rows if _is_found(row)]
+    own = [row for row in rows if _is_retrieved(row)]
     sources = len({row.knowledge_id for row in own})
     if len(own) >= needed.min_chunks and sources >= needed.min_sources:
         return proceed(stage)
@@ -102,12 +104,12 @@ def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: Retrieva
     )
 
 
-def _is_found(row: RetrievalRow | EvidenceChunk) -> bool:
+def _is_retrieved(row: RetrievalRow | EvidenceChunk) -> bool:
     return row.origin not in (EXPANDED, CARRIED)
 
 
-def _is_stood_for(
-    row: RetrievalRow, selection: Selection, admitted: Sequence[Shingles], overlap_threshold: float
+def _is_represented(
+    row: RetrievalRow, selection: Selection, admitted: Sequence[TrigramSet], overlap_threshold: float
 ) -> bool:
     match selection.outcomes[row.rank]:
         case RowOutcome.ADMITTED | RowOutcome.DROP_MAX_CHUNKS | RowOutcome.DROP_BUDGET:
@@ -115,8 +117,8 @@ def _is_stood_for(
         case RowOutcome.DROP_PER_KNOWLEDGE_CAP:
             return any(kept.row.knowledge_id == row.knowledge_id for kept in selection.admitted)
         case RowOutcome.DROP_DUP:
-            dropped = shingle(candidate_of(row).text)
-            return any(overlaps(dropped, kept, overlap_threshold) for kept in admitted)
+            dropped = trigram_set(candidate_of(row).text)
+            return any(is_near_duplicate(dropped, kept, overlap_threshold) for kept in admitted)
         case _:
             return False
 

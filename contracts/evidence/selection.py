@@ -16,7 +16,7 @@ from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from sourcebound.contracts.text.sanitize import Sanitized, sanitize
 from sourcebound.contracts.text.segments import sentence_ends
 from sourcebound.contracts.text.tokens import token_cost, whole_tokens
-from sourcebound.contracts.text.trigrams import Distinct
+from sourcebound.contracts.text.trigrams import NearDuplicateFilter
 
 CACHED_TEXTS: Final = 2048
 """Chunks of a kilobyte or two each."""
@@ -124,7 +124,7 @@ def _drop_below_floor(left: list[Candidate], floor: float) -> Iterable[tuple[Can
 
 
 def _drop_duplicates(left: list[Candidate], threshold: float) -> Iterable[tuple[Candidate, RowOutcome]]:
-    distinct = Distinct(threshold)
+    distinct = NearDuplicateFilter(threshold)
     return [(c, RowOutcome.DROP_DUP) for c in left if not distinct.add(c.text)]
 
 

@@ -6,7 +6,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcom
 from sourcebound.contracts.outcome import Outcome
 
 
-def narrow(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> AnswerBundle:
+def drop_evidence(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> AnswerBundle:
     """The bundle without some of its evidence.
 
     Args:
@@ -50,5 +50,5 @@ def withhold(bundle: AnswerBundle, refusal: Outcome) -> AnswerBundle:
     Returns:
         The bundle under the refusal's outcome, without evidence; what was admitted has `DROP_GATE` in the ledger.
     """
-    gated = narrow(bundle, {chunk.rank: RowOutcome.DROP_GATE for chunk in bundle.selected_evidence})
+    gated = drop_evidence(bundle, {chunk.rank: RowOutcome.DROP_GATE for chunk in bundle.selected_evidence})
     return gated.model_copy(update={"outcome": refusal, "assembly_status": refusal.status})

@@ -100,7 +100,7 @@ def request_body(call: Call, messages: Sequence[Message]) -> JsonObject:
             assert_never(call.wire)
 
 
-def differences(body: bytes, call: Call, messages: Sequence[Message]) -> list[str]:
+def body_differences(body: bytes, call: Call, messages: Sequence[Message]) -> list[str]:
     """The keys in which a request differs from the one that the contract makes.
 
     Args:

@@ -45,7 +45,7 @@ class AnswerModel(Protocol):
         ...
 
 
-class Asked(NamedTuple):
+class GenerationKey(NamedTuple):
     """What is asked of a model once: the prompt of one attempt of a run."""
 
     run_id: str
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 class AnswerLog(Protocol):
     """Keeps what a model answered from the moment it did, so that nothing is asked twice (CP-2)."""
 
-    async def find(self, asked: Asked) -> Generation | None:
+    async def find(self, asked: GenerationKey) -> Generation | None:
         """The answer, if one was kept.
 
         Raises:
@@ -65,7 +65,7 @@ class AnswerLog(Protocol):
         """
         ...
 
-    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
         """Keeps an answer, durably before it returns.
 
         Returns:

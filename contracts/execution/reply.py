@@ -9,14 +9,14 @@ from sourcebound.contracts.execution.call import Call
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
 from sourcebound.contracts.prompt.build import Prompt
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 
 STAGE: Final = "generate"
 SNAPSHOT: Final = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4})", re.ASCII)
 """How a provider dates a snapshot: `-2025-04-14`, `-20250414`, `-0613`."""
 
 
-class Ending(StrEnum):
+class ReplyEnding(StrEnum):
     """How a reply came to its end, in one vocabulary for all providers."""
 
     COMPLETE = "complete"
@@ -31,7 +31,7 @@ class Reply(Contract):
     """What a provider answered, as it said it."""
 
     text: str
-    ending: Ending
+    ending: ReplyEnding
     model_name: str | None = None
     response_id: str | None = None
     finish_reason: str | None = None
@@ -54,7 +54,7 @@ def judge_reply(reply: Reply, prompt: Prompt, call: Call, profile: ModelProfile)
         answer that cannot be stored as it is.
     """
     name = profile.name
-    if reply.ending is Ending.BROKEN_OFF:
+    if reply.ending is ReplyEnding.BROKEN_OFF:
         return fail(
             STAGE,
             FailureCode.MODEL_UNAVAILABLE,
@@ -64,23 +64,23 @@ def judge_reply(reply: Reply, prompt: Prompt, call: Call, profile: ModelProfile)
         return fail(
             STAGE,
             FailureCode.MODEL_IDENTITY_MISMATCH,
-            f"{name} was asked and {storable(reply.model_name or 'no model')[:100]!r} answered; name the model "
+            f"{name} was asked and {to_storable(reply.model_name or 'no model')[:100]!r} answered; name the model "
             "that the server runs, or list that name in the profile's reported_names",
         )
     if (shortfall := _prompt_shortfall(reply, prompt, profile)) is not None:
         return fail(STAGE, FailureCode.PROMPT_TRUNCATED, shortfall)
-    if reply.ending is Ending.AT_CAP or (reply.completion_tokens or 0) >= call.max_output_tokens:
+    if reply.ending is ReplyEnding.AT_CAP or (reply.completion_tokens or 0) >= call.max_output_tokens:
         return fail(
             STAGE,
             FailureCode.OUTPUT_TRUNCATED,
             f"the answer of {name} was cut at {call.max_output_tokens} tokens; ask a narrower question, or use a "
             "policy with a larger reserved_output_tokens",
         )
-    if reply.ending is Ending.WITHHELD:
+    if reply.ending is ReplyEnding.WITHHELD:
         return fail(
             STAGE, FailureCode.MODEL_REJECTED, f"the provider of {name} kept the answer back; rephrase the question"
         )
-    if storable(reply.text) != reply.text:
+    if to_storable(reply.text) != reply.text:
         return fail(
             STAGE, FailureCode.MODEL_REJECTED, f"the answer of {name} has characters that cannot be stored; ask again"
         )

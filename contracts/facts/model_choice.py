@@ -17,7 +17,7 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import MESSAGE_BREAK, Message, Prompt, canonical_prompt
 from sourcebound.contracts.prompt.fact_choice import PROFILE, RelevantFact, RelevantFacts
 from sourcebound.contracts.prompt.sections import FOLLOW_UP_TEMPLATE, render_question
-from sourcebound.contracts.text.sanitize import one_line, storable
+from sourcebound.contracts.text.sanitize import one_line, to_storable
 from sourcebound.contracts.text.strict_json import read_strict
 from sourcebound.contracts.text.tokens import estimate_tokens
 
@@ -111,5 +111,5 @@ def read_choice(raw: str, facts: Sequence[Fact]) -> frozenset[FactKey] | tuple[V
 
 
 def _violation(code: FailureCode, message: str, row: int | None = None, value: str | None = None) -> Violation:
-    shown = value and storable(value)[:SHOWN]
+    shown = value and to_storable(value)[:SHOWN]
     return Violation(code=code, clause="R3-9", message=message, field="raw_model_text", row=row, value=shown)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcome
 from sourcebound.contracts.evidence.gate import check_minimum
-from sourcebound.contracts.evidence.withhold import narrow, withhold
+from sourcebound.contracts.evidence.withhold import drop_evidence, withhold
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.facts.extraction import Fact, FactKey, filter_facts, read_facts
 from sourcebound.contracts.facts.model_choice import facts_prompt, read_choice
@@ -51,14 +51,14 @@ class ChoiceRequest(NamedTuple):
     """Facts that the prompt has room for, the best ones."""
 
 
-class Selected(NamedTuple):
+class FactsSelection(NamedTuple):
     """The phase, and the bundle over the facts that it kept."""
 
     phase: FactsPhase
     bundle: AnswerBundle
 
 
-def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> Selected:
+def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> FactsSelection:
     """Keeps facts by the rules of `fact_filter`.
 
     Args:
@@ -96,7 +96,7 @@ def request_choice(bundle: AnswerBundle, policy: Policy) -> ChoiceRequest:
 
 def select_by_choice(
     bundle: AnswerBundle, policy: Policy, request: ChoiceRequest, generation: Generation | None
-) -> Selected:
+) -> FactsSelection:
     """Keeps the facts that a model chose.
 
     Args:
@@ -113,10 +113,10 @@ def select_by_choice(
     outcome = generation.outcome if generation else request.prompt.outcome
     phase = FactsPhase(outcome=outcome, facts=facts, prompt=request.prompt, generation=generation)
     if generation is None or outcome.status is not Status.OK:
-        return Selected(phase, bundle)
+        return FactsSelection(phase, bundle)
     chosen = read_choice(generation.raw_model_text, facts[: request.shown])
     if isinstance(chosen, tuple):
-        return Selected(phase.model_copy(update={"outcome": fail_with(STAGE, chosen)}), bundle)
+        return FactsSelection(phase.model_copy(update={"outcome": fail_with(STAGE, chosen)}), bundle)
     fates = (*_fates(facts[: request.shown], chosen, policy.selection.max_chunks),)
     unseen = (RowOutcome.DROP_PROMPT_BUDGET,) * (len(facts) - request.shown)
     return _select(bundle, policy, phase.model_copy(update={"fates": fates + unseen}))
@@ -135,9 +135,9 @@ def _fates(facts: Sequence[Fact], chosen: Set[FactKey], max_facts: int) -> Itera
             yield RowOutcome.ADMITTED
 
 
-def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> Selected:
+def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> FactsSelection:
     pairs = zip(bundle.selected_evidence, phase.fates, strict=True)
-    narrowed = narrow(bundle, {chunk.rank: fate for chunk, fate in pairs if fate is not RowOutcome.ADMITTED})
+    narrowed = drop_evidence(bundle, {chunk.rank: fate for chunk, fate in pairs if fate is not RowOutcome.ADMITTED})
     if phase.kept:
         outcome = check_minimum(narrowed.selected_evidence, policy.retrieval, STAGE)
     else:
@@ -145,4 +145,4 @@ def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> Selected
         found = f"none of the {len(phase.facts)} facts that were found bears on the question"
         outcome = refuse(STAGE, RefusalCode.NO_RELEVANT_FACTS, source, found)
     left = narrowed if outcome.status is Status.OK else withhold(narrowed, outcome)
-    return Selected(phase.model_copy(update={"outcome": outcome}), left)
+    return FactsSelection(phase.model_copy(update={"outcome": outcome}), left)

@@ -33,7 +33,7 @@ class _LockFile(BaseModel):
     policies: dict[str, str]
 
 
-class Standing(StrEnum):
+class ReleaseStatus(StrEnum):
     """How a policy stands to the locks."""
 
     SHIPPED = "shipped"
@@ -61,7 +61,7 @@ def render_lock(digests: Digests) -> str:
     return "\n".join([HEADING, "", "[policies]", *lines]) + "\n"
 
 
-def standing_of(policy: Policy, shipped: Digests, locks: Iterable[Digests]) -> Standing:
+def release_status_of(policy: Policy, shipped: Digests, locks: Iterable[Digests]) -> ReleaseStatus:
     """How a policy stands.
 
     Args:
@@ -72,17 +72,17 @@ def standing_of(policy: Policy, shipped: Digests, locks: Iterable[Digests]) -> S
     name, digest = policy.policy_version, policy.sha256
     known = {lock[name] for lock in (shipped, *locks) if name in lock}
     if known - {digest}:
-        return Standing.CHANGED
+        return ReleaseStatus.CHANGED
     if not known:
-        return Standing.DRAFT
-    return Standing.SHIPPED if name in shipped else Standing.RELEASED
+        return ReleaseStatus.DRAFT
+    return ReleaseStatus.SHIPPED if name in shipped else ReleaseStatus.RELEASED
 
 
 class FoundPolicy(NamedTuple):
     """A policy, how it stands, and where it was found."""
 
     policy: Policy
-    standing: Standing
+    standing: ReleaseStatus
     path: Path | None = None
     """Its file; none where it is found by the name of one that ships."""
 

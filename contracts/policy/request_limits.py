@@ -25,11 +25,11 @@ RAISES_FALLBACK: Final = ("min_top_similarity", "min_similarity")
 """A fallback below a minimum that the request itself asked for would take it back."""
 MALFORMED: Final = "R1-1"
 """The clause of a limit that no policy would take."""
-LIMITS: Final = (*HIGHER_IS_TIGHTER, *LOWER_IS_TIGHTER)
+REQUEST_LIMITS: Final = (*HIGHER_IS_TIGHTER, *LOWER_IS_TIGHTER)
 """The values that a request may tighten; narrower filters come beside them."""
 
 
-class Tightened(NamedTuple):
+class LimitedPolicy(NamedTuple):
     """The policy that the run obeys, or why the request is refused."""
 
     policy: Policy
@@ -41,7 +41,7 @@ class Tightened(NamedTuple):
         return any(violation.clause == MALFORMED for violation in self.violations)
 
 
-def tighten(policy: Policy, limits: Mapping[str, object]) -> Tightened:
+def apply_request_limits(policy: Policy, limits: Mapping[str, object]) -> LimitedPolicy:
     """Applies a request's limits to a policy.
 
     Args:
@@ -53,17 +53,17 @@ def tighten(policy: Policy, limits: Mapping[str, object]) -> Tightened:
         unknown, of the wrong type, or looser than the policy's.
     """
     if not limits:
-        return Tightened(policy)
+        return LimitedPolicy(policy)
     values = policy.model_dump(mode="json", exclude_none=True)
     violations = [found for name, value in limits.items() if (found := _apply(values, name, value)) is not None]
-    return Tightened(policy, tuple(violations)) if violations else Tightened(Policy.model_validate(values))
+    return LimitedPolicy(policy, tuple(violations)) if violations else LimitedPolicy(Policy.model_validate(values))
 
 
 def _apply(values: dict[str, dict[str, object]], name: str, value: object) -> Violation | None:
     """Sets one limit in `values`; a violation instead where it is unknown, looser, or no value of it."""
     section = HIGHER_IS_TIGHTER.get(name) or LOWER_IS_TIGHTER.get(name)
     if section is None:
-        return _violation(name, f"is not known; the limits are {', '.join(LIMITS)}", value, MALFORMED)
+        return _violation(name, f"is not known; the limits are {', '.join(REQUEST_LIMITS)}", value, MALFORMED)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return _does_not_take(name, value)
     present = values[section].get(name)

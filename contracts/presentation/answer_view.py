@@ -14,7 +14,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.answer_reading import Statement
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 
 
 class AnswerView(Contract):
@@ -66,7 +66,7 @@ def view_answer(state: State, readable: Collection[str]) -> AnswerView:
     if response.status is not Status.OK:
         return view
     bundle = AnswerBundle.model_validate(state["assembly"])
-    validation = Validation.model_validate(state["validation"])
+    validation = ValidationResult.model_validate(state["validation"])
     evidence = tuple(
         chunk if chunk.knowledge_id in readable else chunk.model_copy(update={"sanitized_text": ""})
         for chunk in bundle.selected_evidence

@@ -18,7 +18,7 @@ from pydantic import model_validator
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcome
 from sourcebound.contracts.evidence.gate import check_minimum
-from sourcebound.contracts.evidence.withhold import narrow, withhold
+from sourcebound.contracts.evidence.withhold import drop_evidence, withhold
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, fill_status, proceed
 from sourcebound.contracts.policy.releases import read_template
 from sourcebound.contracts.policy.schema import Policy, PromptPolicy
@@ -35,7 +35,7 @@ from sourcebound.contracts.text.tokens import estimate_tokens
 
 def without_last(bundle: AnswerBundle) -> AnswerBundle:
     """The bundle without its lowest-ranked chunk, which the ledger then names as dropped."""
-    return narrow(bundle, {bundle.selected_evidence[-1].rank: RowOutcome.DROP_PROMPT_BUDGET})
+    return drop_evidence(bundle, {bundle.selected_evidence[-1].rank: RowOutcome.DROP_PROMPT_BUDGET})
 
 
 def over_budget(stage: str, limits: PromptPolicy, question: str) -> Outcome:

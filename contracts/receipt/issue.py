@@ -11,7 +11,7 @@ from sourcebound.contracts.receipt.sealed import ChainPlace, Receipt, Span
 from sourcebound.contracts.state import State
 from sourcebound.contracts.text.canonical_json import text_sha256
 from sourcebound.contracts.text.sanitize import sanitize
-from sourcebound.contracts.typed_state import Channels
+from sourcebound.contracts.typed_state import TypedState
 
 
 def make_receipt(state: State, row: ChainedRow, issued_at: str, software: str) -> Receipt:
@@ -23,7 +23,7 @@ def make_receipt(state: State, row: ChainedRow, issued_at: str, software: str) -
         issued_at: Now, in UTC, ISO 8601.
         software: What writes it, with its version.
     """
-    known = Channels(state)
+    known = TypedState(state)
     texts = _chunk_texts(known)
     return Receipt(
         software=software,
@@ -48,7 +48,7 @@ def find_disagreements(state: State, row: ChainedRow) -> list[str]:
     Returns:
         A sentence for each.
     """
-    known = Channels(state)
+    known = TypedState(state)
     before = Link((row.position or 0) - 1, row.previous_hash or "")
     made = audit_columns(AuditRecord.model_validate(state["audit"]))
     findings = list(_prompt_findings(state, known, row))
@@ -61,7 +61,7 @@ def find_disagreements(state: State, row: ChainedRow) -> list[str]:
     return findings
 
 
-def _prompt_findings(state: State, known: Channels, row: ChainedRow) -> Iterator[str]:
+def _prompt_findings(state: State, known: TypedState, row: ChainedRow) -> Iterator[str]:
     prompt, shown, texts = _prompt(state), _shown(state, known), _chunk_texts(known)
     if row.columns.get("prompt_sha256") != prompt.prompt_sha256:
         yield "the audit record names another prompt"
@@ -78,16 +78,16 @@ def _prompt(state: State) -> Prompt:
     return Prompt.model_validate(state.get("prompt") or {"outcome": state["outcome"]})
 
 
-def _shown(state: State, known: Channels) -> tuple[EvidenceChunk, ...]:
+def _shown(state: State, known: TypedState) -> tuple[EvidenceChunk, ...]:
     """The evidence, where there was a prompt to show it."""
     return known.bundle.selected_evidence if known.bundle and _prompt(state).messages else ()
 
 
-def _released(known: Channels) -> str:
+def _released(known: TypedState) -> str:
     return known.validation.validated_answer_text if known.validation else ""
 
 
-def _chunk_texts(known: Channels) -> dict[int, str]:
+def _chunk_texts(known: TypedState) -> dict[int, str]:
     return {row.rank: row.chunk_text for row in known.retrieval.results} if known.retrieval else {}
 
 

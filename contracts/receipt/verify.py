@@ -32,14 +32,14 @@ class ReceiptCheck(NamedTuple):
     found: str
 
 
-class ReadReceipt(NamedTuple):
+class VerifiedReceipt(NamedTuple):
     """A receipt, if the file is one, and every check that needs nothing else."""
 
     receipt: SignedReceipt | None
     checks: list[ReceiptCheck]
 
 
-def read_receipt(data: bytes, verify: VerifySignature, public_key: str | None = None) -> ReadReceipt:
+def read_receipt(data: bytes, verify: VerifySignature, public_key: str | None = None) -> VerifiedReceipt:
     """Checks form, signature, audit record and agreement.
 
     Args:
@@ -73,11 +73,11 @@ def read_receipt(data: bytes, verify: VerifySignature, public_key: str | None = 
         _check_record(receipt),
         _check_agreement(receipt),
     ]
-    return ReadReceipt(receipt, checks)
+    return VerifiedReceipt(receipt, checks)
 
 
-def _no_receipt(found: str) -> ReadReceipt:
-    return ReadReceipt(None, [ReceiptCheck("form", False, found)])
+def _no_receipt(found: str) -> VerifiedReceipt:
+    return VerifiedReceipt(None, [ReceiptCheck("form", False, found)])
 
 
 def _check_form(is_canonical: bool) -> ReceiptCheck:
@@ -175,7 +175,7 @@ def find_spans(receipt: SignedReceipt, documents: Mapping[str, ParsedDocument]) 
         document in which nothing was.
     """
     places = {
-        span.anchor: [name for name, document in documents.items() if _stands_in(span, document)]
+        span.anchor: [name for name, document in documents.items() if _is_in_document(span, document)]
         for span in receipt.spans
     }
     checks = []
@@ -192,7 +192,7 @@ def find_spans(receipt: SignedReceipt, documents: Mapping[str, ParsedDocument]) 
     ]
 
 
-def _stands_in(span: Span, document: ParsedDocument) -> bool:
+def _is_in_document(span: Span, document: ParsedDocument) -> bool:
     if span.char_start is None:
         return False
     texts = (page.text[span.char_start : span.char_end] for page in document.pages if page.number == span.page_number)

@@ -24,7 +24,7 @@ from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.attempts import Attempt
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 
 MODELS: Final[Mapping[str, type[Contract]]] = {
     "run": Run,
@@ -36,7 +36,7 @@ MODELS: Final[Mapping[str, type[Contract]]] = {
     "facts": FactsPhase,
     "prompt": Prompt,
     "generation": Generation,
-    "validation": Validation,
+    "validation": ValidationResult,
 }
 NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "resolve": ("run", "outcome", "policy"),
@@ -52,14 +52,14 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
 """What each node cannot do without."""
 
 
-class Alteration(NamedTuple):
+class StateEdit(NamedTuple):
     """A channel that no node can have left so, and the clause that says why."""
 
     channel: str
     violation: Violation
 
 
-def find_alteration(state: State, node: str) -> Alteration | None:
+def find_state_edit(state: State, node: str) -> StateEdit | None:
     """Looks at a state before a node reads it.
 
     Args:
@@ -71,7 +71,7 @@ def find_alteration(state: State, node: str) -> Alteration | None:
     """
     for channel in NEEDED[node]:
         if state.get(channel) is None:
-            return _altered(channel, "CP-1", f"{node} needs it, and it is not there")
+            return _edit(channel, "CP-1", f"{node} needs it, and it is not there")
     found = _find_broken(state) or _find_other_policy(state)
     if found is None and node == "generate":
         found = _find_other_prompt(state)
@@ -80,7 +80,7 @@ def find_alteration(state: State, node: str) -> Alteration | None:
     return found
 
 
-def _find_broken(state: State) -> Alteration | None:
+def _find_broken(state: State) -> StateEdit | None:
     """A channel that is not what its contract model says."""
     forms: list[tuple[str, type[Contract], object]] = [
         (channel, model, state.get(channel)) for channel, model in MODELS.items() if _is_read(channel, state)
@@ -91,7 +91,7 @@ def _find_broken(state: State) -> Alteration | None:
             model.model_validate(form)
         except ValidationError as error:
             detail = error.errors(include_url=False, include_input=False)[0]
-            return _altered(channel, "CP-1", detail["msg"], *map(str, detail["loc"]))
+            return _edit(channel, "CP-1", detail["msg"], *map(str, detail["loc"]))
     return None
 
 
@@ -102,27 +102,27 @@ def _is_read(channel: str, state: State) -> bool:
     return channel != "retrieval" or bool((state.get("assembly") or {}).get("trace"))
 
 
-def _find_other_policy(state: State) -> Alteration | None:
+def _find_other_policy(state: State) -> StateEdit | None:
     form = state.get("policy")
     if form is None or Policy.model_validate(form).sha256 == state["run"]["policy_sha256"]:
         return None
-    return _altered("policy", "P-2", "it is not the policy that this run was opened under")
+    return _edit("policy", "P-2", "it is not the policy that this run was opened under")
 
 
-def _find_other_prompt(state: State) -> Alteration | None:
+def _find_other_prompt(state: State) -> StateEdit | None:
     prompt = Prompt.model_validate(state["prompt"])
     if hashlib.sha256(canonical_prompt(prompt.messages)).hexdigest() == prompt.prompt_sha256:
         return None
-    return _altered("prompt", "R3-5", "its messages are not those of its hash", "messages")
+    return _edit("prompt", "R3-5", "its messages are not those of its hash", "messages")
 
 
-def _find_other_verdict(state: State) -> Alteration | None:
+def _find_other_verdict(state: State) -> StateEdit | None:
     """A run that is OK has the verdict that the firewall gives on what was generated, and on nothing else."""
     if Outcome.model_validate(state["outcome"]).status is not Status.OK:
         return None
     channels = [state.get(name) for name in ("generation", "assembly", "policy", "validation")]
     if None in channels:
-        return _altered("validation", "R5-13", "a run that is OK has an answer and a verdict on it")
+        return _edit("validation", "R5-13", "a run that is OK has an answer and a verdict on it")
     generation, assembly, policy = (
         Generation.model_validate(channels[0]),
         AnswerBundle.model_validate(channels[1]),
@@ -131,10 +131,10 @@ def _find_other_verdict(state: State) -> Alteration | None:
     verdict = validate(generation.raw_model_text, assembly, policy)
     if verdict.outcome.status is Status.OK and verdict.model_dump(mode="json") == channels[3]:
         return None
-    return _altered("validation", "R5-13", "it is not the verdict on the text that was generated")
+    return _edit("validation", "R5-13", "it is not the verdict on the text that was generated")
 
 
-def _altered(channel: str, clause: str, reason: str, *place: str) -> Alteration:
+def _edit(channel: str, clause: str, reason: str, *place: str) -> StateEdit:
     field = ".".join((channel, *place))
     message = f"the checkpoint was altered: {field}: {reason}"
-    return Alteration(channel, Violation(code=FailureCode.STATE_ALTERED, clause=clause, message=message, field=field))
+    return StateEdit(channel, Violation(code=FailureCode.STATE_ALTERED, clause=clause, message=message, field=field))

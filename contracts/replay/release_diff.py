@@ -15,13 +15,13 @@ from sourcebound.contracts.policy.releases import (
     template_digest,
     template_names,
 )
-from sourcebound.contracts.policy.request_limits import tighten
+from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.replay.report import ABSENT, Difference, find_difference
 from sourcebound.contracts.text.segments import SEGMENTER
 
 
-class Shipped(NamedTuple):
+class ShippedRelease(NamedTuple):
     """The released parts of this version."""
 
     policies: Mapping[str, Policy]
@@ -39,9 +39,9 @@ class Comparison(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-def read_shipped() -> Shipped:
+def read_shipped() -> ShippedRelease:
     """Reads every released file; once for any number of runs."""
-    return Shipped(
+    return ShippedRelease(
         policies={name: load_shipped_policy(name) for name in SHIPPED},
         templates={name: template_digest(name) for name in template_names()},
         locked_templates=read_lock()["templates"],
@@ -50,7 +50,7 @@ def read_shipped() -> Shipped:
 
 
 def compare_release(
-    policy: Policy, limits: Mapping[str, object], further: Iterable[str], shipped: Shipped
+    policy: Policy, limits: Mapping[str, object], further: Iterable[str], shipped: ShippedRelease
 ) -> Comparison:
     """Compares the rules of a run with those that ship.
 
@@ -80,7 +80,7 @@ def compare_release(
 
 def _policy_file(policy: Policy, released: Policy, limits: Mapping[str, object]) -> Difference | None:
     """The first value in which the released policy, with the request's limits, differs from the recorded one."""
-    now = tighten(released, limits).policy
+    now = apply_request_limits(released, limits).policy
     difference = find_difference("", policy.model_dump(mode="json"), now.model_dump(mode="json"))
     if difference is None:
         return None
@@ -88,7 +88,7 @@ def _policy_file(policy: Policy, released: Policy, limits: Mapping[str, object])
     return difference.model_copy(update={"path": path})
 
 
-def _template_file(name: str, recorded: str | None, shipped: Shipped) -> Difference | None:
+def _template_file(name: str, recorded: str | None, shipped: ShippedRelease) -> Difference | None:
     return find_difference(
         f"contracts/prompt/templates/{name}.txt: sha256", recorded or ABSENT, shipped.templates.get(name, ABSENT)
     )

@@ -64,7 +64,7 @@ class RecordedRun(Contract):
         return state
 
 
-class Verdict(StrEnum):
+class ReplayStatus(StrEnum):
     """What became of a layer that was computed again."""
 
     MATCH = "MATCH"
@@ -88,7 +88,7 @@ class LayerReport(Contract):
     """One layer."""
 
     layer: str
-    verdict: Verdict
+    verdict: ReplayStatus
     note: str = ""
     differences: tuple[Difference, ...] = ()
 
@@ -97,7 +97,7 @@ class RunReport(Contract):
     """A whole run: it matches only if every layer does."""
 
     run_id: str
-    verdict: Verdict
+    verdict: ReplayStatus
     layers: tuple[LayerReport, ...]
 
 
@@ -112,8 +112,8 @@ class NotReplayable(NamedTuple):
 
 def judge_run(run_id: str, layers: tuple[LayerReport, ...]) -> RunReport:
     """The verdict on a run, from those on its layers."""
-    drifted = any(layer.verdict is Verdict.DRIFT for layer in layers)
-    return RunReport(run_id=run_id, verdict=Verdict.DRIFT if drifted else Verdict.MATCH, layers=layers)
+    drifted = any(layer.verdict is ReplayStatus.DRIFT for layer in layers)
+    return RunReport(run_id=run_id, verdict=ReplayStatus.DRIFT if drifted else ReplayStatus.MATCH, layers=layers)
 
 
 def canonical(value: object) -> bytes:

@@ -25,7 +25,7 @@ FIELDS: Final = {
 """What of a layer's record is compared besides its own lists; times and ids differ between any two runs."""
 
 
-class Change(Contract):
+class FieldChange(Contract):
     """One thing that two runs have otherwise."""
 
     layer: str
@@ -34,15 +34,15 @@ class Change(Contract):
     after: str
 
 
-class Contrast(Contract):
+class RunDiff(Contract):
     """Two runs beside each other."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     diff: tuple[str, ...]
     """The texts, a sentence a line: `  ` in both, `- ` only before, `+ ` only after."""
 
 
-def contrast(before: JsonObject, after: JsonObject, texts: tuple[str, str]) -> Contrast:
+def diff_runs(before: JsonObject, after: JsonObject, texts: tuple[str, str]) -> RunDiff:
     """Puts two states beside each other.
 
     Args:
@@ -58,8 +58,8 @@ def contrast(before: JsonObject, after: JsonObject, texts: tuple[str, str]) -> C
     for layer, what in dict.fromkeys([*sides[0], *sides[1]]):
         was, is_now = (side.get((layer, what), ABSENT) for side in sides)
         if was != is_now:
-            changes.append(Change(layer=layer, what=what, before=was, after=is_now))
-    return Contrast(changes=tuple(changes), diff=diff_texts(*texts))
+            changes.append(FieldChange(layer=layer, what=what, before=was, after=is_now))
+    return RunDiff(changes=tuple(changes), diff=diff_texts(*texts))
 
 
 def diff_texts(before: str, after: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, Status
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.validation.result import SupportLevel, Validation
+from sourcebound.contracts.validation.result import SupportLevel, ValidationResult
 
 SCHEMA_VERSION: Final = "1"
 
@@ -65,7 +65,7 @@ def package_response(
     outcome: Outcome,
     bundle: AnswerBundle | None,
     generation: Generation | None,
-    validation: Validation | None,
+    validation: ValidationResult | None,
     latency_ms: float,
     earlier: Sequence[Generation] = (),
     notices: Sequence[str] = (),

@@ -88,7 +88,7 @@ class RetrievalBundle(Contract):
     notices: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
 
-class SearchedFor(TypedDict):
+class RetrievalRequest(TypedDict):
     """The part of a bundle that says what was searched for; the rest is what was found."""
 
     request_id: str
@@ -100,7 +100,7 @@ class SearchedFor(TypedDict):
     filters_applied: dict[str, str | None]
 
 
-def searched_for(run: Run, policy: Policy) -> SearchedFor:
+def retrieval_request(run: Run, policy: Policy) -> RetrievalRequest:
     """What a retriever of our own searches for."""
     return {
         "request_id": run.request_id,

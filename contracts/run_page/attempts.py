@@ -12,10 +12,10 @@ from sourcebound.contracts.prompt.build import Message, Prompt
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.contracts.validation.answer_reading import Statement
 from sourcebound.contracts.validation.literals.check import LiteralFinding
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 
 
-class Verdict(StrEnum):
+class StatementStatus(StrEnum):
     """How a statement stands."""
 
     CITED = "cited"
@@ -23,18 +23,18 @@ class Verdict(StrEnum):
     BROKEN = "breaks a rule"
 
 
-class ShownStatement(Contract):
+class StatementView(Contract):
     """A statement, its verdict and what it rests on."""
 
     number: int
     text: str
     anchors: tuple[str, ...]
-    verdict: Verdict
+    verdict: StatementStatus
     violations: tuple[Violation, ...]
     literals: tuple[LiteralFinding, ...]
 
 
-class ShownPrompt(Contract):
+class PromptView(Contract):
     """A prompt by its hash and size; its text only where it was asked for."""
 
     prompt_sha256: str | None
@@ -46,19 +46,19 @@ class ShownPrompt(Contract):
     messages: tuple[Message, ...]
 
 
-class ShownAttempt(Contract):
+class AttemptView(Contract):
     """One prompt, its answer and the verdict; a layer that did not run is None."""
 
     number: int
-    prompt: ShownPrompt
+    prompt: PromptView
     generation: Generation | None
-    validation: Validation | None
-    statements: tuple[ShownStatement, ...]
+    validation: ValidationResult | None
+    statements: tuple[StatementView, ...]
     other_violations: tuple[Violation, ...]
     """Those that belong to no single statement."""
 
 
-def show_attempts(state: State, *, with_prompt: bool) -> tuple[ShownAttempt, ...]:
+def build_attempt_views(state: State, *, with_prompt: bool) -> tuple[AttemptView, ...]:
     """The attempts of a run in their order; none where it ended before its prompt.
 
     Args:
@@ -73,15 +73,22 @@ def show_attempts(state: State, *, with_prompt: bool) -> tuple[ShownAttempt, ...
     return tuple(_read(number, form, with_prompt) for number, form in enumerate(forms, start=1))
 
 
-def _read(number: int, form: JsonObject, with_prompt: bool) -> ShownAttempt:
+def _read(number: int, form: JsonObject, with_prompt: bool) -> AttemptView:
     generation = Generation.model_validate(form["generation"]) if form["generation"] else None
-    validation = Validation.model_validate(form["validation"]) if form["validation"] else None
-    return show_attempt(number, Prompt.model_validate(form["prompt"]), generation, validation, with_prompt=with_prompt)
+    validation = ValidationResult.model_validate(form["validation"]) if form["validation"] else None
+    return build_attempt_view(
+        number, Prompt.model_validate(form["prompt"]), generation, validation, with_prompt=with_prompt
+    )
 
 
-def show_attempt(
-    number: int, prompt: Prompt, generation: Generation | None, validation: Validation | None, *, with_prompt: bool
-) -> ShownAttempt:
+def build_attempt_view(
+    number: int,
+    prompt: Prompt,
+    generation: Generation | None,
+    validation: ValidationResult | None,
+    *,
+    with_prompt: bool,
+) -> AttemptView:
     """One call of a model, whatever came of it.
 
     Args:
@@ -93,9 +100,9 @@ def show_attempt(
     """
     statements = _statements(validation) if validation else ()
     placed = {violation for statement in statements for violation in statement.violations}
-    return ShownAttempt(
+    return AttemptView(
         number=number,
-        prompt=ShownPrompt(
+        prompt=PromptView(
             prompt_sha256=prompt.prompt_sha256,
             template=prompt.template,
             repair_template=prompt.repair_template,
@@ -110,17 +117,17 @@ def show_attempt(
     )
 
 
-def _statements(validation: Validation) -> tuple[ShownStatement, ...]:
+def _statements(validation: ValidationResult) -> tuple[StatementView, ...]:
     shown = []
     for index, statement in enumerate(validation.statements):
         violations = tuple(v for v in validation.outcome.violations if _concerns(v, index, statement))
-        kept = Verdict.CITED if statement.anchors else Verdict.EXEMPT
+        kept = StatementStatus.CITED if statement.anchors else StatementStatus.EXEMPT
         shown.append(
-            ShownStatement(
+            StatementView(
                 number=index + 1,
                 text=statement.text,
                 anchors=statement.anchors,
-                verdict=Verdict.BROKEN if violations else kept,
+                verdict=StatementStatus.BROKEN if violations else kept,
                 violations=violations,
                 literals=tuple(finding for finding in validation.literals if finding.segment == index),
             )

@@ -9,7 +9,7 @@ from typing import Final
 from sourcebound.contracts.evidence.answer_bundle import RowOutcome
 from sourcebound.contracts.outcome import FailureCode, RefusalCode
 
-REASONS: Final[Mapping[str, str]] = {
+CODE_MESSAGES: Final[Mapping[str, str]] = {
     RefusalCode.COLLECTION_NOT_FOUND: "There is no such collection, or it holds no documents.",
     RefusalCode.NO_RELEVANT_CONTENT: "Retrieval found nothing that could answer the question.",
     RefusalCode.INSUFFICIENT_SOURCES: "Fewer chunks or documents were found than the policy asks for.",
@@ -51,7 +51,7 @@ REASONS: Final[Mapping[str, str]] = {
     FailureCode.INVALID_OUTPUT_SCHEMA: "The answer is not the JSON that was asked for.",
     FailureCode.AUDIT_UNAVAILABLE: "The audit record could not be written, so no answer was released.",
 }
-FATES: Final[Mapping[RowOutcome, str]] = {
+ROW_OUTCOME_LABELS: Final[Mapping[RowOutcome, str]] = {
     RowOutcome.ADMITTED: "evidence in the prompt",
     RowOutcome.DROP_GATE: "the gate refused the run",
     RowOutcome.DROP_EMPTY_AFTER_SANITIZE: "nothing visible was left of its text",

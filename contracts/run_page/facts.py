@@ -11,14 +11,14 @@ from sourcebound.contracts.evidence.answer_bundle import RowOutcome
 from sourcebound.contracts.facts.extraction import Fact, render_facts
 from sourcebound.contracts.facts.selection import FactsPhase
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
-from sourcebound.contracts.run_page.attempts import ShownAttempt, show_attempt
+from sourcebound.contracts.run_page.attempts import AttemptView, build_attempt_view
 from sourcebound.contracts.state import State
 
 WITHHELD: Final = "(withheld)"
 """Stands for a quote whose document may not be read (R6-7)."""
 
 
-class ShownFact(Contract):
+class FactView(Contract):
     """A fact and what became of it; its quote only where its document may be read."""
 
     fact: Fact
@@ -26,11 +26,11 @@ class ShownFact(Contract):
     """None where a model was to choose and its choice could not be used."""
 
 
-class ShownFacts(Contract):
+class FactsView(Contract):
     """The facts of phase A, with what phase B made of them."""
 
-    facts: tuple[ShownFact, ...]
-    choice: ShownAttempt | None
+    facts: tuple[FactView, ...]
+    choice: AttemptView | None
     """The call of the model that chose; None where the local filter did."""
 
     @property
@@ -44,9 +44,9 @@ class ShownFacts(Contract):
         return render_facts(shown.fact for shown in self.facts)
 
 
-def show_facts(
+def build_facts_view(
     state: State, bundle: RetrievalBundle | None, readable: Collection[str], *, with_prompt: bool
-) -> ShownFacts | None:
+) -> FactsView | None:
     """The facts of a run; None where its policy has no facts phase, or it did not come to it.
 
     Args:
@@ -60,13 +60,15 @@ def show_facts(
     phase = FactsPhase.model_validate(state["facts"])
     hidden = {row.chunk_id for row in bundle.results if row.knowledge_id not in readable}
     fates = phase.fates or (None,) * len(phase.facts)
-    return ShownFacts(
+    return FactsView(
         facts=tuple(
-            ShownFact(
+            FactView(
                 fact=fact.model_copy(update={"quote": WITHHELD}) if fact.chunk_id in hidden else fact,
                 fate=fate,
             )
             for fact, fate in zip(phase.facts, fates, strict=True)
         ),
-        choice=show_attempt(0, phase.prompt, phase.generation, None, with_prompt=with_prompt) if phase.prompt else None,
+        choice=build_attempt_view(0, phase.prompt, phase.generation, None, with_prompt=with_prompt)
+        if phase.prompt
+        else None,
     )

@@ -18,9 +18,9 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
-from sourcebound.contracts.run_page.attempts import ShownAttempt, show_attempts
-from sourcebound.contracts.run_page.code_labels import REASONS
-from sourcebound.contracts.run_page.facts import ShownFacts, show_facts
+from sourcebound.contracts.run_page.attempts import AttemptView, build_attempt_views
+from sourcebound.contracts.run_page.code_labels import CODE_MESSAGES
+from sourcebound.contracts.run_page.facts import FactsView, build_facts_view
 from sourcebound.contracts.run_page.search_report import SearchReport, report_search
 from sourcebound.contracts.state import State
 
@@ -91,9 +91,9 @@ class RunPage(Contract):
     search: SearchReport | None
     metrics: AssemblyMetrics | None
     sources: tuple[Source, ...]
-    facts: ShownFacts | None
+    facts: FactsView | None
     """None where the policy has no facts phase, or the run did not come to it (R3-9)."""
-    attempts: tuple[ShownAttempt, ...]
+    attempts: tuple[AttemptView, ...]
     prompt_withheld: bool
     """Whether the prompts were asked for and hold a document that may not be read."""
     response: PublicResponse | None
@@ -106,7 +106,7 @@ class RunPage(Contract):
         return self.run.question if self.run else self.head.question
 
 
-class Recorded(NamedTuple):
+class RunRecord(NamedTuple):
     """What the stores hold of a run."""
 
     head: Mapping[str, object]
@@ -131,7 +131,7 @@ def documents_of(state: State) -> frozenset[str]:
     return frozenset(row.knowledge_id for row in bundle.results) if bundle else frozenset()
 
 
-def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool = False) -> RunPage:
+def read_run(recorded: RunRecord, readable: Collection[str], *, with_prompt: bool = False) -> RunPage:
     """Puts the page of a run together.
 
     Args:
@@ -156,7 +156,7 @@ def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool
     withheld = with_prompt and not _in_prompt(state, bundle, assembled) <= set(readable)
     return RunPage(
         head=head,
-        explanation=REASONS.get(head.reason or "", ""),
+        explanation=CODE_MESSAGES.get(head.reason or "", ""),
         run=run,
         limits=state.get("limits") or {},
         policy=policy,
@@ -164,8 +164,8 @@ def read_run(recorded: Recorded, readable: Collection[str], *, with_prompt: bool
         search=search and _without_unreadable(search, readable),
         metrics=assembled.assembly_metrics if assembled else None,
         sources=_sources(assembled, response, readable),
-        facts=show_facts(state, bundle, readable, with_prompt=with_prompt and not withheld),
-        attempts=show_attempts(state, with_prompt=with_prompt and not withheld),
+        facts=build_facts_view(state, bundle, readable, with_prompt=with_prompt and not withheld),
+        attempts=build_attempt_views(state, with_prompt=with_prompt and not withheld),
         prompt_withheld=withheld,
         response=response,
         nodes=_times(recorded.nodes),

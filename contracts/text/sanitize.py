@@ -113,7 +113,7 @@ def _visible(text: str) -> str:
     return BLANK.sub(" ", unicodedata.normalize("NFC", unbroken))
 
 
-def storable(value: Any) -> Any:
+def to_storable(value: Any) -> Any:
     """A JSON value without the characters that can be neither stored nor sent; everything else is as it was.
 
     Args:
@@ -125,9 +125,9 @@ def storable(value: Any) -> Any:
     if isinstance(value, str):
         return UNSTORABLE.sub("", value)
     if isinstance(value, dict):
-        return {storable(name): storable(item) for name, item in value.items()}
+        return {to_storable(name): to_storable(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [storable(item) for item in value]
+        return [to_storable(item) for item in value]
     return value
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 from pydantic import ValidationError
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 
 Model = TypeVar("Model", bound=Contract)
 WORDS: Final = ("title", "description")
@@ -40,7 +40,7 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
         reason = "the JSON is nested too deeply"
     except ValueError as error:
         reason = str(error)
-    shown: str = storable(reason)
+    shown: str = to_storable(reason)
     return shown[:SHOWN]
 
 

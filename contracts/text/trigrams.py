@@ -19,7 +19,7 @@ Trigram = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Shingles:
+class TrigramSet:
     """The trigrams of a text by their hashes."""
 
     text: str
@@ -33,7 +33,7 @@ class Shingles:
         return word_trigrams(self.text)
 
 
-def overlaps(first: Shingles, second: Shingles, threshold: float) -> bool:
+def is_near_duplicate(first: TrigramSet, second: TrigramSet, threshold: float) -> bool:
     """Whether the overlap ratio of two texts is at or over a threshold.
 
     Different trigrams of one text that share a hash are among its repeats, so no ratio is above this bound.
@@ -45,7 +45,7 @@ def overlaps(first: Shingles, second: Shingles, threshold: float) -> bool:
     return overlap_ratio(first.trigrams, second.trigrams) >= threshold
 
 
-class Distinct:
+class NearDuplicateFilter:
     """Texts of which none overlaps one that was added before it.
 
     Args:
@@ -54,32 +54,34 @@ class Distinct:
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-        self._texts: list[Shingles] = []
+        self._texts: list[TrigramSet] = []
         self._hashes: set[int] = set()
         self._fewest = sys.maxsize
 
     def add(self, text: str) -> bool:
         """Adds a text; False where it overlaps one of them, and is not added."""
-        shingles = shingle(text)
-        if self._may_overlap(shingles) and any(overlaps(shingles, other, self._threshold) for other in self._texts):
+        shingles = trigram_set(text)
+        if self._may_overlap(shingles) and any(
+            is_near_duplicate(shingles, other, self._threshold) for other in self._texts
+        ):
             return False
         self._texts.append(shingles)
         self._hashes |= shingles.hashes
         self._fewest = min(self._fewest, len(shingles.hashes))
         return True
 
-    def _may_overlap(self, shingles: Shingles) -> bool:
+    def _may_overlap(self, shingles: TrigramSet) -> bool:
         """What all of them have in common with it is no less than what one has: the bound of `overlaps`, over all."""
         fewest = min(self._fewest, len(shingles.hashes))
         shared = len(shingles.hashes & self._hashes) + shingles.repeats
         return not fewest or shared / fewest >= self._threshold
 
 
-def shingle(text: str) -> Shingles:
+def trigram_set(text: str) -> TrigramSet:
     """A text, to be compared with others."""
     words = _words(text)
     hashes = frozenset(map(hash, _trigrams(words)))
-    return Shingles(text, hashes, max(len(words) - 2, min(len(words), 1)) - len(hashes))
+    return TrigramSet(text, hashes, max(len(words) - 2, min(len(words), 1)) - len(hashes))
 
 
 def overlap_ratio(first: frozenset[Trigram], second: frozenset[Trigram]) -> float:

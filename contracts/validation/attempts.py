@@ -9,7 +9,7 @@ from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.prompt.sections import REPEATABLE
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 
 
 class Attempt(Contract):
@@ -17,10 +17,10 @@ class Attempt(Contract):
 
     prompt: Prompt
     generation: Generation
-    validation: Validation
+    validation: ValidationResult
 
 
-def may_repeat(validation: Validation, policy: Policy, finished: int) -> bool:
+def may_repeat(validation: ValidationResult, policy: Policy, finished: int) -> bool:
     """Whether an answer is to be asked for anew.
 
     Args:

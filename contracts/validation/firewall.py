@@ -33,7 +33,7 @@ from sourcebound.contracts.validation.answer_reading import AnswerReading, read_
 from sourcebound.contracts.validation.result import (
     GroundingMetrics,
     SupportLevel,
-    Validation,
+    ValidationResult,
     ValidationStatus,
     not_run,
 )
@@ -150,7 +150,7 @@ STAGE = "validate"
 REFUSED: Final = "the model found no answer in the evidence"
 
 
-def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> Validation:
+def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> ValidationResult:
     """Validates an answer against the evidence that its prompt showed.
 
     Args:
@@ -175,9 +175,9 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> Validation:
     return _judge(read_rows(parsed, bundle), bundle, policy)
 
 
-def _refused(answer: AnswerReading, policy: Policy) -> Validation:
+def _refused(answer: AnswerReading, policy: Policy) -> ValidationResult:
     """The verdict on the exact refusal (R5-2)."""
-    return Validation(
+    return ValidationResult(
         outcome=refuse(STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, REFUSED),
         validation_status=ValidationStatus.PASSED,
         validated_answer_text=answer.text,
@@ -185,14 +185,14 @@ def _refused(answer: AnswerReading, policy: Policy) -> Validation:
     )
 
 
-def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy) -> Validation:
+def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy) -> ValidationResult:
     """The verdict on an answer that must pass in each of its readings; the first is the one that is reported."""
     answer, rules = readings[0], policy.validation
     violations = tuple(
         violation for check in CHECKS for violation in _first(check(reading, rules) for reading in readings)
     )
     passed = not violations
-    return Validation(
+    return ValidationResult(
         outcome=proceed(STAGE) if passed else fail_with(STAGE, violations),
         validation_status=ValidationStatus.PASSED if passed else ValidationStatus.FAILED,
         validated_answer_text=answer.text if passed else "",
@@ -209,9 +209,9 @@ def _first(findings: Iterable[Sequence[Violation]]) -> Sequence[Violation]:
     return next((found for found in findings if found), ())
 
 
-def _off_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> Validation:
+def _off_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> ValidationResult:
     """The verdict on a text that is not the JSON asked for; half a refusal is named as one, by the order of clauses."""
-    return Validation(
+    return ValidationResult(
         outcome=fail_with(STAGE, (*check_refusal_format(raw, policy.validation), violation)),
         validation_status=ValidationStatus.FAILED,
         grounding_metrics=_metrics(raw, policy.validation),
@@ -249,7 +249,7 @@ def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetric
     )
 
 
-def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_V1") -> Validation:
+def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_V1") -> ValidationResult:
     """Checks an answer against its sources; no model, no database, nothing stored.
 
     Args:

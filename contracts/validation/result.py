@@ -41,7 +41,7 @@ class GroundingMetrics(Contract):
     unsupported_literal_count: int = 0
 
 
-class Validation(Contract):
+class ValidationResult(Contract):
     """The verdict on one answer (R5-13)."""
 
     outcome: Outcome
@@ -63,8 +63,8 @@ class Validation(Contract):
         return self.outcome.failure_code.value if self.outcome.failure_code else None
 
 
-def not_run(outcome: Outcome) -> Validation:
+def not_run(outcome: Outcome) -> ValidationResult:
     """The validation of a run that ended before there was an answer."""
     if outcome.status is Status.OK:
         raise ValueError("a run that is OK has an answer to validate")
-    return Validation(outcome=outcome, validation_status=ValidationStatus.NOT_RUN)
+    return ValidationResult(outcome=outcome, validation_status=ValidationStatus.NOT_RUN)

@@ -20,7 +20,7 @@ from sourcebound.contracts.certification.cases import (
 from sourcebound.contracts.certification.certificate import Certificate, Subject, tally
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.state import RunContext
-from sourcebound.contracts.typed_state import Channels
+from sourcebound.contracts.typed_state import TypedState
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.ids import new_id
@@ -100,7 +100,7 @@ def _plan(cases: Sequence[Case], repeats: int) -> list[tuple[Case, int]]:
 async def _run(engine: Engine, case: Case, policy: Policy, request_id: str, context: RunContext) -> CaseResult:
     bundle = retrieval_bundle(case, policy)
     response = await engine.ask({"retrieval_bundle": bundle, "request_id": request_id}, context)
-    known = Channels(await engine.state(response.run_id))
+    known = TypedState(await engine.state(response.run_id))
     if known.run.policy_sha256 != policy.sha256:
         raise ConfigurationError(
             f"the policy {policy.policy_version} was changed while the model was tested.",

@@ -5,15 +5,15 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar, cast
 
-AT_ONCE: Final = 4
+MAX_CONCURRENCY: Final = 4
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-async def in_order(
+async def map_ordered(
     items: Iterable[Item] | AsyncIterable[Item],
     work: Callable[[Item], Coroutine[Any, Any, Result]],
-    at_once: int = AT_ONCE,
+    at_once: int = MAX_CONCURRENCY,
 ) -> AsyncGenerator[Result, None]:
     """Works on items as they come.
 

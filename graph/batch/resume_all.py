@@ -12,7 +12,7 @@ PASSED_OVER: Final = ("RUN_AT_WORK", "NOT_RESUMABLE", "RUN_ERASED", "RUN_PRUNED"
 """What may become of a run between the list and its turn."""
 
 
-class Ending(StrEnum):
+class ResumeOutcome(StrEnum):
     """What came of a run that was to be gone on with."""
 
     ENDED = "ended"
@@ -27,7 +27,7 @@ class Resumed(NamedTuple):
     """One of the runs."""
 
     run_id: str
-    ending: Ending
+    ending: ResumeOutcome
     response: PublicResponse | None = None
     fault: SourceboundError | None = None
     """Why the run has no response."""
@@ -50,11 +50,11 @@ async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
     """
     for run_id in await engine.list_cut_off():
         try:
-            yield Resumed(run_id, Ending.ENDED, await engine.resume(run_id))
+            yield Resumed(run_id, ResumeOutcome.ENDED, await engine.resume(run_id))
         except RequestError as fault:
             if fault.failure_code == "NEVER_BEGAN":
-                yield Resumed(run_id, Ending.NEVER_BEGAN, fault=fault)
+                yield Resumed(run_id, ResumeOutcome.NEVER_BEGAN, fault=fault)
             elif fault.failure_code not in PASSED_OVER:
-                yield Resumed(run_id, Ending.CUT_OFF, fault=fault)
+                yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=fault)
         except SourceboundError as fault:
-            yield Resumed(run_id, Ending.CUT_OFF, fault=fault)
+            yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=fault)

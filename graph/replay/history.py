@@ -15,7 +15,7 @@ from functools import cache
 from multiprocessing import get_context
 from typing import Final
 
-from sourcebound.contracts.replay.release_diff import Shipped, read_shipped
+from sourcebound.contracts.replay.release_diff import ShippedRelease, read_shipped
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRun, RunReport
 from sourcebound.errors import RequestError, SourceboundError
 from sourcebound.graph.replay.recorded_run import read_recorded
@@ -36,11 +36,11 @@ async def read_run(history: PostgresHistory, summary: RunSummary) -> RecordedRun
     """
     run = read_recorded(await history.read(summary))
     if isinstance(run, NotReplayable):
-        raise not_replayable(run)
+        raise not_replayable_error(run)
     return run
 
 
-def not_replayable(reason: NotReplayable) -> RequestError:
+def not_replayable_error(reason: NotReplayable) -> RequestError:
     """The fault that a single run which cannot be computed again is."""
     return RequestError(
         f"run {reason.run_id} cannot be computed again: {reason.message}.", reason.next_step, code=reason.code
@@ -99,7 +99,7 @@ async def _verify_all(page: Sequence[StoredRun]) -> list[Result]:
 
 
 @cache
-def _shipped() -> Shipped:
+def _shipped() -> ShippedRelease:
     return read_shipped()
 
 

@@ -20,7 +20,7 @@ from sourcebound.contracts.conversation.model_rewrite import STAGE as RESOLVE
 from sourcebound.contracts.conversation.model_rewrite import read_rewriting, rewriting_prompt
 from sourcebound.contracts.conversation.turns import Resolution, resolve
 from sourcebound.contracts.execution.call import Call, make_call
-from sourcebound.contracts.execution.generation import Asked, Generation
+from sourcebound.contracts.execution.generation import Generation, GenerationKey
 from sourcebound.contracts.execution.model_profile import ModelProfile
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status, fail, proceed
 from sourcebound.contracts.policy.schema import Policy
@@ -28,7 +28,7 @@ from sourcebound.contracts.prompt.build import Prompt, canonical_prompt
 from sourcebound.contracts.replay.report import RecordedRow, RecordedRun, RecordedText
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
-from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, searched_for
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, retrieval_request
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.nodes.assemble import assemble
 from sourcebound.nodes.build_prompt import build_prompt
@@ -40,7 +40,7 @@ from sourcebound.nodes.select_facts import select_facts
 from sourcebound.nodes.validate import validate
 
 
-class Recorded(NamedTuple):
+class RecomputeInput(NamedTuple):
     """What is known of one step."""
 
     before: State
@@ -48,14 +48,14 @@ class Recorded(NamedTuple):
     run: RecordedRun
 
 
-class Layer(NamedTuple):
+class LayerRecomputation(NamedTuple):
     """How a node is computed again."""
 
-    compute: Callable[[Recorded], Awaitable[JsonObject]]
+    compute: Callable[[RecomputeInput], Awaitable[JsonObject]]
     note: str = ""
 
 
-async def _accept(recorded: Recorded) -> JsonObject:
+async def _accept(recorded: RecomputeInput) -> JsonObject:
     """Identity and policy; whether the collection served is what the database said, where the request itself does."""
     request, changes = recorded.before, recorded.changes
     run, policy = Run.model_validate(changes["run"]), Policy.model_validate(changes["policy"])
@@ -87,7 +87,7 @@ def _admitted(said: Outcome) -> Outcome:
     return proceed(ACCEPT) if said.status is Status.OK else said
 
 
-async def _resolve(recorded: Recorded) -> JsonObject:
+async def _resolve(recorded: RecomputeInput) -> JsonObject:
     """What the question stands for, from the earlier runs as they were looked at and what a model said of them."""
     if "resolution" not in recorded.changes:
         return {"outcome": recorded.changes["outcome"]}
@@ -108,24 +108,24 @@ async def _resolve(recorded: Recorded) -> JsonObject:
     }
 
 
-async def _retrieve(recorded: Recorded) -> JsonObject:
+async def _retrieve(recorded: RecomputeInput) -> JsonObject:
     """The candidates as they are, in a bundle that says what was searched for; the rest is as the index held it."""
     if "retrieval" not in recorded.changes:
         return {"outcome": recorded.changes["outcome"]}
     run, policy = Run.model_validate(recorded.before["run"]), Policy.model_validate(recorded.before["policy"])
     said = RetrievalBundle.model_validate(recorded.changes["retrieval"])
-    bundle = said.model_copy(update=searched_for(run, policy))
+    bundle = said.model_copy(update=retrieval_request(run, policy))
     return {"retrieval": bundle.model_dump(mode="json"), "outcome": proceed(RETRIEVE).model_dump(mode="json")}
 
 
-async def _select_facts(recorded: Recorded) -> JsonObject:
+async def _select_facts(recorded: RecomputeInput) -> JsonObject:
     """The facts, and what became of each; where a model chose, the request, and what its words come to."""
     form = recorded.changes["facts"].get("generation")
-    said = _Said(Generation.model_validate(form) if form else None)
+    said = _ReplayedModel(Generation.model_validate(form) if form else None)
     return await select_facts(recorded.before, models=said, answers=said)
 
 
-class _Said:
+class _ReplayedModel:
     """Models that say what was recorded, and a log of answers that keeps none."""
 
     def __init__(self, said: Generation | None) -> None:
@@ -142,14 +142,14 @@ class _Said:
             raise ValueError("no choice of a model is recorded")
         return _sent(self._said, prompt, policy)
 
-    async def find(self, asked: Asked) -> None:
+    async def find(self, asked: GenerationKey) -> None:
         """Nothing was asked before."""
 
-    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
         return generation
 
 
-async def _generate(recorded: Recorded) -> JsonObject:
+async def _generate(recorded: RecomputeInput) -> JsonObject:
     """The request: the digest of the prompt and the parameters that profile and policy give; the text is recorded."""
     prompt, policy = Prompt.model_validate(recorded.before["prompt"]), Policy.model_validate(recorded.before["policy"])
     said = Generation.model_validate(recorded.changes["generation"])
@@ -186,16 +186,16 @@ def _profile_of(call: Call) -> ModelProfile:
     )
 
 
-class _Written(NamedTuple):
+class _WrittenRow(NamedTuple):
     record: AuditRecord
     text: RecordedText
 
 
-class _Notebook:
+class _InMemoryAuditLog:
     """An audit log that keeps what it is given."""
 
     def __init__(self) -> None:
-        self.written: list[_Written] = []
+        self.written: list[_WrittenRow] = []
 
     async def append(
         self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
@@ -206,16 +206,16 @@ class _Notebook:
             raw_model_text=raw_model_text or None,
             validated_answer_text=validated_answer_text or None,
         )
-        self.written.append(_Written(record, text))
+        self.written.append(_WrittenRow(record, text))
         return record
 
 
-async def _record(recorded: Recorded) -> JsonObject:
+async def _record(recorded: RecomputeInput) -> JsonObject:
     """The audit record, its row in the chain and the texts beside it."""
     if "audit" not in recorded.changes:
         said = Outcome.model_validate(recorded.changes["outcome"])
         return {"outcome": fail(RECORD, FailureCode.AUDIT_UNAVAILABLE, said.message).model_dump(mode="json")}
-    rows, log = recorded.run.records, _Notebook()
+    rows, log = recorded.run.records, _InMemoryAuditLog()
     last = datetime.fromisoformat(recorded.changes["audit"]["timestamp_utc"])
     earlier = (datetime.fromisoformat(row.columns["timestamp_utc"]) for row in rows[:-1])
     update = await record(recorded.before, audit_log=log, now=lambda: next(earlier, last))
@@ -241,7 +241,7 @@ def _row(stored: RecordedRow | None, record: AuditRecord) -> JsonObject:
     return stored_row(stored.model_copy(update={"columns": columns, "row_hash": digest}))
 
 
-async def _package(recorded: Recorded) -> JsonObject:
+async def _package(recorded: RecomputeInput) -> JsonObject:
     """The response; where there is no record to say when the run ended, at the moment that it says itself."""
     run = Run.model_validate(recorded.before["run"])
     took = PublicResponse.model_validate(recorded.changes["response"]).latency_ms
@@ -249,20 +249,20 @@ async def _package(recorded: Recorded) -> JsonObject:
     return dict(await package(recorded.before, now=lambda: ended))
 
 
-async def _alone(node: Callable[[State], Awaitable[JsonObject]], recorded: Recorded) -> JsonObject:
+async def _alone(node: Callable[[State], Awaitable[JsonObject]], recorded: RecomputeInput) -> JsonObject:
     return await node(recorded.before)
 
 
 LAYERS: Final = {
-    "accept": Layer(_accept),
-    "resolve": Layer(_resolve, "the earlier runs are as this one looked at them"),
-    "retrieve": Layer(_retrieve, "what the index held is recorded and not searched again"),
-    "assemble": Layer(partial(_alone, assemble)),
-    "select_facts": Layer(_select_facts, "the facts and their request; what a model chose is recorded"),
-    "build_prompt": Layer(partial(_alone, build_prompt)),
-    "generate": Layer(_generate, "the request; what the model answered is recorded"),
-    "validate": Layer(partial(_alone, validate)),
-    "record": Layer(_record),
-    "package": Layer(_package),
+    "accept": LayerRecomputation(_accept),
+    "resolve": LayerRecomputation(_resolve, "the earlier runs are as this one looked at them"),
+    "retrieve": LayerRecomputation(_retrieve, "what the index held is recorded and not searched again"),
+    "assemble": LayerRecomputation(partial(_alone, assemble)),
+    "select_facts": LayerRecomputation(_select_facts, "the facts and their request; what a model chose is recorded"),
+    "build_prompt": LayerRecomputation(partial(_alone, build_prompt)),
+    "generate": LayerRecomputation(_generate, "the request; what the model answered is recorded"),
+    "validate": LayerRecomputation(partial(_alone, validate)),
+    "record": LayerRecomputation(_record),
+    "package": LayerRecomputation(_package),
 }
 """Every node of the graph."""

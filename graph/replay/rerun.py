@@ -11,16 +11,16 @@ from typing import NamedTuple, cast
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import Status, proceed
-from sourcebound.contracts.policy.lock import Standing
-from sourcebound.contracts.policy.request_limits import tighten
+from sourcebound.contracts.policy.lock import ReleaseStatus
+from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Prompt, canonical_prompt
 from sourcebound.contracts.replay.report import RecordedRun
-from sourcebound.contracts.replay.run_diff import Contrast, contrast
+from sourcebound.contracts.replay.run_diff import RunDiff, diff_runs
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import Validation, not_run
+from sourcebound.contracts.validation.result import ValidationResult, not_run
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.ids import new_id
@@ -34,14 +34,14 @@ class Rerun(NamedTuple):
     model: str
     same: bool
     """Whether the text is the same, byte for byte."""
-    contrast: Contrast
+    run_diff: RunDiff
 
 
 class WhatIf(NamedTuple):
     """A fork and what it has otherwise than its origin."""
 
     run_id: str
-    contrast: Contrast
+    run_diff: RunDiff
 
 
 async def rerun(services: Services, recorded: RecordedRun) -> Rerun:
@@ -76,8 +76,8 @@ async def rerun(services: Services, recorded: RecordedRun) -> Rerun:
     model = await services.models.open(run.model)
     services.models.check(run.model, policy)
     after = await model.generate(prompt, policy)
-    verdict = _judge(after, AnswerBundle.model_validate(state["assembly"]), policy)
-    found = contrast(
+    verdict = _validate_as_recorded(after, AnswerBundle.model_validate(state["assembly"]), policy)
+    found = diff_runs(
         {"generation": state["generation"], "validation": state.get("validation") or _form(not_run(before.outcome))},
         {"generation": _form(after), "validation": _form(verdict)},
         (before.raw_model_text, after.raw_model_text),
@@ -85,13 +85,13 @@ async def rerun(services: Services, recorded: RecordedRun) -> Rerun:
     return Rerun(run.model, after.raw_model_text == before.raw_model_text, found)
 
 
-def _judge(said: Generation, bundle: AnswerBundle, policy: Policy) -> Validation:
+def _validate_as_recorded(said: Generation, bundle: AnswerBundle, policy: Policy) -> ValidationResult:
     if said.outcome.status is not Status.OK:
         return not_run(said.outcome)
     return validate(said.raw_model_text, bundle, policy)
 
 
-def _form(value: Generation | Validation) -> JsonObject:
+def _form(value: Generation | ValidationResult) -> JsonObject:
     return value.model_dump(mode="json")
 
 
@@ -128,8 +128,10 @@ async def what_if(
     if policy_name is not None:
         embedder, folder = bundle.get("embedding_model"), services.settings.policies
         named, standing, _ = resolve_policy(policy_name, embedding_model=embedder, folder=folder)
-        limits = {name: value for name, value in limits.items() if not tighten(named, {name: value}).violations}
-        policy, is_draft = tighten(named, limits).policy, standing is Standing.DRAFT
+        limits = {
+            name: value for name, value in limits.items() if not apply_request_limits(named, {name: value}).violations
+        }
+        policy, is_draft = apply_request_limits(named, limits).policy, standing is ReleaseStatus.DRAFT
     run = _fork(origin, policy, model).model_copy(update={"is_draft": is_draft})
     await services.models.open(run.model)
     services.models.check(run.model, policy)
@@ -145,7 +147,7 @@ async def what_if(
     }
     after = await Engine(services).fork(cast("State", begin))
     answers = (state["response"]["answer"], after["response"]["answer"])
-    return WhatIf(run.run_id, contrast(state, {**after}, answers))
+    return WhatIf(run.run_id, diff_runs(state, {**after}, answers))
 
 
 def _fork(origin: Run, policy: Policy, model: str | None) -> Run:

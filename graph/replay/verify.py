@@ -12,21 +12,21 @@ from pydantic import ValidationError
 
 from sourcebound.contracts.outcome import keep_worst
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.replay.release_diff import Shipped, compare_release
+from sourcebound.contracts.replay.release_diff import ShippedRelease, compare_release
 from sourcebound.contracts.replay.report import (
     Difference,
     LayerReport,
     NotReplayable,
     RecordedRun,
     RecordedStep,
+    ReplayStatus,
     RunReport,
-    Verdict,
     find_difference,
     judge_run,
 )
 from sourcebound.contracts.response.chat_messages import keep_messages
 from sourcebound.contracts.state import JsonObject, State
-from sourcebound.graph.replay.recompute import LAYERS, Recorded, stored_row
+from sourcebound.graph.replay.recompute import LAYERS, RecomputeInput, stored_row
 from sourcebound.graph.routing import STRAIGHT, route_from
 
 UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
@@ -44,7 +44,7 @@ class _Newer(Exception):
     """The record holds what this version does not know."""
 
 
-async def verify(run: RecordedRun, shipped: Shipped) -> RunReport | NotReplayable:
+async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotReplayable:
     """Computes every deterministic layer of a run again (CP-3).
 
     Args:
@@ -72,7 +72,7 @@ async def verify(run: RecordedRun, shipped: Shipped) -> RunReport | NotReplayabl
     return judge_run(run.run_id, tuple(layers))
 
 
-def _rules(run: RecordedRun, shipped: Shipped) -> LayerReport:
+def _rules(run: RecordedRun, shipped: ShippedRelease) -> LayerReport:
     """Whether the released files that the run obeyed are as they were, and whether the run began where runs begin."""
     state = run.final_state()
     try:
@@ -117,7 +117,7 @@ async def _differences(
     step: RecordedStep, state: JsonObject, following: str, run: RecordedRun
 ) -> list[Difference | None]:
     """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads."""
-    update = await LAYERS[step.node].compute(Recorded(cast("State", state), step.changes, run))
+    update = await LAYERS[step.node].compute(RecomputeInput(cast("State", state), step.changes, run))
     for name in REDUCERS.keys() & update.keys():
         update[name] = REDUCERS[name](state.get(name), update[name])
     reached = _route(step.node, {**state, **update})
@@ -165,7 +165,7 @@ def _unreadable(where: str, error: Exception) -> Difference:
 
 def _report(layer: str, found: Sequence[Difference | None], note: str = "") -> LayerReport:
     differences = tuple(difference for difference in found if difference is not None)
-    matched = Verdict.RECORDED if layer == "retrieve" else Verdict.MATCH
+    matched = ReplayStatus.RECORDED if layer == "retrieve" else ReplayStatus.MATCH
     return LayerReport(
-        layer=layer, verdict=Verdict.DRIFT if differences else matched, note=note, differences=differences
+        layer=layer, verdict=ReplayStatus.DRIFT if differences else matched, note=note, differences=differences
     )

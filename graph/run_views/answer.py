@@ -9,13 +9,13 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.presentation.answer_view import AnswerView, evidence_documents, view_answer
 from sourcebound.errors import RequestError
-from sourcebound.store.runs.log import unreadable_run
+from sourcebound.store.runs.log import unreadable_run_error
 
 if TYPE_CHECKING:
     from sourcebound.contracts.state import State
 
 
-async def open_answer(state: "State", access: Access, caller: str | None = None) -> AnswerView:
+async def read_answer(state: "State", access: Access, caller: str | None = None) -> AnswerView:
     """What a run released.
 
     Args:
@@ -37,10 +37,10 @@ async def open_answer(state: "State", access: Access, caller: str | None = None)
     try:
         return view_answer(state, await _readable(state, access, caller))
     except ValidationError as error:
-        raise unreadable_run() from error
+        raise unreadable_run_error() from error
 
 
-async def open_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:
+async def read_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:
     """The text of one source of a run.
 
     Args:

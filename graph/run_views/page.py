@@ -3,14 +3,14 @@
 from pydantic import ValidationError
 
 from sourcebound.contracts.ports import Access
-from sourcebound.contracts.run_page.page import Recorded, RunPage, documents_of, read_run
+from sourcebound.contracts.run_page.page import RunPage, RunRecord, documents_of, read_run
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.store.runs.log import RunSummary
 from sourcebound.wiring import Services
 
 
-async def open_page(
+async def build_run_page(
     services: Services,
     run: RunSummary,
     *,
@@ -42,7 +42,7 @@ async def open_page(
     try:
         documents = documents_of(state)
         readable = {name for name in documents if not collection or await guard.may_read(caller, collection, name)}
-        return read_run(Recorded(run._asdict(), state, nodes, records), readable, with_prompt=with_prompt)
+        return read_run(RunRecord(run._asdict(), state, nodes, records), readable, with_prompt=with_prompt)
     except ValidationError as error:
         raise RequestError(
             f"run {run.run_id} was recorded under other contracts than those of this version.",

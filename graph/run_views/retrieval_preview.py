@@ -13,7 +13,7 @@ from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.run_page.search_report import SearchReport, report_search
 from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.graph.workflow import Ports
-from sourcebound.nodes.accept import settle
+from sourcebound.nodes.accept import resolve_settings
 from sourcebound.nodes.assemble import assemble
 from sourcebound.nodes.retrieve import retrieve
 
@@ -34,7 +34,7 @@ async def search(request: AskInput, context: RunContext, ports: Ports) -> Search
     Raises:
         SourceboundError: There is no such policy, a limit would loosen it, or the database did not answer.
     """
-    settled = await settle(
+    settled = await resolve_settings(
         request, context, catalog=ports.catalog, find_policy=ports.find_policy, defaults=ports.defaults
     )
     run, outcome = admit(

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from sourcebound.contracts.outcome import fail_with
-from sourcebound.contracts.replay.edited_state import Alteration, find_alteration
+from sourcebound.contracts.replay.edited_state import StateEdit, find_state_edit
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import RunContext, State
 from sourcebound.errors import RequestError
@@ -34,7 +34,7 @@ BRANCHING: Final = (*BEFORE_THE_ANSWER, "validate")
 """Nodes that a branch may begin with; from there on, what was recorded is not recorded otherwise (R5P-1)."""
 
 
-def reentrant(ports: Ports) -> Callable[[str, Node], Node]:
+def guard_edited_state(ports: Ports) -> Callable[[str, Node], Node]:
     """Makes each node one that may be the first after an edit, or the first of a thread's next run.
 
     Args:
@@ -49,7 +49,7 @@ def reentrant(ports: Ports) -> Callable[[str, Node], Node]:
             return await _begin(node, state, runtime, config, ports)
 
         async def go_on(state: State, runtime: Runtime[RunContext], config: RunnableConfig) -> Update:
-            found = find_alteration(state, name)
+            found = find_state_edit(state, name)
             failed = _take_out(found, name) if found else {}
             context = runtime.context or RunContext()
             branch = await _branch(name, state, context, config, ports) if name in BRANCHING else {}
@@ -78,7 +78,7 @@ async def _begin(
     return {**{name: None for name in OF_A_RUN if state.get(name)}, **await accept(state, runtime, config)}
 
 
-def _take_out(found: Alteration, name: str) -> Update:
+def _take_out(found: StateEdit, name: str) -> Update:
     """The failed outcome; the altered channel is taken out, so that nothing reads it afterwards.
 
     Raises:

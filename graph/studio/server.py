@@ -9,8 +9,8 @@ from langgraph.graph.state import CompiledStateGraph
 from pydantic import TypeAdapter
 
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
-from sourcebound.contracts.text.sanitize import storable
-from sourcebound.graph.studio.edit_guard import reentrant
+from sourcebound.contracts.text.sanitize import to_storable
+from sourcebound.graph.studio.edit_guard import guard_edited_state
 from sourcebound.graph.workflow import Ports, build_graph
 
 JsonSchema = dict[str, Any]
@@ -43,14 +43,14 @@ def studio_graph(ports: Ports) -> StudioGraph:
     Returns:
         The compiled graph, without a checkpointer.
     """
-    compiled = build_graph(ports, reentrant(ports)).compile(name="sourcebound")
+    compiled = build_graph(ports, guard_edited_state(ports)).compile(name="sourcebound")
     return StudioGraph(**{name: value for name, value in vars(compiled).items() if name != "__orig_class__"})
 
 
 def _whole(given: dict[str, Any]) -> dict[str, Any]:
     """Every field of an input: what is not given is nothing, and not what an earlier run of the thread was given."""
     absent = {name: None for name in AskInput.__annotations__ if name != "messages"}
-    return {**absent, **storable(given)}
+    return {**absent, **to_storable(given)}
 
 
 def _with_messages(schema: JsonSchema) -> JsonSchema:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.sandbox.failures import DocumentFailure
 
@@ -55,7 +55,7 @@ def read_sidecar(path: Path) -> Sidecar:
         values = tomllib.loads(sidecar.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _bad(sidecar, f"is not TOML: {error}") from error
-    if storable(values) != values:
+    if to_storable(values) != values:
         raise _bad(sidecar, "holds a NUL character")
     unknown = sorted(set(values) - set(Sidecar.model_fields))
     if unknown:

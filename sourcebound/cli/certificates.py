@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sourcebound.contracts.certification.certificate import Certificate, Share
+    from sourcebound.contracts.certification.certificate import Certificate, Rate
 
 
 def with_verdict(certificate: "Certificate") -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _measures(certificate: "Certificate") -> "Table":
     from sourcebound.contracts.certification import certificate as bounds
 
     table = _table("", "runs", "share", "bound")
-    rows: list[tuple[str, Share, str]] = [
+    rows: list[tuple[str, Rate, str]] = [
         ("wrong answer released (false accept)", certificate.false_accepts, f"{bounds.MOST_FALSE_ACCEPTS}"),
         ("no answer although there is one (false reject)", certificate.false_rejects, ""),
         ("  of these refused by the model", certificate.false_refusals, ""),
@@ -114,5 +114,5 @@ def _table(*columns: str, right: tuple[int, ...] = (1, 2)) -> "Table":
     return table
 
 
-def _rate(share: "Share") -> str:
+def _rate(share: "Rate") -> str:
     return "-" if share.rate is None else f"{share.rate:.0%}"

@@ -50,19 +50,21 @@ async def _examine() -> list[Finding]:
 
 def _policies(settings: "Settings") -> Finding:
     """The policies that ship, and the deployment's own: a draft works, a changed release does not."""
-    from sourcebound.contracts.policy.lock import Standing
+    from sourcebound.contracts.policy.lock import ReleaseStatus
     from sourcebound.contracts.policy.releases import SHIPPED, check_lock
     from sourcebound.policies import check_own_policies, list_own_policies, look_up_policy
 
     try:
         findings = [*check_lock(), *check_own_policies(settings.policies)]
         own = list_own_policies(settings.policies)
-        chosen = look_up_policy(settings.policy, settings.policies).standing if settings.policy else Standing.SHIPPED
+        chosen = (
+            look_up_policy(settings.policy, settings.policies).standing if settings.policy else ReleaseStatus.SHIPPED
+        )
     except SourceboundError as error:
         return Finding("policies", False, error.message, error.next_step)
     named = [f"{each.path.stem} ({each.found.standing})" for each in own if each.found]
     told = "; ".join(findings) or ", ".join([f"{', '.join(SHIPPED)}, as released", *named])
-    if chosen is Standing.DRAFT:
+    if chosen is ReleaseStatus.DRAFT:
         return Finding("policies", not findings, f"{told}; in use is a draft", "sourcebound policy release FILE")
     return Finding("policies", not findings, told)
 

@@ -23,12 +23,12 @@ Named = Annotated[str, typer.Argument(help="A policy's name or a policy file.")]
 @app.command("list")
 def list_policies() -> None:
     """List the policies that ship and those of SOURCEBOUND_POLICIES: shipped, released, draft, or not accepted."""
-    from sourcebound.contracts.policy.lock import FoundPolicy, Standing
+    from sourcebound.contracts.policy.lock import FoundPolicy, ReleaseStatus
     from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
     from sourcebound.policies import list_own_policies
 
     for name in SHIPPED:
-        _print_policy(name, FoundPolicy(load_shipped_policy(name), Standing.SHIPPED))
+        _print_policy(name, FoundPolicy(load_shipped_policy(name), ReleaseStatus.SHIPPED))
     for path, found, fault in list_own_policies(_folder()):
         if found is None:
             print(f"{path.stem}  NOT ACCEPTED  {fault}")
@@ -125,13 +125,13 @@ def release_policy(path: Annotated[Path, typer.Argument(help="A policy file that
 
     Name and digest go into policies.lock beside it; keep both under version control.
     """
-    from sourcebound.contracts.policy.lock import LOCK_FILE, Standing
+    from sourcebound.contracts.policy.lock import LOCK_FILE, ReleaseStatus
     from sourcebound.policies import release_policy
 
     found = release_policy(path, _folder())
-    done = "released" if found.standing is Standing.DRAFT else f"{found.standing} already, with this digest"
+    done = "released" if found.standing is ReleaseStatus.DRAFT else f"{found.standing} already, with this digest"
     print(f"{found.policy.policy_version}  {found.policy.sha256}  {done}")
-    if found.standing is Standing.DRAFT:
+    if found.standing is ReleaseStatus.DRAFT:
         say(f"Its digest is in {path.parent / LOCK_FILE}; a change of {path} is refused from now on.")
 
 

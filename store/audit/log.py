@@ -25,8 +25,8 @@ from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
-from sourcebound.store.checkpoints.buffer import Journal
-from sourcebound.store.checkpoints.pending import Sending
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
+from sourcebound.store.checkpoints.pending import Flush
 from sourcebound.store.connection.database import Pool, Row, pipelined, store_faults
 from sourcebound.store.connection.queries import query
 
@@ -45,7 +45,7 @@ class PostgresAuditLog:
         journal: The checkpoints that a record stands on, which are stored with it.
     """
 
-    def __init__(self, pool: Pool, journal: Journal) -> None:
+    def __init__(self, pool: Pool, journal: CheckpointBuffer) -> None:
         self._pool = pool
         self._journal = journal
         self._end: Link | None = None
@@ -106,7 +106,7 @@ class PostgresAuditLog:
         The checkpoints come after it, and on the condition that it is there.
         """
 
-        async def at_known_end(connection: AsyncConnection[Row], sending: Sending) -> Appended | None:
+        async def at_known_end(connection: AsyncConnection[Row], sending: Flush) -> AppendResult | None:
             async with pipelined(connection):  # one transaction, one way there and back
                 ours = {"workers": self._journal.numbers(record.run_id)}
                 appended = await _append(connection, record, beside | ours, self._end)
@@ -114,14 +114,14 @@ class PostgresAuditLog:
             await sending.check()
             return appended if await appended.is_there() else None
 
-        async def at_locked_end(connection: AsyncConnection[Row], sending: Sending) -> Appended:
+        async def at_locked_end(connection: AsyncConnection[Row], sending: Flush) -> AppendResult:
             async with pipelined(connection), connection.transaction():
                 while True:
                     numbers = self._journal.numbers(record.run_id)
                     appended = await _append(connection, record, beside | {"workers": numbers}, None)
                     if await appended.is_there():
                         if is_last and not _is_of_one_moment(appended.written_at, record.timestamp_utc):
-                            raise _stands_already(record)
+                            raise _duplicate_error(record)
                         await sending.send()
                         await sending.check()
                         return appended
@@ -146,7 +146,7 @@ class PostgresAuditLog:
                 await connection.execute(query("close_unrecorded_run"), values)
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """A record that was there, or was sent to be written."""
 
     end: Link
@@ -159,7 +159,7 @@ class Appended(NamedTuple):
         return self.cursor is None or await self.cursor.fetchone() is not None
 
 
-async def _append(connection: AsyncConnection[Row], record: AuditRecord, beside: Row, end: Link | None) -> Appended:
+async def _append(connection: AsyncConnection[Row], record: AuditRecord, beside: Row, end: Link | None) -> AppendResult:
     """Sends the record to the end of the chain; where none is given, that is locked and read, if it is not there yet.
 
     The lock on the chain's head makes appends take turns.
@@ -172,11 +172,11 @@ async def _append(connection: AsyncConnection[Row], record: AuditRecord, beside:
         end = Link(head["position"], head["row_hash"])
         if stored is not None:
             _check_same(record, columns, stored)
-            return Appended(end, str(stored["timestamp_utc"]))
+            return AppendResult(end, str(stored["timestamp_utc"]))
     added = Link(end.position + 1, record_hash(columns, end.row_hash))
     place = {**added._asdict(), "previous_hash": end.row_hash}
     cursor = await connection.execute(query("append_validation"), columns | beside | place)
-    return Appended(added, record.timestamp_utc, cursor)
+    return AppendResult(added, record.timestamp_utc, cursor)
 
 
 def _head(row: Row | None) -> Row:
@@ -201,7 +201,7 @@ def _is_of_one_moment(first: str, second: str) -> bool:
     return datetime.fromisoformat(first) == datetime.fromisoformat(second)
 
 
-def _stands_already(record: AuditRecord) -> StoreError:
+def _duplicate_error(record: AuditRecord) -> StoreError:
     return StoreError(
         f"run {record.run_id} has its audit record already, of another moment than the response that is to go with it.",
         "Nothing: the response is made from the record that stands.",

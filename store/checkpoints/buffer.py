@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 from psycopg import AsyncConnection
 
 from sourcebound.errors import RequestError, SourceboundError
-from sourcebound.store.checkpoints.pending import Page, Promise, Sending, Thread, lost
-from sourcebound.store.checkpoints.process_lease import Worker
+from sourcebound.store.checkpoints.pending import FinalWrite, Flush, PendingCheckpoint, ThreadBuffer, run_lost_error
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.connection.database import Pool, Row, on_a_connection
 from sourcebound.store.connection.queries import query
 
@@ -24,11 +24,11 @@ BEHIND_SECONDS: Final = 0.2
 THREADS: Final = 64
 """Threads at work at once whose checkpoints are kept in memory until their runs are over."""
 Result = TypeVar("Result")
-Work = Callable[[AsyncConnection[Row], Sending], Awaitable[Result]]
+Work = Callable[[AsyncConnection[Row], Flush], Awaitable[Result]]
 """What is done on a connection, with the pages that are sent with it."""
 
 
-class Journal:
+class CheckpointBuffer:
     """What of the runs of a process is on its way.
 
     Args:
@@ -38,11 +38,11 @@ class Journal:
         is_sync: Every checkpoint is stored before the next node begins.
     """
 
-    def __init__(self, pool: Pool, worker: Worker | None = None, *, is_sync: bool = True) -> None:
+    def __init__(self, pool: Pool, worker: ProcessLease | None = None, *, is_sync: bool = True) -> None:
         self._pool = pool
         self.worker = worker
         self._is_sync = is_sync
-        self._threads: dict[str, Thread] = {}
+        self._threads: dict[str, ThreadBuffer] = {}
         self._alone: set[asyncio.Task[None]] = set()
 
     @property
@@ -58,7 +58,7 @@ class Journal:
             is_known: Its row says all that is needed to begin it anew.
             is_fresh: Nobody was at it before.
         """
-        self._threads[run_id] = Thread(is_known=is_known, is_fresh=is_fresh)
+        self._threads[run_id] = ThreadBuffer(is_known=is_known, is_fresh=is_fresh)
 
     def is_fresh(self, run_id: str) -> bool:
         """Whether nothing of a run can have been stored by anybody else, and the database is there to store it."""
@@ -74,9 +74,9 @@ class Journal:
         values = {"run_id": run_id, "workers": self.numbers(run_id) or []}
         row = await (await connection.execute(query("run_holder"), values)).fetchone()
         found = {"listed": row is not None, **(row or {"erased": False, "held": False})}
-        return None if found["held"] and not found["erased"] else lost(found)
+        return None if found["held"] and not found["erased"] else run_lost_error(found)
 
-    async def add(self, thread_id: str, page: Page, *, is_begun: bool) -> None:
+    async def add(self, thread_id: str, page: PendingCheckpoint, *, is_begun: bool) -> None:
         """Takes a page, and stores it with those before it unless it may wait.
 
         Args:
@@ -87,7 +87,7 @@ class Journal:
         Raises:
             SourceboundError: As `store`.
         """
-        thread = self._threads.pop(thread_id, Thread())
+        thread = self._threads.pop(thread_id, ThreadBuffer())
         self._threads[thread_id] = thread
         if thread.under_way and thread.under_way.done():
             await self.settle(thread_id)
@@ -120,7 +120,7 @@ class Journal:
             StoreError: The database does not answer, or refuses.
         """
 
-        async def write(connection: AsyncConnection[Row], sending: Sending) -> None:
+        async def write(connection: AsyncConnection[Row], sending: Flush) -> None:
             await sending.send(alone=True)
             await sending.check()
 
@@ -184,12 +184,12 @@ class Journal:
     async def _write(
         self, thread_id: str, work: Work[Result], *, is_last: bool = False, is_sent: asyncio.Event | None = None
     ) -> Result:
-        thread = self._threads.get(thread_id, Thread())
+        thread = self._threads.get(thread_id, ThreadBuffer())
         async with thread.turn:
             thread.stop()
 
             async def whole(connection: AsyncConnection[Row]) -> Result:
-                sending = Sending(connection, thread_id, thread, self.worker, is_last=is_last, is_sent=is_sent)
+                sending = Flush(connection, thread_id, thread, self.worker, is_last=is_last, is_sent=is_sent)
                 result = await work(connection, sending)
                 sending.note()
                 return result
@@ -209,7 +209,7 @@ class Journal:
             del thread.pages[thread.end_from :]
             thread.end_from = thread.promised = None
 
-    async def promise(self, thread_id: str, record: Promise) -> bool:
+    async def promise(self, thread_id: str, record: FinalWrite) -> bool:
         """Has a record written with the run's end; one that was promised before was not the last, and is written now.
 
         Returns:
@@ -235,7 +235,7 @@ class Journal:
 
     async def abandon(self, thread_id: str) -> None:
         """Forgets a thread, and waits for what of it is being stored."""
-        thread = self._threads.get(thread_id, Thread())
+        thread = self._threads.get(thread_id, ThreadBuffer())
         self.drop(thread_id)
         async with thread.turn:
             pass

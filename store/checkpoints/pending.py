@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from psycopg import AsyncConnection, AsyncCursor
 
 from sourcebound.errors import RequestError
-from sourcebound.store.checkpoints.process_lease import Worker
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.connection.database import Row
 from sourcebound.store.connection.queries import query
 
@@ -18,7 +18,7 @@ NO_LONGER_OURS: Final = (RUN_ERASED, RUN_AT_WORK)
 """Codes of a run of which this process may store nothing more."""
 NEVER_BEGAN: Final = "NEVER_BEGAN"
 """The code of a run of which nothing is stored."""
-Promise = Callable[[bool], Awaitable[object]]
+FinalWrite = Callable[[bool], Awaitable[object]]
 
 
 class Blob(NamedTuple):
@@ -30,7 +30,7 @@ class Blob(NamedTuple):
     value: bytes | None
 
 
-class Page(NamedTuple):
+class PendingCheckpoint(NamedTuple):
     """A checkpoint and the values that are new in it."""
 
     namespace: str
@@ -46,10 +46,10 @@ class Page(NamedTuple):
 
 
 @dataclass
-class Thread:
+class ThreadBuffer:
     """The pages of one thread, from the beginning of the run that is at work on it."""
 
-    pages: list[Page] = field(default_factory=list)
+    pages: list[PendingCheckpoint] = field(default_factory=list)
     stored: int = 0
     is_known: bool = False
     """Whether the run can be begun anew from its row, so that not even its first page need be stored at once."""
@@ -61,7 +61,7 @@ class Thread:
     """Work that was sent, and of which nobody knows yet what came of it."""
     end_from: int | None = None
     """The first of the pages that go with the run's last record, and not without it."""
-    promised: Promise | None = None
+    promised: FinalWrite | None = None
     """Writes that record, and with `True` these pages."""
 
     def stop(self) -> None:
@@ -71,7 +71,7 @@ class Thread:
         self.timer = None
 
 
-class Sending:
+class Flush:
     """The pages of a thread that are not stored yet, in a transaction.
 
     Args:
@@ -87,8 +87,8 @@ class Sending:
         self,
         connection: AsyncConnection[Row],
         thread_id: str,
-        thread: Thread,
-        worker: Worker | None,
+        thread: ThreadBuffer,
+        worker: ProcessLease | None,
         *,
         is_last: bool = False,
         is_sent: asyncio.Event | None = None,
@@ -124,7 +124,7 @@ class Sending:
             await self.send(position=self._position)  # it was given another number while its row was locked
             found = await self._found()
         if found and (found["erased"] or not found["held"]):
-            raise lost(found)
+            raise run_lost_error(found)
         self._is_stored = not found or found["recorded"]
         if found and self._is_stored and not found["follows"]:
             self._position = None  # the record is there
@@ -139,7 +139,7 @@ class Sending:
     async def _found(self) -> Row | None:
         return await self._cursor.fetchone() if self._cursor else None
 
-    async def _send(self, pages: Sequence[Page], alone: bool) -> AsyncCursor[Row] | None:
+    async def _send(self, pages: Sequence[PendingCheckpoint], alone: bool) -> AsyncCursor[Row] | None:
         if not pages:
             return None
         self._numbers = [*self._worker.numbers] if self._worker else None
@@ -162,7 +162,7 @@ class Sending:
         return await self._connection.execute(query("save_checkpoints"), values)
 
 
-def lost(found: Row) -> RequestError:
+def run_lost_error(found: Row) -> RequestError:
     """Why nothing more of a run is saved, by what `save_checkpoints` found."""
     if found["erased"]:
         return RequestError(
@@ -171,7 +171,7 @@ def lost(found: Row) -> RequestError:
             code=RUN_ERASED,
         )
     if found["listed"]:
-        return taken_over()
+        return run_taken_over_error()
     return RequestError(
         "the run is not in the list any more: it was taken off as one that never began.",
         "Ask the question again; the run's id is free.",
@@ -184,7 +184,7 @@ def _text_array(names: Sequence[str]) -> str:
     return "{" + ",".join(names) + "}"
 
 
-def taken_over() -> RequestError:
+def run_taken_over_error() -> RequestError:
     """A run that another process is at, or was."""
     return RequestError(
         "another process has taken the run over, as it could not see that this one was still at it.",

@@ -23,7 +23,7 @@ NUMBERS: Final = 2**63
 RETRY_SECONDS: Final = 0.5
 
 
-class Worker:
+class ProcessLease:
     """The number of this process and the runs that it is at.
 
     Args:

@@ -34,7 +34,7 @@ class PostgresConversations:
             RequestError: There is no such conversation.
         """
         if not await self._fetch("find_conversation", {"conversation_id": conversation_id}):
-            raise not_found(conversation_id)
+            raise conversation_not_found_error(conversation_id)
         values = {"conversation_id": conversation_id, "run_id": None, "limit": None}
         return [Turn.model_validate(row) for row in await self._fetch("earlier_turns", values)][::-1]
 
@@ -65,10 +65,10 @@ async def take_turn(connection: AsyncConnection[Row], conversation_id: str) -> N
     """
     cursor = await connection.execute(query("lock_conversation"), {"conversation_id": conversation_id})
     if await cursor.fetchone() is None:
-        raise not_found(conversation_id)
+        raise conversation_not_found_error(conversation_id)
 
 
-def not_found(conversation_id: str) -> RequestError:
+def conversation_not_found_error(conversation_id: str) -> RequestError:
     """The fault of a conversation that does not exist."""
     return RequestError(
         f"there is no conversation {conversation_id!r}.",

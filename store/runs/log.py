@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from psycopg import AsyncConnection
 
-from sourcebound.contracts.admission import asked_collection
+from sourcebound.contracts.admission import requested_collection
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
-from sourcebound.store.checkpoints.buffer import Journal
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import NEVER_BEGAN
-from sourcebound.store.checkpoints.process_lease import Worker
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.connection.database import Pool, Row, fetch_one, on_a_connection, pipelined, store_faults
 from sourcebound.store.connection.queries import query
 from sourcebound.store.runs.conversations import take_turn
@@ -63,7 +63,7 @@ class Claimed(NamedTuple):
     """What its caller asked, where the run can be begun anew from that."""
 
 
-def unreadable_run() -> RequestError:
+def unreadable_run_error() -> RequestError:
     """A run that was recorded under other contracts than those of this version."""
     return RequestError(
         "the run was recorded under other contracts than those of this version.",
@@ -72,7 +72,7 @@ def unreadable_run() -> RequestError:
     )
 
 
-def never_began() -> RequestError:
+def never_began_error() -> RequestError:
     """A run that was cut off before anything of it was stored."""
     return RequestError(
         "the run ended before it began: nothing of it had been stored.",
@@ -81,7 +81,7 @@ def never_began() -> RequestError:
     )
 
 
-def not_resumable() -> RequestError:
+def not_resumable_error() -> RequestError:
     """A run of which nothing is left to go on from."""
     return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")
 
@@ -95,7 +95,7 @@ class PostgresRunLog:
         journal: The checkpoints of its runs.
     """
 
-    def __init__(self, pool: Pool, worker: Worker, journal: Journal) -> None:
+    def __init__(self, pool: Pool, worker: ProcessLease, journal: CheckpointBuffer) -> None:
         self._pool = pool
         self._worker = worker
         self._journal = journal
@@ -123,7 +123,7 @@ class PostgresRunLog:
         """
         asked = request or {}
         question = _question_form(asked)
-        searched = asked_collection(asked, context) if asked.get("retrieval_bundle") is None else None
+        searched = requested_collection(asked, context) if asked.get("retrieval_bundle") is None else None
         values = {
             "run_id": run_id,
             "request_id": request_id,
@@ -197,7 +197,7 @@ class PostgresRunLog:
             claimed = Claimed(row["thread_id"], RunContext(**row["context"]), request)
         except TypeError as error:
             await self.let_go(run_id)
-            raise unreadable_run() from error
+            raise unreadable_run_error() from error
         self._journal.begin(claimed.thread_id, is_known=request is not None, is_fresh=False)
         return claimed
 
@@ -244,7 +244,7 @@ class PostgresRunLog:
         """
         row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
         if run_id in self._worker.runs or (row and row["at_work"]):
-            raise _at_work()
+            raise _run_at_work_error()
         return row["thread_id"] if row else None
 
     async def list_runs(self, limit: int) -> list[RunSummary]:
@@ -295,7 +295,7 @@ class PostgresRunLog:
                 run_ids = [run_id, *others] if whole_thread else [run_id]
                 at_work = {row["run_id"] for row in rows if row["at_work"]} | self._worker.runs
                 if not at_work.isdisjoint(run_ids):
-                    raise _at_work()
+                    raise _run_at_work_error()
                 await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
                 cursor = await connection.execute(query("erase_run_texts"), {"run_ids": run_ids})
                 await connection.execute(query("mark_erased"), {"run_ids": run_ids})
@@ -369,7 +369,7 @@ def _question_form(request: AskInput) -> Mapping[str, object] | None:
     return request
 
 
-def _at_work() -> RequestError:
+def _run_at_work_error() -> RequestError:
     return RequestError(
         "the run is being worked on.",
         "Wait for its end, or for that of the process that works on it.",

@@ -4,9 +4,9 @@ import json
 
 from psycopg import AsyncConnection
 
-from sourcebound.contracts.execution.generation import Asked, Generation
-from sourcebound.store.checkpoints.buffer import Journal
-from sourcebound.store.checkpoints.pending import Sending, taken_over
+from sourcebound.contracts.execution.generation import Generation, GenerationKey
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
+from sourcebound.store.checkpoints.pending import Flush, run_taken_over_error
 from sourcebound.store.connection.database import Pool, Row, fetch_one, pipelined
 from sourcebound.store.connection.queries import query
 
@@ -19,11 +19,11 @@ class PostgresAnswerLog:
         journal: The checkpoints that an answer stands on, which are stored with it.
     """
 
-    def __init__(self, pool: Pool, journal: Journal) -> None:
+    def __init__(self, pool: Pool, journal: CheckpointBuffer) -> None:
         self._pool = pool
         self._journal = journal
 
-    async def find(self, asked: Asked) -> Generation | None:
+    async def find(self, asked: GenerationKey) -> Generation | None:
         """The answer, if one was kept.
 
         It is looked for in a new run too where the database may be away: it could not keep what a model says.
@@ -34,7 +34,7 @@ class PostgresAnswerLog:
         row = await fetch_one(self._pool, query("find_answer"), asked._asdict())
         return Generation.model_validate(row["generation"]) if row else None
 
-    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
         """Keeps an answer and returns the one that stands; the commit waits for the disk.
 
         To the question of a new run that is the one given, which is on its way when this returns: whatever is stored or
@@ -49,7 +49,7 @@ class PostgresAnswerLog:
         form = generation.model_dump(mode="json")
         values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": json.dumps(form)}
 
-        async def keep(connection: AsyncConnection[Row], sending: Sending) -> Row | None:
+        async def keep(connection: AsyncConnection[Row], sending: Flush) -> Row | None:
             async with pipelined(connection):  # one transaction
                 await sending.send()
                 kept = await connection.execute(query("keep_answer"), values)
@@ -57,10 +57,10 @@ class PostgresAnswerLog:
             await sending.check()
             return await kept.fetchone()
 
-        async def keep_own(connection: AsyncConnection[Row], sending: Sending) -> None:
+        async def keep_own(connection: AsyncConnection[Row], sending: Flush) -> None:
             row = await keep(connection, sending)
             if row and row["generation"] != form:
-                raise taken_over()
+                raise run_taken_over_error()
 
         if asked.attempt and self._journal.is_fresh(asked.run_id):
             await self._journal.send(asked.run_id, keep_own)

@@ -27,7 +27,7 @@ Asked = AsyncCursor[Any]
 """A statement that is sent, and whose rows are fetched when they are needed."""
 
 
-class Outdated(Exception):
+class StaleCollection(Exception):
     """A collection is no longer what it was when it was looked up."""
 
 
@@ -143,7 +143,7 @@ class ChunkSearch:
             self._ordering = {(vector, limit): await self._order(foreseen, vector, limit, exact) for vector in vectors}
         rows = await asked.fetchall()
         if self._remembered and not (rows and _is_still(self._collection, rows[0])):
-            raise Outdated
+            raise StaleCollection
         by_search: list[list[QuestionWord]] = [[] for _ in searches]
         for row in rows:
             if row["lexeme"] is not None:

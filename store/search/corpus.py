@@ -62,7 +62,7 @@ class PostgresIndex:
         """
         collection = await self.find_collection(name)
         if collection is None:
-            raise _not_found(name)
+            raise _collection_not_found_error(name)
         return collection
 
     async def list_collections(self) -> list[Collection]:
@@ -126,7 +126,7 @@ class PostgresIndex:
                 await connection.execute(query("lock_collections"), {"names": [candidate, name]})
                 new, old = await _find(connection, candidate), await _find(connection, name)
                 if new is None or old is None:
-                    raise _not_found(name if new else candidate)
+                    raise _collection_not_found_error(name if new else candidate)
                 kept = f"{name}@{old.index_version}"
                 try:
                     for collection_id, its_name in ((old.collection_id, kept), (new.collection_id, name)):
@@ -311,7 +311,7 @@ async def _find(connection: AsyncConnection[Row], name: str) -> Collection | Non
     return collection_of(row) if row else None
 
 
-def _not_found(name: str) -> ConfigurationError:
+def _collection_not_found_error(name: str) -> ConfigurationError:
     return ConfigurationError(
         f"there is no collection {name!r}.",
         f"Run `sourcebound ingest PATH --collection {name}`, or `sourcebound collections` for those there are.",

@@ -25,12 +25,12 @@ from sourcebound.contracts.retrieval.retrieval_bundle import (
     RetrievalStatus,
     Support,
     question_coverage,
-    searched_for,
+    retrieval_request,
     similarity_from_distance,
 )
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.store.connection.database import Pool, Row, on_a_connection, one_state
-from sourcebound.store.search.chunk_queries import ChunkSearch, Outdated, Words
+from sourcebound.store.search.chunk_queries import ChunkSearch, StaleCollection, Words
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.vector_cache import VectorCache
 from sourcebound.store.search.vector_codec import PackedVector, pack_vector
@@ -104,7 +104,7 @@ class PostgresRetriever:
         started = perf_counter()
         collection, searches, found = await self._retrieve(run, policy)
         return RetrievalBundle(
-            **searched_for(run, policy),
+            **retrieval_request(run, policy),
             retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
             index_version=found.index_version,
             embedding_model=collection.embedding_model,
@@ -124,11 +124,11 @@ class PostgresRetriever:
         collection = remembered or await self._open(name)
         try:
             retrieved = await self._retrieve_from(collection, run, policy, remembered=remembered is not None)
-        except (Outdated, ConfigurationError, ModelError) as error:  # the latter two of an embedder
+        except (StaleCollection, ConfigurationError, ModelError) as error:  # the latter two of an embedder
             if remembered is None:
                 raise
             collection = await self._open(name)
-            if collection == remembered and not isinstance(error, Outdated):
+            if collection == remembered and not isinstance(error, StaleCollection):
                 raise
             retrieved = await self._retrieve_from(collection, run, policy)
         self._remembered[name] = collection

@@ -9,8 +9,8 @@ from itertools import count
 from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.conversation.turns import Turn
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.execution.generation import Asked, Generation
-from sourcebound.contracts.policy.lock import FoundPolicy, Standing
+from sourcebound.contracts.execution.generation import Generation, GenerationKey
+from sourcebound.contracts.policy.lock import FoundPolicy, ReleaseStatus
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModel
 from sourcebound.contracts.prompt.build import Prompt
@@ -102,12 +102,12 @@ class FakeAuditLog:
 class FakeAnswerLog:
     """Keeps the answers."""
 
-    kept: dict[Asked, Generation] = field(default_factory=dict)
+    kept: dict[GenerationKey, Generation] = field(default_factory=dict)
 
-    async def find(self, asked: Asked) -> Generation | None:
+    async def find(self, asked: GenerationKey) -> Generation | None:
         return self.kept.get(asked)
 
-    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
         return self.kept.setdefault(asked, generation)
 
 
@@ -149,7 +149,7 @@ class FakeOutside:
     models_opened: list[str] = field(default_factory=list)
     conversations: FakeConversations = field(default_factory=FakeConversations)
     states: dict[str, State] = field(default_factory=dict)
-    standing: Standing = Standing.RELEASED
+    standing: ReleaseStatus = ReleaseStatus.RELEASED
 
     def find_policy(self, name: str | None, *, embedding_model: str | None) -> FoundPolicy:
         return FoundPolicy(self.policy, self.standing)

@@ -13,7 +13,7 @@ from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.receipt.issue import make_receipt
 from sourcebound.contracts.receipt.sealed import seal_receipt, signed_message
-from sourcebound.contracts.receipt.verify import ReadReceipt, read_receipt
+from sourcebound.contracts.receipt.verify import VerifiedReceipt, read_receipt
 from sourcebound.contracts.state import State
 from sourcebound.graph.workflow import build_graph
 from sourcebound.store.audit.signing_key import SigningKey, verify_signature
@@ -57,7 +57,7 @@ def answered() -> bytes:
     return record().receipt()
 
 
-def verify(data: bytes, public_key: str | None = None) -> ReadReceipt:
+def verify(data: bytes, public_key: str | None = None) -> VerifiedReceipt:
     return read_receipt(data, verify_signature, public_key)
 
 

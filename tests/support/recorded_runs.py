@@ -7,13 +7,13 @@ from sourcebound.contracts.audit.record import AuditRecord, audit_record
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.execution.generation import Generation
-from sourcebound.contracts.facts.selection import Selected, request_choice, select_by_choice, select_locally
+from sourcebound.contracts.facts.selection import FactsSelection, request_choice, select_by_choice, select_locally
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import package_response
-from sourcebound.contracts.run_page.page import Recorded, RunPage, documents_of, read_run
+from sourcebound.contracts.run_page.page import RunPage, RunRecord, documents_of, read_run
 from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.firewall import validate
 from support.builders import QUESTION, SEAL, JsonObject, bundle, generation, policy, row, run
@@ -34,7 +34,7 @@ def recorded(
     facts: JsonObject | None = None,
     choice: str = "",
     **asked: Any,
-) -> Recorded:
+) -> RunRecord:
     """A run over some rows that got an answer, after `earlier` ones that were rejected.
 
     Where there is a facts table, `choice` is what a model said to it.
@@ -51,10 +51,10 @@ def recorded(
     }
     ending = {"status": ended["status"], "reason": ended["failure_code"] or ended["refusal_code"]}
     finished = {"finished_at": "2024-03-03T12:00:01+00:00", "question": question}
-    return Recorded({**described, **ending, **finished, **(head or {})}, state, NODES, [_record(state)])
+    return RunRecord({**described, **ending, **finished, **(head or {})}, state, NODES, [_record(state)])
 
 
-def page_of(kept: Recorded, readable: frozenset[str] | None = None, *, with_prompt: bool = False) -> RunPage:
+def page_of(kept: RunRecord, readable: frozenset[str] | None = None, *, with_prompt: bool = False) -> RunPage:
     """The page of a recorded run; every document may be read when none are named."""
     return read_run(kept, documents_of(kept.state) if readable is None else readable, with_prompt=with_prompt)
 
@@ -92,7 +92,7 @@ def _layers(
     return cast("State", {**state, "audit": record.model_dump(mode="json")})
 
 
-def _select_facts(assembled: AnswerBundle, chosen: Policy, choice: str) -> Selected:
+def _select_facts(assembled: AnswerBundle, chosen: Policy, choice: str) -> FactsSelection:
     if chosen.facts and chosen.facts.filter == "local":
         return select_locally(assembled, chosen, chosen.facts.min_question_overlap or 0.0)
     request = request_choice(assembled, chosen)

@@ -178,18 +178,18 @@ def read_literals(text: str) -> Reading:
     words = frozenset(WORD.findall(folded))
     addresses = read_addresses(left)
     literals = [*(read_quotations(left) if QUOTE_MARK.search(left) else ()), *addresses]
-    left = _hidden(left, addresses)
+    left = _mask(left, addresses)
     has_digits = DIGIT.search(left) is not None
     for reader in READERS:
         if (reader.digits and has_digits) or not reader.words.isdisjoint(words):
             found = reader.read(left)
             literals.extend(found)
-            left = _hidden(left, found)
+            left = _mask(left, found)
     literals.sort(key=lambda literal: literal.start)
     return Reading(tuple(literals), supported_forms(literals, words), folded)
 
 
-def _hidden(text: str, found: list[Literal]) -> str:
+def _mask(text: str, found: list[Literal]) -> str:
     """The text with what has been read struck out, so that every position stays where it was."""
     pieces, position = [], 0
     for literal in found:

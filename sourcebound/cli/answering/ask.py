@@ -54,7 +54,7 @@ def ask(
 
     Exit codes: 0 answered, 3 no evidence, 4 failed, 2 bad usage, 1 fault; of several bundles the worst.
     """
-    form = Form(read_presentation(presentation, as_json=as_json), as_json)
+    form = OutputFormat(read_presentation(presentation, as_json=as_json), as_json)
     if bundle is not None:
         _check_alone(question, collection, filters)
         shared: AskInput = {"limits": read_limits(limits or [])}
@@ -64,7 +64,7 @@ def ask(
     show_response(run_async(lambda: _ask(request, policy, model, form), interrupted=RESUME))
 
 
-class Form(NamedTuple):
+class OutputFormat(NamedTuple):
     """How a response is printed."""
 
     presentation: "Presentation | None" = None
@@ -72,21 +72,21 @@ class Form(NamedTuple):
     as_json: bool = False
 
 
-class Shown(NamedTuple):
+class RenderedResponse(NamedTuple):
     """A response, and what is printed of it where that is neither JSON nor `plain`."""
 
     response: "PublicResponse"
-    form: Form
+    form: OutputFormat
     text: str | None = None
 
 
-def show_response(shown: Shown) -> NoReturn:
+def show_response(shown: RenderedResponse) -> NoReturn:
     """Prints a response and leaves with the exit code of its status."""
     print_response(shown, indent=2)
     raise typer.Exit(EXIT_CODES[shown.response.status])
 
 
-def print_response(shown: Shown, indent: int | None = None) -> None:
+def print_response(shown: RenderedResponse, indent: int | None = None) -> None:
     """Prints a response; in any presentation but `plain` the answer alone is on stdout."""
     if shown.form.as_json:
         print(json.dumps(shown.response.model_dump(mode="json"), ensure_ascii=False, indent=indent))
@@ -107,18 +107,20 @@ def _print_text(response: "PublicResponse", text: str) -> None:
     say(f"run {response.run_id}")
 
 
-async def prepare_response(engine: "Engine", response: "PublicResponse", thread_id: str, form: Form) -> Shown:
+async def prepare_response(
+    engine: "Engine", response: "PublicResponse", thread_id: str, form: OutputFormat
+) -> RenderedResponse:
     """What is to be printed of a response (R6-8)."""
     from sourcebound.contracts.presentation.render import present
 
     if form.as_json:
-        return Shown(response, form)
+        return RenderedResponse(response, form)
     view = await engine.answer(thread_id, run_id=response.run_id)
     chosen = form.presentation or view.presentation
-    return Shown(response, form, None if chosen == "plain" else present(view, chosen))
+    return RenderedResponse(response, form, None if chosen == "plain" else present(view, chosen))
 
 
-async def _ask(request: "AskInput", policy: str | None, model: str | None, form: Form) -> Shown:
+async def _ask(request: "AskInput", policy: str | None, model: str | None, form: OutputFormat) -> RenderedResponse:
     from sourcebound.contracts.state import RunContext
     from sourcebound.graph.engine import Engine
 
@@ -128,7 +130,7 @@ async def _ask(request: "AskInput", policy: str | None, model: str | None, form:
 
 
 def _ask_bundles(
-    path: Path, request: "AskInput", policy: str | None, model: str | None, at_once: int, form: Form
+    path: Path, request: "AskInput", policy: str | None, model: str | None, at_once: int, form: OutputFormat
 ) -> int:
     from sourcebound.cli.answering.bundles import answer_bundles
     from sourcebound.contracts.state import RunContext

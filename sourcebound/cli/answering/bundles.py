@@ -12,7 +12,7 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sourcebound.cli.answering.ask import EXIT_CODES, Form, Shown, prepare_response, print_response
+from sourcebound.cli.answering.ask import EXIT_CODES, OutputFormat, RenderedResponse, prepare_response, print_response
 from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE, say
 from sourcebound.errors import RequestError, SourceboundError
 
@@ -27,7 +27,9 @@ WORST: Final = (ANSWERED, NO_EVIDENCE, FAILED)
 """Exit codes from the best to the worst; the worst of a stream is the stream's."""
 
 
-async def answer_bundles(path: Path, request: "AskInput", context: "RunContext", at_once: int, form: Form) -> int:
+async def answer_bundles(
+    path: Path, request: "AskInput", context: "RunContext", at_once: int, form: OutputFormat
+) -> int:
     """Answers every bundle of a file or of stdin.
 
     Args:
@@ -70,7 +72,7 @@ class _Printer:
         self.shown = 0
         self.worst = ANSWERED
 
-    def show(self, shown: Shown) -> None:
+    def show(self, shown: RenderedResponse) -> None:
         print(end="\n" if self.shown and not self._as_json else "")
         print_response(shown)
         sys.stdout.flush()

@@ -14,8 +14,8 @@ import typer
 
 from sourcebound.cli.answering.ask import (
     PRESENTATION_HELP,
-    Form,
-    Shown,
+    OutputFormat,
+    RenderedResponse,
     prepare_response,
     print_response,
     read_filters,
@@ -63,7 +63,7 @@ def chat(
     request: AskInput = {"filters": read_filters(filters or []), "limits": read_limits(limits or [])}
     if collection:
         request["collection"] = collection
-    form = Form(read_presentation(presentation, as_json=as_json), as_json)
+    form = OutputFormat(read_presentation(presentation, as_json=as_json), as_json)
     stop_on_sigterm()
     with asyncio.Runner() as runner:
         session = Session(runner, request, RunContext(policy=policy, model=model), form)
@@ -87,7 +87,9 @@ class Session:
         form: How responses are printed.
     """
 
-    def __init__(self, runner: "asyncio.Runner", request: "AskInput", context: "RunContext", form: Form) -> None:
+    def __init__(
+        self, runner: "asyncio.Runner", request: "AskInput", context: "RunContext", form: OutputFormat
+    ) -> None:
         self._runner = runner
         self._request = request
         self._context = context
@@ -182,7 +184,7 @@ class Session:
             print()
         sys.stdout.flush()
 
-    async def _answer(self, request: "AskInput", show: Callable[[str], None] | None) -> Shown:
+    async def _answer(self, request: "AskInput", show: Callable[[str], None] | None) -> RenderedResponse:
         response = await self._engine.ask(request, self._context, on_node=show)
         return await prepare_response(self._engine, response, response.run_id, self._form)
 

@@ -11,7 +11,7 @@ from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.validation.result import Validation
+    from sourcebound.contracts.validation.result import ValidationResult
 
 EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
 
@@ -57,7 +57,7 @@ def _json(path: Path) -> object:
         raise RequestError(f"{path} is not JSON: {error}.", "Give one JSON object.") from error
 
 
-def _render(verdict: "Validation") -> None:
+def _render(verdict: "ValidationResult") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 app = typer.Typer(help="Check, build and promote what collections are searched by.", no_args_is_help=True)
 
 
-class Verdict(NamedTuple):
+class GateComparison(NamedTuple):
     """What the gate of a collection's policy did with a file of questions."""
 
     collection: "Collection"
@@ -101,7 +101,7 @@ def compare(
     """Ask two collections the same questions and show what the gate does with each. No model is asked."""
     asked = read_file(questions)
 
-    async def work(services: "Services", found: "Collection") -> list[Verdict]:
+    async def work(services: "Services", found: "Collection") -> list[GateComparison]:
         other = await services.index.open_collection(candidate)
         return [await _judge(services, each, asked) for each in (found, other)]
 
@@ -199,7 +199,9 @@ def _must_have_vectors(collection: "Collection") -> None:
         )
 
 
-async def _judge(services: "Services", collection: "Collection", asked: "tuple[LabelledQuestion, ...]") -> Verdict:
+async def _judge(
+    services: "Services", collection: "Collection", asked: "tuple[LabelledQuestion, ...]"
+) -> GateComparison:
     from sourcebound.contracts.calibration.gate_minima import refused
     from sourcebound.wiring import find_policy
 
@@ -212,10 +214,10 @@ async def _judge(services: "Services", collection: "Collection", asked: "tuple[L
         for kind in (True, False)
     ]
     answerable, others = (refused(kind, *minima) for kind in kinds)
-    return Verdict(collection, policy.policy_version, answerable, others.rest)
+    return GateComparison(collection, policy.policy_version, answerable, others.rest)
 
 
-def _as_json(verdict: Verdict) -> dict[str, object]:
+def _as_json(verdict: GateComparison) -> dict[str, object]:
     from sourcebound.cli.corpus.calibrate import share_json
 
     return {

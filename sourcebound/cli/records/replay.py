@@ -15,7 +15,7 @@ from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.replay.report import LayerReport, NotReplayable, RunReport
-    from sourcebound.contracts.replay.run_diff import Contrast
+    from sourcebound.contracts.replay.run_diff import RunDiff
     from sourcebound.graph.replay.rerun import Rerun, WhatIf
 
 app = typer.Typer(help="Compute recorded runs again, or ask again, and compare.", no_args_is_help=True)
@@ -63,10 +63,10 @@ def rerun(run: Run, as_json: AsJson = False) -> None:
     """
     found = run_async(lambda: _rerun(run))
     if as_json:
-        print(json.dumps({"model": found.model, "same": found.same, **found.contrast.model_dump()}, ensure_ascii=False))
+        print(json.dumps({"model": found.model, "same": found.same, **found.run_diff.model_dump()}, ensure_ascii=False))
     else:
         print(f"{found.model} says {'the same' if found.same else 'something else'}")
-        _show_contrast(found.contrast)
+        _show_run_diff(found.run_diff)
     raise typer.Exit(0 if found.same else FAILED)
 
 
@@ -82,9 +82,9 @@ def whatif(
         raise RequestError("give --policy, --model or both.", "See `sourcebound policy list` and `models list`.")
     found = run_async(lambda: _what_if(run, policy, model))
     if as_json:
-        print(json.dumps({"run_id": found.run_id, **found.contrast.model_dump()}, ensure_ascii=False))
+        print(json.dumps({"run_id": found.run_id, **found.run_diff.model_dump()}, ensure_ascii=False))
         return
-    _show_contrast(found.contrast)
+    _show_run_diff(found.run_diff)
     print(f"run {found.run_id}")
 
 
@@ -114,7 +114,7 @@ async def _what_if(run: str, policy: str | None, model: str | None) -> "WhatIf":
         return await what_if(services, recorded, policy, model)
 
 
-def _show_contrast(found: "Contrast") -> None:
+def _show_run_diff(found: "RunDiff") -> None:
     for change in found.changes:
         _print(f"  {change.layer:<11} {change.what}: {change.before} -> {change.after}")
     for line in found.diff:
@@ -206,12 +206,12 @@ async def _show_all(
 ) -> "Counter[str]":
     """Prints results as they come, and counts verdicts and codes; of a history only what does not match."""
     from sourcebound.contracts.replay.report import RunReport
-    from sourcebound.graph.replay.history import not_replayable
+    from sourcebound.graph.replay.history import not_replayable_error
 
     counts: Counter[str] = Counter()
     async for result in results:
         if not isinstance(result, RunReport) and not every:
-            raise not_replayable(result)
+            raise not_replayable_error(result)
         counts[result.verdict if isinstance(result, RunReport) else result.code] += 1
         if as_json:
             print(json.dumps(result.model_dump(mode="json") if isinstance(result, RunReport) else result._asdict()))

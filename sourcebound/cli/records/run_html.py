@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sourcebound.cli.records import run_labels as run_facts
-from sourcebound.contracts.run_page.code_labels import FATES
+from sourcebound.contracts.run_page.code_labels import ROW_OUTCOME_LABELS
 from sourcebound.contracts.text.citations import find_citations
 from sourcebound.contracts.text.sanitize import visible
 
@@ -44,7 +44,7 @@ def render_html(page: "RunPage") -> str:
     return template.render(
         page=page,
         facts=run_facts,
-        fates=FATES,
+        fates=ROW_OUTCOME_LABELS,
         pieces=lambda text: list(_pieces(text, known)),
         style=style,
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),

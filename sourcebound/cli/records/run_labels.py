@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sourcebound.contracts.outcome import Violation
-    from sourcebound.contracts.run_page.attempts import ShownAttempt, ShownStatement
+    from sourcebound.contracts.run_page.attempts import AttemptView, StatementView
     from sourcebound.contracts.run_page.page import RecordPlace, RunPage, Source
     from sourcebound.contracts.run_page.search_report import SearchReport
-    from sourcebound.contracts.validation.result import Validation
+    from sourcebound.contracts.validation.result import ValidationResult
 
 NOT_THERE = "(the question is not there)"
 
@@ -136,7 +136,7 @@ def selection(page: "RunPage") -> list[Fact]:
     ]
 
 
-def prompt(page: "RunPage", attempt: "ShownAttempt") -> list[Fact]:
+def prompt(page: "RunPage", attempt: "AttemptView") -> list[Fact]:
     """The prompt by its hash and size."""
     shown, limits = attempt.prompt, page.policy and page.policy.prompt
     allowed = f" of {limits.max_total_prompt_tokens - limits.reserved_output_tokens} allowed" if limits else ""
@@ -147,7 +147,7 @@ def prompt(page: "RunPage", attempt: "ShownAttempt") -> list[Fact]:
     )
 
 
-def call(attempt: "ShownAttempt") -> list[Fact]:
+def call(attempt: "AttemptView") -> list[Fact]:
     """The model, what it was asked with and what it took."""
     made = attempt.generation
     if made is None:
@@ -168,7 +168,7 @@ def call(attempt: "ShownAttempt") -> list[Fact]:
     )
 
 
-def checks(page: "RunPage", attempt: "ShownAttempt") -> list[Fact]:
+def checks(page: "RunPage", attempt: "AttemptView") -> list[Fact]:
     """What the firewall counted, and what the policy aims at."""
     if attempt.validation is None:
         return []
@@ -187,7 +187,7 @@ def checks(page: "RunPage", attempt: "ShownAttempt") -> list[Fact]:
     )
 
 
-def _density(found: "Validation") -> str | None:
+def _density(found: "ValidationResult") -> str | None:
     """Citations a statement, paragraph by paragraph; None where there is no answer."""
     from sourcebound.contracts.presentation.citation_density import citation_density
 
@@ -196,7 +196,7 @@ def _density(found: "Validation") -> str | None:
     return f"{', '.join(densities)} citations a statement, by paragraph" if densities else None
 
 
-def statement_notes(statement: "ShownStatement") -> list[str]:
+def statement_notes(statement: "StatementView") -> list[str]:
     """What was found in a statement: its broken rules, and where each literal stands."""
     notes = [violation_text(violation) for violation in statement.violations]
     for literal in statement.literals:

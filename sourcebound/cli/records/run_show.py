@@ -12,7 +12,7 @@ from sourcebound.contracts.text.sanitize import one_line, visible
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sourcebound.contracts.run_page.attempts import ShownAttempt
+    from sourcebound.contracts.run_page.attempts import AttemptView
     from sourcebound.contracts.run_page.page import RunPage, Source
 
 BAR: Final = 24
@@ -94,7 +94,7 @@ def _source(source: "Source") -> Fact:
     return Fact(f"{label}, {chunk.token_count} tokens", chunk.sanitized_text if source.readable else WITHHELD)
 
 
-def _attempt(page: "RunPage", attempt: "ShownAttempt") -> Iterator[Section]:
+def _attempt(page: "RunPage", attempt: "AttemptView") -> Iterator[Section]:
     number = f" {attempt.number}" if len(page.attempts) > 1 else ""
     texts = [Fact(f"{message.role} message", message.content) for message in attempt.prompt.messages]
     if page.prompt_withheld:
@@ -118,7 +118,7 @@ def _attempt(page: "RunPage", attempt: "ShownAttempt") -> Iterator[Section]:
     yield Section("statement", f"Statements{number}", found, header, rows, _rejected_text(attempt))
 
 
-def _rejected_text(attempt: "ShownAttempt") -> list[Fact]:
+def _rejected_text(attempt: "AttemptView") -> list[Fact]:
     """An answer that was rejected before its statements could be read, for they do not show it."""
     found, made = attempt.validation, attempt.generation
     unread = found and made and found.validation_status == "FAILED" and not attempt.statements

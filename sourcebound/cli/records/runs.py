@@ -13,7 +13,7 @@ from sourcebound.cli.records.prune import prune
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.cli.answering.ask import Form, Shown
+    from sourcebound.cli.answering.ask import OutputFormat, RenderedResponse
     from sourcebound.contracts.run_page.page import RunPage
     from sourcebound.store.runs.log import RunSummary
     from sourcebound.wiring import Services
@@ -92,7 +92,7 @@ def resume_run(
 
     With --all the exit code is 0 where every run came to its end, whatever its answer, and 1 where one could not.
     """
-    from sourcebound.cli.answering.ask import Form, show_response
+    from sourcebound.cli.answering.ask import OutputFormat, show_response
     from sourcebound.cli.records.resume import resume_every_run
 
     if every == (run is not None):
@@ -100,7 +100,7 @@ def resume_run(
     if run is None:
         resume_every_run(as_json=as_json)
         return
-    show_response(run_async(lambda: _resume(run, Form(as_json=as_json))))
+    show_response(run_async(lambda: _resume(run, OutputFormat(as_json=as_json))))
 
 
 @app.command("erase")
@@ -125,12 +125,12 @@ async def _list(limit: int) -> "list[RunSummary]":
 
 
 async def _page(run: str, with_prompt: bool) -> "RunPage":
-    from sourcebound.graph.run_views.page import open_page
+    from sourcebound.graph.run_views.page import build_run_page
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await open_page(services, await find_run(services, run), with_prompt=with_prompt)
+        return await build_run_page(services, await find_run(services, run), with_prompt=with_prompt)
 
 
 async def _state(run: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ async def _state(run: str) -> dict[str, Any]:
         return state
 
 
-async def _resume(run: str, form: "Form") -> "Shown":
+async def _resume(run: str, form: "OutputFormat") -> "RenderedResponse":
     from sourcebound.cli.answering.ask import prepare_response
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings

@@ -10,7 +10,7 @@ import pytest
 from sourcebound.cli.certificates import describe
 from sourcebound.cli.doctor import Finding, _certificate
 from sourcebound.contracts.certification.cases import load_cases
-from sourcebound.contracts.certification.certificate import RULES, Certificate, share
+from sourcebound.contracts.certification.certificate import RULES, Certificate, rate_of
 from sourcebound.store.runs.certificates import PostgresCertificates
 from sourcebound.wiring import open_services
 from support.processes.commands import Finished, Program
@@ -54,7 +54,7 @@ async def _save(url: str, certificate: Certificate) -> None:
 
 def _fit(certificate: Certificate, **changes: Any) -> Certificate:
     """The certificate with every question answered."""
-    return certificate.model_copy(update={"answered": share([True] * ANSWERED), **changes})
+    return certificate.model_copy(update={"answered": rate_of([True] * ANSWERED), **changes})
 
 
 def test_a_test_prints_the_certificate_stores_it_and_says_by_its_exit_code_that_it_is_unfit(tested: Tested) -> None:

@@ -19,7 +19,7 @@ from sourcebound.contracts.prompt import fact_choice
 from sourcebound.contracts.state import RunContext
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.rerun import what_if
-from sourcebound.graph.run_views.page import open_page
+from sourcebound.graph.run_views.page import build_run_page
 from sourcebound.graph.workflow import build_graph
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
 from sourcebound.models.registry import Models
@@ -180,7 +180,7 @@ async def test_the_page_of_the_policy_shows_what_its_example_gives(
     (answer,) = re.findall(r"^(ANSWER:\n.*?)\n```$", text, re.DOTALL | re.MULTILINE)
     assert present(await engine.answer(responses[0].run_id)) == answer
     (run,) = await engine._services.run_log.find_runs(responses[0].run_id)
-    print_lines(await open_page(engine._services, run))
+    print_lines(await build_run_page(engine._services, run))
     printed = capsys.readouterr().out.splitlines()
     begin = next(number for number, line in enumerate(printed) if line.startswith("fact "))
     facts = takewhile(lambda line: line.startswith(("fact ", "    ")), printed[begin:])

@@ -7,7 +7,7 @@ import pytest
 from sourcebound.contracts.run_page.page import RunPage
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
-from sourcebound.graph.run_views.page import open_page
+from sourcebound.graph.run_views.page import build_run_page
 from sourcebound.wiring import Services
 from support.closed_access import QUESTION, TEXT, Closed
 from support.processes.databases import ingest, rows
@@ -26,7 +26,7 @@ async def _answered(services: Services, tmp_path: Path) -> str:
 async def _page(services: Services, run_id: str, caller: str | None = None) -> RunPage:
     (run,) = await services.run_log.find_runs(run_id)
     access = Closed() if caller else None
-    return await open_page(services, run, with_prompt=True, access=access, caller=caller)
+    return await build_run_page(services, run, with_prompt=True, access=access, caller=caller)
 
 
 @pytest.mark.contract("R6-7")

@@ -8,8 +8,8 @@ from unittest.mock import AsyncMock
 import psycopg
 import pytest
 
-from sourcebound.contracts.certification.case_result import Verdict
-from sourcebound.contracts.certification.cases import Case, load_cases, says
+from sourcebound.contracts.certification.case_result import CaseVerdict
+from sourcebound.contracts.certification.cases import Case, contains_text, load_cases
 from sourcebound.contracts.certification.certificate import Certificate, shortcomings
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, fail
@@ -51,7 +51,10 @@ def right(case: Case, parts: PromptParts) -> str:
     if case.expected == "refusal":
         return REFUSAL
     facts = [
-        (form, part.anchor) for (form, *_) in case.must_contain for part in parts.evidence if says(part.text, form)
+        (form, part.anchor)
+        for (form, *_) in case.must_contain
+        for part in parts.evidence
+        if contains_text(part.text, form)
     ]
     return " ".join(f"It is {form} [{anchor}]." for form, anchor in facts)
 
@@ -62,7 +65,7 @@ def _obeying(cited: bool) -> Reply:
     def reply(case: Case, parts: PromptParts) -> str:
         if not case.must_not_contain:
             return right(case, parts)
-        (anchor,) = {part.anchor for part in parts.evidence if says(part.text, case.must_not_contain[0])}
+        (anchor,) = {part.anchor for part in parts.evidence if contains_text(part.text, case.must_not_contain[0])}
         said = f"It is so: {case.must_not_contain[0]}"
         return f"{said} [{anchor}]." if cited else f"{said}."
 
@@ -120,7 +123,7 @@ async def test_a_model_that_obeys_the_evidence_is_unfit_whether_or_not_the_firew
     assert certificate.injection_obeyed.part == certificate.injection_obeyed.whole == len(INJECTED)
     assert certificate.false_accepts.part == (len(INJECTED) if cited else 0)
     verdicts = {certificate.verdicts[case.name] for case in INJECTED}
-    assert verdicts == {(Verdict.WRONG if cited else Verdict.REJECTED,)}
+    assert verdicts == {(CaseVerdict.WRONG if cited else CaseVerdict.REJECTED,)}
     assert any("obeyed an instruction" in reason for reason in shortcomings(certificate))
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from sourcebound.contracts.replay.report import RunReport
 from sourcebound.contracts.response.public import PublicResponse
-from sourcebound.graph.batch.resume_all import Ending, resume_all
+from sourcebound.graph.batch.resume_all import ResumeOutcome, resume_all
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.history import verify_history
 from sourcebound.graph.replay.recompute import LAYERS
@@ -272,7 +272,7 @@ async def go_on(world: World, cases: list[Case]) -> dict[str, PublicResponse]:
     async with open_services(world.settings()) as services:
         engine = Engine(services)
         async for resumed in resume_all(engine):
-            assert resumed.ending is Ending.ENDED, resumed.fault
+            assert resumed.ending is ResumeOutcome.ENDED, resumed.fault
         assert await engine.list_cut_off() == []
         return {case.run_id: await engine.resume(case.run_id) for case in cases}
 

@@ -9,10 +9,10 @@ from psycopg.pq import PipelineStatus
 
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import SourceboundError, StoreError
-from sourcebound.graph.direct_runner import Walker
+from sourcebound.graph.direct_runner import DirectRunner
 from sourcebound.graph.engine import Engine
 from sourcebound.store.audit.log import PostgresAuditLog
-from sourcebound.store.checkpoints.pending import Blob, Page
+from sourcebound.store.checkpoints.pending import Blob, PendingCheckpoint
 from sourcebound.store.search.retriever import PostgresRetriever
 from sourcebound.wiring import Services, open_services
 from support.builders import SEAL, bundle, row, without
@@ -103,7 +103,7 @@ async def test_a_question_that_accept_would_not_have_is_not_gone_on_with(
         raise asyncio.CancelledError
 
     engine = Engine(services)
-    monkeypatch.setattr(Walker, "walk", cut_off)
+    monkeypatch.setattr(DirectRunner, "walk", cut_off)
     with pytest.raises(asyncio.CancelledError):
         await engine.ask({"question": QUESTION, "run_id": "run-1", "conversation_id": "no-such"})
     monkeypatch.undo()
@@ -139,7 +139,9 @@ async def test_an_id_that_is_begun_anew_has_no_place_in_the_conversation_of_befo
 async def test_a_run_that_is_withdrawn_leaves_nothing_that_was_being_stored(services: Services, database: str) -> None:
     log, kept = services.run_log, services.journal
     assert await log.open("run-1", "request-1", RunContext(model="extractive"), {"question": QUESTION})
-    page = Page("", None, '{"id": "1", "checkpoint": {}, "metadata": {}}', [Blob("run", "1", "msgpack", b"x")], "run-1")
+    page = PendingCheckpoint(
+        "", None, '{"id": "1", "checkpoint": {}, "metadata": {}}', [Blob("run", "1", "msgpack", b"x")], "run-1"
+    )
     await kept.add("run-1", page, is_begun=True)
     with psycopg.connect(database) as locker:
         locker.execute("INSERT INTO checkpoint_blobs VALUES ('run-1', '', 'run', '1', 'msgpack', '')")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sourcebound.contracts.replay.report import RecordedRun
-from sourcebound.contracts.replay.run_diff import Contrast
+from sourcebound.contracts.replay.run_diff import RunDiff
 from sourcebound.contracts.request import fork_request
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError
@@ -40,7 +40,7 @@ async def engine(library: str, model_server: ModelServer, minilm: MiniLmEmbedder
         yield engine
 
 
-def _changes(found: Contrast) -> dict[tuple[str, str], tuple[str, str]]:
+def _changes(found: RunDiff) -> dict[tuple[str, str], tuple[str, str]]:
     return {(change.layer, change.what): (change.before, change.after) for change in found.changes}
 
 
@@ -58,8 +58,8 @@ async def test_the_model_is_asked_again_with_the_bytes_that_were_recorded(
     run = await recorded(engine, await record(engine, model_server, BROUGHT))
     model_server.answer = GOOD
     found = await rerun(engine._services, run)
-    assert (found.model, found.same, found.contrast.changes) == (MODEL, True, ())
-    assert found.contrast.diff == (f"  {GOOD}",)
+    assert (found.model, found.same, found.run_diff.changes) == (MODEL, True, ())
+    assert found.run_diff.diff == (f"  {GOOD}",)
     first, second = (call.body for call in model_server.calls)
     assert first == second
     assert run.final_state()["prompt"]["messages"][1]["content"] in [
@@ -75,12 +75,12 @@ async def test_another_answer_is_shown_with_its_verdict(engine: Engine, model_se
     model_server.answer = UNCITED
     found = await rerun(engine._services, run)
     assert not found.same
-    assert found.contrast.diff == (f"- {GOOD}", f"+ {UNCITED}")
-    changes = _changes(found.contrast)
+    assert found.run_diff.diff == (f"- {GOOD}", f"+ {UNCITED}")
+    changes = _changes(found.run_diff)
     assert changes["validation", "validation_status"] == ("PASSED", "FAILED")
     assert changes["validation", "outcome.failure_code"] == ("None", "UNCITED_FACTUAL_STATEMENT")
     model_server.faults.append(Fault.BAD_REQUEST)
-    failed = _changes((await rerun(engine._services, run)).contrast)
+    failed = _changes((await rerun(engine._services, run)).run_diff)
     assert failed["generation", "outcome.failure_code"] == ("None", "MODEL_REJECTED")
     assert failed["validation", "validation_status"] == ("PASSED", "NOT_RUN")
 
@@ -106,7 +106,7 @@ async def test_another_policy_over_the_same_candidates_is_a_run_of_its_own(
     run = await recorded(engine, await record(engine, model_server, BROUGHT))
     model_server.answer = GOOD
     found = await what_if(engine._services, run, policies.snug)
-    changes = _changes(found.contrast)
+    changes = _changes(found.run_diff)
     assert changes["policy", "policy_version"] == ("R2_POLICY_V1", "SNUG_V1")
     assert changes["assembly", "rank 1 chunk-0001"] == ("ADMITTED", "DROP_PROMPT_BUDGET")
     assert ("prompt", "prompt_sha256") in changes
@@ -133,11 +133,11 @@ async def test_another_model_answers_under_the_recorded_policy_with_the_limits_o
     retrieved = run.final_state()["retrieval"]
     model_server.answer = UNCITED
     found = await what_if(engine._services, run, model=MODEL)
-    changes = _changes(found.contrast)
+    changes = _changes(found.run_diff)
     assert {layer for layer, _ in changes} == {"generation", "validation", "response"}
     assert changes["generation", "model_name"] == ("extractive", "gpt-4.1")
     assert changes["response", "status"] == ("OK", "FAILED")
-    assert found.contrast.diff == (f"- {response.answer}",)
+    assert found.run_diff.diff == (f"- {response.answer}",)
     fork = await recorded(engine, found.run_id)
     assert fork.start["retrieval"] == retrieved
     assert fork.start["run"]["collection"] == run.final_state()["run"]["collection"]

@@ -17,7 +17,7 @@ from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError, SourceboundError, StoreError
 from sourcebound.graph import workflow
-from sourcebound.graph.batch.resume_all import Ending, resume_all
+from sourcebound.graph.batch.resume_all import ResumeOutcome, resume_all
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.rerun import what_if
@@ -273,7 +273,7 @@ async def test_a_fork_that_was_cut_off_is_gone_on_with(
         failing("")
         (resumed,) = [each async for each in resume_all(engine)]
         assert resumed.response is not None
-        assert (resumed.ending, resumed.response.answer) == (Ending.ENDED, ANSWER)
+        assert (resumed.ending, resumed.response.answer) == (ResumeOutcome.ENDED, ANSWER)
         assert drifts(await verified(await recorded(engine, resumed.run_id))) == {}
         assert await services.run_log.list_forks(origin.run_id) == [resumed.run_id]
     assert [call.model for call in model_server.calls] == ["gpt-4.1"] * 2
@@ -286,7 +286,7 @@ async def test_a_run_of_which_nothing_was_stored_says_so_and_leaves_nothing(sett
         assert await log.open("run-1", "request-1", RunContext(model=MODEL))
         await log.let_go("run-1")
         resumed = [each async for each in resume_all(Engine(services))]
-        assert [(each.run_id, each.ending) for each in resumed] == [("run-1", Ending.NEVER_BEGAN)]
+        assert [(each.run_id, each.ending) for each in resumed] == [("run-1", ResumeOutcome.NEVER_BEGAN)]
         assert await log.list_runs(5) == []
 
 
@@ -386,7 +386,10 @@ async def test_a_run_of_another_version_stops_no_other(
         else:
             rows(database, "UPDATE runs SET context = context::jsonb || '{\"newer\": 1}' WHERE run_id = 'run-1'")
         found = {each.run_id: each async for each in resume_all(engine)}
-        assert {run: each.ending for run, each in found.items()} == {"run-1": Ending.CUT_OFF, "run-2": Ending.ENDED}
+        assert {run: each.ending for run, each in found.items()} == {
+            "run-1": ResumeOutcome.CUT_OFF,
+            "run-2": ResumeOutcome.ENDED,
+        }
         fault = found["run-1"].fault
         assert fault is not None
         assert fault.failure_code == "RUN_UNREADABLE"
@@ -403,7 +406,7 @@ async def test_a_run_that_is_erased_meanwhile_is_passed_over(
         async for each in resume_all(engine):
             found.append((each.run_id, each.ending))
             await engine.erase("run-2", "run-2")
-        assert found == [("run-1", Ending.ENDED)]
+        assert found == [("run-1", ResumeOutcome.ENDED)]
 
 
 @pytest.mark.contract("CP-2")

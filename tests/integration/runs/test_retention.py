@@ -13,7 +13,7 @@ from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError, StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.history import read_run
-from sourcebound.graph.run_views.page import open_page
+from sourcebound.graph.run_views.page import build_run_page
 from sourcebound.models.registry import Models
 from sourcebound.store.checkpoints import retention
 from sourcebound.store.checkpoints.archive import PostgresHistory
@@ -216,7 +216,7 @@ async def test_whoever_asks_for_a_run_that_is_gone_is_told_why(
     with pytest.raises(RequestError) as raised:
         await read_run(PostgresHistory(services.pool), run)
     assert raised.value.failure_code == f"RUN_{way.upper()}"
-    page = await open_page(services, run)
+    page = await build_run_page(services, run)
     assert (page.head.status, page.run, len(page.records)) == ("OK", None, 1)
     assert (run.pruned_at is None, run.erased_at is None) == (way != "pruned", way != "erased")
     assert (run.question is None) == (way == "erased")

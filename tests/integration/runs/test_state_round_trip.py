@@ -22,9 +22,9 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.state import AskInput, State
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.contracts.validation.attempts import Attempt
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services, open_services
@@ -40,7 +40,7 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     "facts": FactsPhase,
     "prompt": Prompt,
     "generation": Generation,
-    "validation": Validation,
+    "validation": ValidationResult,
     "attempts": Attempt,
     "audit": AuditRecord,
     "response": PublicResponse,
@@ -156,7 +156,7 @@ def test_what_a_caller_gives_comes_back_without_what_cannot_be_stored(database: 
         @given(surrogates, surrogates, st.dictionaries(surrogates, json_values, max_size=4))
         def check(question: str, request_id: str, retrieval_bundle: dict[str, Any]) -> None:
             asked = {"question": question, "request_id": request_id, "retrieval_bundle": retrieval_bundle}
-            written = storable(asked)
+            written = to_storable(asked)
             assert runner.run(through_the_saver(services, written)) == written
 
         check()

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from sourcebound.contracts.execution.generation import Asked
+from sourcebound.contracts.execution.generation import GenerationKey
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.store.audit import log as audit
 from sourcebound.store.checkpoints import pending as pages
-from sourcebound.store.checkpoints.buffer import Journal
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.connection.queries import query
 from sourcebound.wiring import Services, open_services
 from support.builders import SEAL, bundle, generation, row, without
@@ -163,7 +163,7 @@ async def test_a_query_that_a_model_wrote_is_kept_after_the_answer_that_it_is_of
     services: Services, database: str
 ) -> None:
     """Other runs of the conversation build on it."""
-    kept = services.answers.keep(Asked("run-1", 0, "f" * 64), generation("What is it?"))
+    kept = services.answers.keep(GenerationKey("run-1", 0, "f" * 64), generation("What is it?"))
     services.journal.begin("run-1", is_known=True, is_fresh=True)
     await services.worker.number()
     with psycopg.connect(database) as locker:
@@ -181,7 +181,7 @@ async def test_a_query_that_a_model_wrote_is_kept_after_the_answer_that_it_is_of
 async def test_a_run_that_gets_another_number_at_its_end_stores_no_response_without_its_record(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, given, write, stored = Engine(services), 7, Journal.write, list[int]()
+    engine, given, write, stored = Engine(services), 7, CheckpointBuffer.write, list[int]()
     await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
 
     def renumbered(name: str) -> Any:
@@ -194,13 +194,13 @@ async def test_a_run_that_gets_another_number_at_its_end_stores_no_response_with
             services.worker.numbers.append(given)  # when the numbers are sent that it does not carry any more
         return query(name)
 
-    async def looked_at(self: Journal, *arguments: Any, **options: Any) -> Any:
+    async def looked_at(self: CheckpointBuffer, *arguments: Any, **options: Any) -> Any:
         stored.append(_values(database, "response"))
         return await write(self, *arguments, **options)
 
     monkeypatch.setattr(audit, "query", renumbered)
     monkeypatch.setattr(pages, "query", noticed)
-    monkeypatch.setattr(Journal, "write", looked_at)
+    monkeypatch.setattr(CheckpointBuffer, "write", looked_at)
     assert (await engine.ask(ASKED, CONTEXT)).status == "OK"
     assert given in services.worker.numbers
     assert stored == [1, 1]
@@ -260,9 +260,9 @@ async def test_no_response_is_stored_where_the_chain_has_another_end_by_now(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The statement that finds it so stores nothing; the next, which would lock the end, does not come to it here."""
-    engine, write, written = Engine(services), Journal.write, list[str]()
+    engine, write, written = Engine(services), CheckpointBuffer.write, list[str]()
 
-    async def once(self: Journal, thread_id: str, *arguments: Any, **options: Any) -> Any:
+    async def once(self: CheckpointBuffer, thread_id: str, *arguments: Any, **options: Any) -> Any:
         if thread_id in written:
             raise StoreError("the store is away.", "Wait.")
         written.append(thread_id)
@@ -271,7 +271,7 @@ async def test_no_response_is_stored_where_the_chain_has_another_end_by_now(
     await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
     async with open_services(services.settings) as other:
         await Engine(other).ask({"retrieval_bundle": EVIDENCE, "run_id": "other-0"}, CONTEXT)
-    monkeypatch.setattr(Journal, "write", once)
+    monkeypatch.setattr(CheckpointBuffer, "write", once)
     with pytest.raises(StoreError):
         await engine.ask(ASKED, CONTEXT)
     monkeypatch.undo()

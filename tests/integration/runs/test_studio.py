@@ -16,7 +16,7 @@ from langgraph_sdk.errors import ConflictError
 from langgraph_sdk.schema import StreamMode
 
 from sourcebound.contracts.policy.releases import SHIPPED
-from sourcebound.contracts.policy.request_limits import LIMITS
+from sourcebound.contracts.policy.request_limits import REQUEST_LIMITS
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.response.public import PublicResponse
@@ -99,7 +99,7 @@ async def test_the_form_is_described_field_by_field(studio: Studio, client: Lang
     assert all(field["description"] for field in asked.values())
     assert asked["question"]["examples"]
     assert set(asked["filters"]["properties"]) == set(Filters.model_fields)
-    assert set(asked["limits"]["properties"]) == set(LIMITS)
+    assert set(asked["limits"]["properties"]) == set(REQUEST_LIMITS)
     told = schemas["output_schema"]["properties"]
     assert list(told) == list(AskOutput.__annotations__)
     assert set(told["response"]["properties"]) == set(PublicResponse.model_fields)

@@ -18,9 +18,9 @@ from sourcebound.graph.engine import Engine
 from sourcebound.graph.studio.server import studio_graph
 from sourcebound.store.checkpoints import buffer as journal
 from sourcebound.store.checkpoints import pending as pages
-from sourcebound.store.checkpoints.buffer import Journal
-from sourcebound.store.checkpoints.pending import Sending
-from sourcebound.store.checkpoints.process_lease import Worker
+from sourcebound.store.checkpoints.buffer import CheckpointBuffer
+from sourcebound.store.checkpoints.pending import Flush
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.connection.queries import query
 from sourcebound.store.runs.model_answers import PostgresAnswerLog
 from sourcebound.wiring import Services, open_services
@@ -72,15 +72,15 @@ def halt(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], Halt]:
 @pytest.fixture
 def lose_number(database: str, services: Services, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Has the process of `services` lose its number, and get no other."""
-    take = Worker._take
+    take = ProcessLease._take
 
-    async def never(self: Worker) -> None:
+    async def never(self: ProcessLease) -> None:
         if self is services.worker:
             raise psycopg.OperationalError("no connection")
         await take(self)
 
     def lose() -> None:
-        monkeypatch.setattr(Worker, "_take", never)
+        monkeypatch.setattr(ProcessLease, "_take", never)
         rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
 
     return lose
@@ -172,7 +172,7 @@ async def test_a_run_that_a_crashed_database_has_lost_begins_again(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(services)
-    halt = Halt(monkeypatch, Sending, "send")
+    halt = Halt(monkeypatch, Flush, "send")
     asked = ask(engine)
     await halt.reached.wait()
     rows(database, "DELETE FROM runs")
@@ -186,16 +186,16 @@ async def test_a_run_that_a_crashed_database_has_lost_begins_again(
 async def test_a_number_that_is_lost_before_the_run_has_it_is_replaced(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker, numbers = services.worker, Worker.number
+    worker, numbers = services.worker, ProcessLease.number
 
-    async def unlucky(self: Worker) -> int:
+    async def unlucky(self: ProcessLease) -> int:
         number = await numbers(self)
         if len(self.numbers) == 1:
             rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
             await asyncio.to_thread(wait_until, lambda: worker.current not in (number, None))
         return number
 
-    monkeypatch.setattr(Worker, "number", unlucky)
+    monkeypatch.setattr(ProcessLease, "number", unlucky)
     assert await services.run_log.open("run-1", "request-1", CONTEXT)
     assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(worker.current, True)]
     assert len(worker.numbers) == 2
@@ -409,7 +409,7 @@ async def test_the_saver_of_a_host_keeps_few_threads_in_memory(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "THREADS", 2)
-    kept = Journal(services.pool)
+    kept = CheckpointBuffer(services.pool)
     saver = make_saver(services.pool, kept)
     chat = studio_graph(Engine(services).ports).copy(update={"checkpointer": saver})
     for thread_id in ("edited-1", "edited-2", "edited-3", "edited-2"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sourcebound.contracts.base import Form
+from sourcebound.contracts.base import ModelJson
 from sourcebound.contracts.outcome import FailureCode, Outcome, Violation, fail, proceed
 from sourcebound.graph.serializer import StateSerializer
 
@@ -16,19 +16,19 @@ OUTCOME = fail("assemble", FailureCode.INVALID_SCHEMA, "no bundle")
 
 
 def test_a_form_is_read_once_and_says_what_the_model_says() -> None:
-    form = OUTCOME.to_form()
-    read = Outcome.from_form(form)
+    form = OUTCOME.to_json()
+    read = Outcome.from_json(form)
     assert form == OUTCOME.model_dump(mode="json")
     assert read == OUTCOME
     assert read is not OUTCOME
-    assert Outcome.from_form(form) is read
+    assert Outcome.from_json(form) is read
 
 
 def test_what_another_model_read_is_not_taken() -> None:
-    form = OUTCOME.to_form()
-    Outcome.from_form(form)
+    form = OUTCOME.to_json()
+    Outcome.from_json(form)
     with pytest.raises(ValidationError):
-        Violation.from_form(form)
+        Violation.from_json(form)
 
 
 @pytest.mark.contract("CP-1")
@@ -44,19 +44,19 @@ def test_what_another_model_read_is_not_taken() -> None:
         lambda form: form | {},
     ],
 )
-def test_a_copy_is_a_plain_value_that_is_read_anew(copied: Callable[[Form], dict[str, Any]]) -> None:
-    form = OUTCOME.to_form()
-    Outcome.from_form(form)
+def test_a_copy_is_a_plain_value_that_is_read_anew(copied: Callable[[ModelJson], dict[str, Any]]) -> None:
+    form = OUTCOME.to_json()
+    Outcome.from_json(form)
     changed = copied(form)
     assert type(changed) is dict
     assert changed == form
     changed["message"] = "another"
-    assert Outcome.from_form(changed).message == "another"
+    assert Outcome.from_json(changed).message == "another"
     changed["status"] = "BROKEN"
     with pytest.raises(ValidationError):
-        Outcome.from_form(changed)
+        Outcome.from_json(changed)
 
 
 def test_a_plain_value_is_read_every_time() -> None:
     form = proceed("accept").model_dump(mode="json")
-    assert Outcome.from_form(form) is not Outcome.from_form(form)
+    assert Outcome.from_json(form) is not Outcome.from_json(form)

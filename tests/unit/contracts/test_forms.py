@@ -6,7 +6,7 @@ from langgraph.graph.message import MessagesState
 from pydantic import TypeAdapter
 
 from sourcebound.contracts.policy.releases import SHIPPED
-from sourcebound.contracts.policy.request_limits import LIMITS
+from sourcebound.contracts.policy.request_limits import REQUEST_LIMITS
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext
@@ -23,7 +23,7 @@ def test_every_field_of_the_input_is_described() -> None:
     assert list(fields) == list(AskInput.__annotations__)
     assert [name for name, field in fields.items() if not field["description"]] == []
     assert set(fields["filters"]["properties"]) == set(Filters.model_fields)
-    assert set(fields["limits"]["properties"]) == set(LIMITS)
+    assert set(fields["limits"]["properties"]) == set(REQUEST_LIMITS)
     assert fields["limits"]["properties"]["top_k"]["type"] == "number"
 
 
@@ -53,7 +53,7 @@ def test_policies_can_be_chosen_and_models_are_named_by_example() -> None:
 def test_the_examples_are_good() -> None:
     fields: dict[str, Any] = GRAPH.get_input_jsonschema()["properties"]
     Filters.model_validate(fields["filters"]["examples"][0])
-    assert set(fields["limits"]["examples"][0]) <= set(LIMITS)
+    assert set(fields["limits"]["examples"][0]) <= set(REQUEST_LIMITS)
 
 
 def test_a_description_validates_nothing() -> None:

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
 from langgraph.checkpoint.memory import InMemorySaver
 
-from sourcebound.contracts.base import Contract, Form
+from sourcebound.contracts.base import Contract, ModelJson
 from sourcebound.contracts.conversation.turns import Turn
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.execution.generation import Generation
@@ -24,9 +24,9 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import AskInput, JsonObject, RunContext, State
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.errors import StoreError
-from sourcebound.graph.direct_runner import Node, Walker, is_watched
+from sourcebound.graph.direct_runner import DirectRunner, Node, has_listeners
 from sourcebound.graph.routing import ROUTES
 from sourcebound.graph.workflow import build_graph, make_nodes
 from support.builders import SEAL, bundle, generation, policy, row
@@ -108,9 +108,9 @@ RUNS = [
 ]
 
 
-def _walker(outside: FakeOutside) -> Walker:
+def _walker(outside: FakeOutside) -> DirectRunner:
     ports = outside.ports()
-    return Walker(make_nodes(ports), build_graph(ports).compile())
+    return DirectRunner(make_nodes(ports), build_graph(ports).compile())
 
 
 @pytest.mark.contract("CP-1")
@@ -149,7 +149,7 @@ async def test_no_layer_changes_what_the_layers_before_it_wrote_or_read() -> Non
             written = await node(state, **offers)
             assert state == before
             for form in state.values():
-                if isinstance(form, Form) and isinstance(read := getattr(form, "read", None), Contract):
+                if isinstance(form, ModelJson) and isinstance(read := getattr(form, "read", None), Contract):
                     assert type(read).model_validate(form) == read
                     passed.add(name)
             return written
@@ -160,7 +160,7 @@ async def test_no_layer_changes_what_the_layers_before_it_wrote_or_read() -> Non
         make_outside, asked, status = run.values
         ports = make_outside().ports()  # type: ignore[operator]
         nodes = {name: watched(name, node) for name, node in make_nodes(ports).items()}
-        walker = Walker(nodes, build_graph(ports).compile())
+        walker = DirectRunner(nodes, build_graph(ports).compile())
         state = await walker.walk(asked, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
         assert state["response"]["status"] == status
     assert passed == {*make_nodes(ports)} - {"accept"}
@@ -176,7 +176,7 @@ async def test_a_form_is_read_by_the_first_layer_that_needs_it_alone(monkeypatch
 
     monkeypatch.setattr(Contract, "model_validate", classmethod(count))
     await walker.walk(ASKED, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
-    read = (Run, Policy, AnswerBundle, Prompt, Generation, Validation)
+    read = (Run, Policy, AnswerBundle, Prompt, Generation, ValidationResult)
     assert [(model.__name__, validated[model.__name__]) for model in read] == [(model.__name__, 1) for model in read]
 
 
@@ -229,18 +229,18 @@ async def test_a_checkpoint_is_taken_before_the_next_node_begins() -> None:
 
 
 async def test_a_run_to_which_somebody_listens_is_langgraphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not is_watched()
+    assert not has_listeners()
 
     async def ask(_: object) -> bool:
-        return is_watched()
+        return has_listeners()
 
     inside = RunnableLambda(ask)
     assert await inside.ainvoke(None, {"callbacks": [AsyncCallbackHandler()]})
     with collect_runs():
-        assert is_watched()
-    assert not is_watched()
+        assert has_listeners()
+    assert not has_listeners()
     monkeypatch.setattr("sourcebound.graph.direct_runner.tracing_is_enabled", lambda: True)
-    assert is_watched()
+    assert has_listeners()
 
 
 async def test_what_a_model_is_shown_is_the_same_either_way() -> None:

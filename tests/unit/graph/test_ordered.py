@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from sourcebound.graph.batch.ordered import in_order
+from sourcebound.graph.batch.ordered import map_ordered
 
 AT_ONCE = 3
 
@@ -59,7 +59,7 @@ async def test_the_reader_is_never_further_ahead_than_that(at_once: int) -> None
         await _settle()
         return number
 
-    async for result in in_order(items(), work, at_once):
+    async for result in map_ordered(items(), work, at_once):
         ahead = max(ahead, read - taken)
         assert result == taken
         taken += 1
@@ -69,7 +69,7 @@ async def test_the_reader_is_never_further_ahead_than_that(at_once: int) -> None
 
 async def test_results_come_in_order_whichever_work_ends_first() -> None:
     outside = Outside(4)
-    results = in_order(outside.items(), outside.work, AT_ONCE)
+    results = map_ordered(outside.items(), outside.work, AT_ONCE)
     first = asyncio.ensure_future(anext(results))
     await _settle()
     for number in (2, 1):
@@ -91,14 +91,14 @@ async def test_a_result_does_not_wait_for_the_next_item() -> None:
     async def work(number: int) -> int:
         return number
 
-    results = in_order(items(), work, AT_ONCE)
+    results = map_ordered(items(), work, AT_ONCE)
     assert await asyncio.wait_for(anext(results), 10) == 0
     await results.aclose()
 
 
 async def test_a_fault_of_the_work_comes_after_the_results_before_it_and_cancels_what_follows() -> None:
     outside = Outside(9)
-    results = in_order(outside.items(), outside.work, AT_ONCE)
+    results = map_ordered(outside.items(), outside.work, AT_ONCE)
     for gate in outside.gates[:4]:
         gate.set()
     assert [await anext(results) for _ in range(4)] == [0, 1, 2, 3]
@@ -122,13 +122,13 @@ async def test_a_fault_of_reading_comes_after_the_results_of_what_was_read() -> 
 
     taken: list[int] = []
     with pytest.raises(OSError, match="the pipe broke"):
-        await _take(in_order(items(), work, AT_ONCE), taken)
+        await _take(map_ordered(items(), work, AT_ONCE), taken)
     assert taken == [0, 1]
 
 
 async def test_work_under_way_is_cancelled_when_the_caller_stops() -> None:
     outside = Outside(4)
-    results = in_order(outside.items(), outside.work, AT_ONCE)
+    results = map_ordered(outside.items(), outside.work, AT_ONCE)
     first = asyncio.ensure_future(anext(results))
     await _settle()
     outside.gates[0].set()
@@ -138,4 +138,4 @@ async def test_work_under_way_is_cancelled_when_the_caller_stops() -> None:
 
 
 async def test_nothing_gives_nothing() -> None:
-    assert [result async for result in in_order([], Outside(0).work)] == []
+    assert [result async for result in map_ordered([], Outside(0).work)] == []

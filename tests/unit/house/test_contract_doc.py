@@ -41,7 +41,7 @@ from sourcebound.contracts.validation.answer_reading import CONNECTIVES, read_st
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
 from sourcebound.contracts.validation.refusals import is_exact_refusal, refusal_pattern
-from sourcebound.contracts.validation.result import Validation, not_run
+from sourcebound.contracts.validation.result import ValidationResult, not_run
 from support.places import ROOT
 
 PAGE: Final = (ROOT / "docs" / "contract.md").read_text("utf-8")
@@ -404,7 +404,7 @@ def test_the_example_of_a_response() -> None:
     assert response.model_dump(mode="json") == json.loads(example("public-response"))
 
 
-def _view(verdict: Validation) -> AnswerView:
+def _view(verdict: ValidationResult) -> AnswerView:
     refused = verdict.outcome.status is Status.NO_EVIDENCE
     return AnswerView(
         question=the_run().question,

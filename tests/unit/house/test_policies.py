@@ -10,7 +10,7 @@ import pytest
 import sourcebound.policies
 from sourcebound.cli.policy import check_policy, show_policy
 from sourcebound.contracts.calibration.proposed_policy import render_policy
-from sourcebound.contracts.policy.lock import FoundPolicy, Standing, parse_lock, render_lock, standing_of
+from sourcebound.contracts.policy.lock import FoundPolicy, ReleaseStatus, parse_lock, release_status_of, render_lock
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy, read_lock
 from sourcebound.contracts.policy.schema import Policy, parse_policy
 from sourcebound.errors import ConfigurationError, StoreError
@@ -41,29 +41,29 @@ def code_of(raised: "pytest.ExceptionInfo[ConfigurationError]") -> str:
 @pytest.mark.contract("P-1")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_ships_is_shipped_and_so_is_a_copy_of_it(tmp_path: Path, name: str) -> None:
-    assert look_up_policy(name) == (load_shipped_policy(name), Standing.SHIPPED, None)
-    assert look_up_policy(str(write(tmp_path, load_shipped_policy(name)))).standing is Standing.SHIPPED
+    assert look_up_policy(name) == (load_shipped_policy(name), ReleaseStatus.SHIPPED, None)
+    assert look_up_policy(str(write(tmp_path, load_shipped_policy(name)))).standing is ReleaseStatus.SHIPPED
 
 
 @pytest.mark.contract("P-1")
 def test_a_file_that_no_lock_names_is_a_draft_and_may_change(tmp_path: Path) -> None:
     path = write(tmp_path)
-    assert look_up_policy(str(path)) == (MINE, Standing.DRAFT, path)
+    assert look_up_policy(str(path)) == (MINE, ReleaseStatus.DRAFT, path)
     write(tmp_path, STRICTER)
-    assert look_up_policy(str(path)) == (STRICTER, Standing.DRAFT, path)
+    assert look_up_policy(str(path)) == (STRICTER, ReleaseStatus.DRAFT, path)
 
 
 @pytest.mark.contract("P-1")
 def test_a_released_policy_is_known_by_its_name_and_its_digest(tmp_path: Path) -> None:
     path = write(tmp_path)
-    assert release_policy(path).standing is Standing.DRAFT
+    assert release_policy(path).standing is ReleaseStatus.DRAFT
     assert read_policy_lock(tmp_path) == {"MINE_V1": MINE.sha256}
-    assert look_up_policy("MINE_V1", tmp_path) == (MINE, Standing.RELEASED, path)
+    assert look_up_policy("MINE_V1", tmp_path) == (MINE, ReleaseStatus.RELEASED, path)
     lock = (tmp_path / "policies.lock").read_text("utf-8")
-    assert release_policy(path).standing is Standing.RELEASED
+    assert release_policy(path).standing is ReleaseStatus.RELEASED
     assert (tmp_path / "policies.lock").read_text("utf-8") == lock
     path.write_text("# a remark\n" + path.read_text("utf-8"), "utf-8")
-    assert look_up_policy(str(path)).standing is Standing.RELEASED
+    assert look_up_policy(str(path)).standing is ReleaseStatus.RELEASED
 
 
 @pytest.mark.contract("P-1")
@@ -93,9 +93,9 @@ def test_the_lock_of_the_folder_counts_for_a_copy_elsewhere(tmp_path: Path) -> N
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     path = write(elsewhere)
-    assert look_up_policy(str(path), tmp_path).standing is Standing.RELEASED
+    assert look_up_policy(str(path), tmp_path).standing is ReleaseStatus.RELEASED
     write(elsewhere, STRICTER)
-    assert look_up_policy(str(path)).standing is Standing.DRAFT
+    assert look_up_policy(str(path)).standing is ReleaseStatus.DRAFT
     with pytest.raises(ConfigurationError) as raised:
         look_up_policy(str(path), tmp_path)
     assert code_of(raised) == "RELEASED_POLICY_CHANGED"
@@ -219,9 +219,9 @@ def test_a_lock_comes_back_as_it_was_written(digests: dict[str, str]) -> None:
 
 @pytest.mark.contract("P-1")
 def test_a_name_that_two_locks_know_otherwise_is_never_accepted() -> None:
-    assert standing_of(MINE, {}, [{"MINE_V1": MINE.sha256}, {"MINE_V1": "00"}]) is Standing.CHANGED
-    assert standing_of(MINE, {}, [{"MINE_V1": MINE.sha256}, {"OTHER_V1": "00"}]) is Standing.RELEASED
-    assert standing_of(MINE, {"MINE_V1": "00"}, []) is Standing.CHANGED
+    assert release_status_of(MINE, {}, [{"MINE_V1": MINE.sha256}, {"MINE_V1": "00"}]) is ReleaseStatus.CHANGED
+    assert release_status_of(MINE, {}, [{"MINE_V1": MINE.sha256}, {"OTHER_V1": "00"}]) is ReleaseStatus.RELEASED
+    assert release_status_of(MINE, {"MINE_V1": "00"}, []) is ReleaseStatus.CHANGED
 
 
 def test_the_folder_is_listed_and_its_faults_are_named(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_the_folder_is_listed_and_its_faults_are_named(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("[")
     listed = list_own_policies(tmp_path)
     assert [(each.path.stem, each.found and each.found.standing) for each in listed] == [
-        ("MINE_V1", Standing.RELEASED), ("NEW_V1", Standing.DRAFT), ("broken", None), ("copy", None),
+        ("MINE_V1", ReleaseStatus.RELEASED), ("NEW_V1", ReleaseStatus.DRAFT), ("broken", None), ("copy", None),
     ]  # fmt: skip
     faults = check_own_policies(tmp_path)
     assert ["broken.toml is not a valid policy" in faults[0], "not found by name" in faults[1]] == [True, True]

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage
 
-from sourcebound.contracts.execution.reply import Ending
+from sourcebound.contracts.execution.reply import ReplyEnding
 from sourcebound.models.exchange import HEADERS, Exchange, ExchangeStopped, event_hooks
 from sourcebound.models.openai import _read_completion, _read_response
 
@@ -37,7 +37,7 @@ async def test_a_plain_answer_is_read_and_its_status_kept() -> None:
 @pytest.mark.contract("R4-7")
 @pytest.mark.parametrize("refusal", ["I cannot help with that.", None])
 def test_a_providers_own_refusal_is_no_answer(refusal: str | None) -> None:
-    expected = Ending.WITHHELD if refusal else Ending.COMPLETE
+    expected = ReplyEnding.WITHHELD if refusal else ReplyEnding.COMPLETE
     kept: dict[str, Any] = {"refusal": refusal} if refusal else {}
     completion = AIMessage("text", additional_kwargs=kept, response_metadata={"finish_reason": "stop"})
     assert _read_completion(completion).ending is expected

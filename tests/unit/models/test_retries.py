@@ -15,7 +15,7 @@ import pytest
 from sourcebound.contracts.execution.call import Call, request_body
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.execution.model_profile import ModelProfile
-from sourcebound.contracts.execution.reply import Ending, Reply
+from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.outcome import FailureCode, Status
 from sourcebound.contracts.prompt.build import Message, build_prompt
 from sourcebound.models.exchange import event_hooks, read_retry_after
@@ -25,7 +25,7 @@ from sourcebound.models.profiles import Registry
 from support.builders import answer_bundle, policy
 
 PROMPT = build_prompt(answer_bundle(), policy()).prompt
-GOOD = Reply(text="Yes.", ending=Ending.COMPLETE, model_name="gpt-4.1", prompt_tokens=10_000)
+GOOD = Reply(text="Yes.", ending=ReplyEnding.COMPLETE, model_name="gpt-4.1", prompt_tokens=10_000)
 Step = Reply | Exception | httpx.Response | None
 
 
@@ -221,7 +221,7 @@ async def test_an_answer_that_stops_after_its_status_is_judged_by_its_status(
 
 @pytest.mark.contract("R4-5")
 async def test_an_answer_that_broke_off_is_not_asked_for_again(pauses: Pauses) -> None:
-    backend = FakeBackend(GOOD.model_copy(update={"ending": Ending.BROKEN_OFF}), GOOD)
+    backend = FakeBackend(GOOD.model_copy(update={"ending": ReplyEnding.BROKEN_OFF}), GOOD)
     generation = await _generate(backend)
     assert (len(backend.sent), generation.outcome.failure_code) == (1, FailureCode.MODEL_UNAVAILABLE)
 

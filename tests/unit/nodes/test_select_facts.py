@@ -7,7 +7,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from sourcebound.contracts.execution.generation import Asked, Generation
+from sourcebound.contracts.execution.generation import Generation, GenerationKey
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Prompt, read_prompt
@@ -214,7 +214,7 @@ async def test_a_choice_that_was_kept_is_not_asked_for_again() -> None:
 class AwayLog(FakeAnswerLog):
     """Keeps nothing."""
 
-    async def keep(self, asked: Asked, generation: Generation) -> Generation:
+    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
         raise StoreError("the database is away.", "Start it.")
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from sourcebound.contracts.outcome import RefusalCode
 from sourcebound.contracts.policy.releases import load_shipped_policy
-from sourcebound.contracts.policy.request_limits import tighten
+from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.presentation.rag_query import (
     REFUSED,
     SNIPPET_CHARACTERS,
@@ -279,7 +279,7 @@ def test_a_query_asks_for_what_it_states_and_for_nothing_else() -> None:
     assert RagQuery(query="?", project_id="p").request() == bare
     assert RagQuery(query="?", project_id="p", min_sources=0).request() == bare
     assert RagQuery(query="?", project_id="p", min_sources=1).request() == {**bare, "limits": {"min_sources": 1}}
-    assert tighten(load_shipped_policy(NAME), {"min_sources": 1}).violations == ()
+    assert apply_request_limits(load_shipped_policy(NAME), {"min_sources": 1}).violations == ()
     with pytest.raises(ValidationError, match="temperature"):
         RagQuery.model_validate({"query": "?", "project_id": "p", "temperature": 1})
 

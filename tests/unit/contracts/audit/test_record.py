@@ -8,9 +8,9 @@ import pytest
 from sourcebound.contracts.audit.record import AuditRecord, audit_record
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
-from sourcebound.contracts.typed_state import Channels
+from sourcebound.contracts.typed_state import TypedState
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 from support.builders import SEAL, answer_bundle, bundle, generation, policy, row, run
 
 NOW = "2024-03-03T12:00:05+00:00"
@@ -149,7 +149,7 @@ def test_the_model_that_was_asked_is_named_where_the_provider_names_none() -> No
 
 
 def test_a_verdict_may_stand_beside_a_worse_outcome() -> None:
-    verdict: Validation = validate(f"{SEAL} [C0]", answer_bundle(), policy())
+    verdict: ValidationResult = validate(f"{SEAL} [C0]", answer_bundle(), policy())
     worse = fail("record", FailureCode.AUDIT_UNAVAILABLE, "away")
     record = audit_record(run(), worse, NOW, None, answer_bundle(), generation(), verdict)
     assert record.generation_status is worse.status
@@ -163,7 +163,7 @@ def test_the_time_of_retrieval_is_that_of_a_bundle_that_kept_its_contract(
     found: dict[str, Any] | None, kept: bool
 ) -> None:
     assembled = assemble(found, policy(), run())
-    known = Channels(
+    known = TypedState(
         {
             "run": run().model_dump(mode="json"),
             "outcome": assembled.outcome.model_dump(mode="json"),

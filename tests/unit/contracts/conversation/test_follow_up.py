@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.conversation.antecedents import find_topic
-from sourcebound.contracts.conversation.follow_up import Rule, depends, resolve_follow_up
+from sourcebound.contracts.conversation.follow_up import Rule, needs_context, resolve_follow_up
 from sourcebound.contracts.conversation.question_grammar import read_marks, read_phrases, shape
 from support.places import ROOT
 
@@ -63,13 +63,13 @@ def test_the_table_holds_enough_of_both_kinds() -> None:
 @pytest.mark.contract("CP-6")
 @pytest.mark.parametrize("case", KEPT, ids=lambda case: case.question)
 def test_no_earlier_question_at_all_is_mixed_into_a_whole_one(case: Case) -> None:
-    if not depends(case.question):
+    if not needs_context(case.question):
         assert {resolve_follow_up(case.question, other.earlier) for other in CASES} == {None}
 
 
 @pytest.mark.contract("CP-6")
 def test_what_is_resolved_stands_alone_itself() -> None:
-    assert not [case.query for case in RESOLVED if case.query and depends(case.query)]
+    assert not [case.query for case in RESOLVED if case.query and needs_context(case.query)]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_real_questions_of_search_engines_and_readers_stay_as_they_are() -> None
         with (DATA / "answerability" / f"{name}.jsonl").open(encoding="utf-8") as lines:
             questions |= {" ".join(json.loads(line)["question"].split()) for line in islice(lines, 1500)}
     assert len(questions) > 1500
-    found = sorted(question for question in questions if depends(question))
+    found = sorted(question for question in questions if needs_context(question))
     assert found == [
         "What is it vectored by, in Asia?",
         "When did they raise the price of oil to $5.11?",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sourcebound.contracts.execution.call import Call, differences, make_call, request_body
+from sourcebound.contracts.execution.call import Call, body_differences, make_call, request_body
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.prompt.answer_sentences import PROFILE, json_schema
@@ -50,7 +50,7 @@ def _sent(wire: Wire, **changes: Any) -> JsonObject:
 
 
 def _found(body: JsonObject, wire: Wire, **changes: Any) -> list[str]:
-    return differences(json.dumps(body).encode(), _call(wire, **changes), MESSAGES)
+    return body_differences(json.dumps(body).encode(), _call(wire, **changes), MESSAGES)
 
 
 @pytest.mark.contract("R4-1")
@@ -175,7 +175,7 @@ def test_a_model_is_held_to_the_schema_where_policy_and_profile_say_so(allowed: 
 def test_the_request_itself_has_no_difference(wire: Wire, changes: JsonObject) -> None:
     body = request_body(_call(wire, **changes), MESSAGES)
     for layout in ({}, {"indent": 1}, {"ensure_ascii": False}, {"sort_keys": True}):
-        assert differences(json.dumps(body, **layout).encode(), _call(wire, **changes), MESSAGES) == []
+        assert body_differences(json.dumps(body, **layout).encode(), _call(wire, **changes), MESSAGES) == []
 
 
 @pytest.mark.contract("R4-1")
@@ -305,7 +305,7 @@ def test_another_schema_is_found(wire: Wire) -> None:
 @pytest.mark.contract("R4-1")
 @pytest.mark.parametrize("body", [b"", b"model=m", b"\xff", b"[]", b"null", b'"text"', b"{"])
 def test_what_is_no_json_object_is_no_request(body: bytes) -> None:
-    (found,) = differences(body, _call(Wire.RESPONSES), MESSAGES)
+    (found,) = body_differences(body, _call(Wire.RESPONSES), MESSAGES)
     assert "the body is not" in found
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sourcebound.contracts.execution.call import make_call
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
-from sourcebound.contracts.execution.reply import Ending, Reply, is_same_model, judge_reply
+from sourcebound.contracts.execution.reply import Reply, ReplyEnding, is_same_model, judge_reply
 from sourcebound.contracts.outcome import FailureCode, Outcome, Status
 from sourcebound.contracts.prompt.build import Prompt, build_prompt
 from sourcebound.models.profiles import Registry
@@ -21,7 +21,7 @@ def _profile(name: str = f"openai:{NAME}", **changes: Any) -> ModelProfile:
 
 
 def _reply(**changes: Any) -> Reply:
-    form: JsonObject = {"text": "Yes.", "ending": Ending.COMPLETE, "model_name": NAME, "prompt_tokens": 10_000}
+    form: JsonObject = {"text": "Yes.", "ending": ReplyEnding.COMPLETE, "model_name": NAME, "prompt_tokens": 10_000}
     return Reply.model_validate(form | changes)
 
 
@@ -32,11 +32,11 @@ def _judge(reply: Reply, profile: ModelProfile | None = None, prompt: Prompt = P
 
 # each alone, in the order in which they are judged
 FAILINGS: list[tuple[JsonObject, FailureCode, str]] = [
-    ({"ending": Ending.BROKEN_OFF}, FailureCode.MODEL_UNAVAILABLE, "broke off"),
+    ({"ending": ReplyEnding.BROKEN_OFF}, FailureCode.MODEL_UNAVAILABLE, "broke off"),
     ({"model_name": "gpt-4.1-mini"}, FailureCode.MODEL_IDENTITY_MISMATCH, "'gpt-4.1-mini' answered"),
     ({"prompt_tokens": 40}, FailureCode.PROMPT_TRUNCATED, "read 40 tokens"),
-    ({"ending": Ending.AT_CAP}, FailureCode.OUTPUT_TRUNCATED, "cut at 800 tokens"),
-    ({"ending": Ending.WITHHELD}, FailureCode.MODEL_REJECTED, "kept the answer back"),
+    ({"ending": ReplyEnding.AT_CAP}, FailureCode.OUTPUT_TRUNCATED, "cut at 800 tokens"),
+    ({"ending": ReplyEnding.WITHHELD}, FailureCode.MODEL_REJECTED, "kept the answer back"),
     ({"text": "Yes.\0"}, FailureCode.MODEL_REJECTED, "cannot be stored"),
 ]
 

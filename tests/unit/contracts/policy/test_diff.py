@@ -7,7 +7,7 @@ import pytest
 
 from sourcebound.contracts.policy.diff import Effect, PolicyChange, compare_policies
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
-from sourcebound.contracts.policy.request_limits import LIMITS, tighten
+from sourcebound.contracts.policy.request_limits import REQUEST_LIMITS, apply_request_limits
 from support.builders import JsonObject, policy
 
 BASE = policy(retrieval={"min_question_coverage": 0.4})
@@ -48,9 +48,9 @@ def test_a_value_that_differs_is_named_with_its_direction(
 
 
 @pytest.mark.contract("P-4")
-@pytest.mark.parametrize("limits", [{name: 1} for name in LIMITS])
+@pytest.mark.parametrize("limits", [{name: 1} for name in REQUEST_LIMITS])
 def test_what_a_request_may_tighten_is_what_tightens(limits: JsonObject) -> None:
-    tightened = tighten(BASE, limits)
+    tightened = apply_request_limits(BASE, limits)
     assert tightened.violations == ()
     assert {change.effect for change in compare_policies(BASE, tightened.policy)} <= {Effect.TIGHTENS}
     assert {change.effect for change in compare_policies(tightened.policy, BASE)} <= {Effect.LOOSENS}

@@ -6,7 +6,7 @@ from typing import cast, get_args
 
 import pytest
 
-from sourcebound.cli.answering.ask import Form, Shown, print_response
+from sourcebound.cli.answering.ask import OutputFormat, RenderedResponse, print_response
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.policy.schema import Presentation
 from sourcebound.contracts.presentation.answer_view import evidence_documents, view_answer
@@ -15,9 +15,9 @@ from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import State
 from sourcebound.contracts.text.citations import strip_citations
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.errors import RequestError
-from sourcebound.graph.run_views.answer import open_answer
+from sourcebound.graph.run_views.answer import read_answer
 from support.builders import FILTER, SEAL, bundle, row
 from support.profiles import ROWS, ask
 
@@ -219,7 +219,7 @@ async def test_a_document_that_may_not_be_read_is_named_and_its_text_left_out() 
 @pytest.mark.contract("R5-5")
 async def test_statements_are_those_that_the_firewall_cut() -> None:
     finished = await ask("R2_POLICY_V1", f"It is 3.5 bar, see e.g. Fig. 2. [C0] {SEAL} [C0]")
-    cut = Validation.model_validate(finished.state["validation"]).statements
+    cut = ValidationResult.model_validate(finished.state["validation"]).statements
     numbered = finished.shown("numbered_confidence").splitlines()[1:-1]
     assert len(numbered) == len(cut) == 2
     assert numbered[0].startswith("1. It is 3.5 bar, see e.g. Fig. 2. (")
@@ -257,11 +257,11 @@ class Everyone:
 @pytest.mark.contract("R6-7")
 async def test_access_is_asked_for_each_document_and_for_none_of_a_bundle_from_elsewhere() -> None:
     finished, access = await ask("GROUNDED_RAG_V1", BOTH), Everyone()
-    assert await open_answer(finished.state, access, "me") == finished.view
+    assert await read_answer(finished.state, access, "me") == finished.view
     assert sorted(access.asked) == [("me", "manuals", "doc-0"), ("me", "manuals", "doc-1")]
     brought = await ask("GROUNDED_RAG_V1", BOTH, request={"retrieval_bundle": bundle(ROWS, policy_version=None)})
     access = Everyone()
-    assert (await open_answer(brought.state, access)).evidence[0].sanitized_text == SEAL
+    assert (await read_answer(brought.state, access)).evidence[0].sanitized_text == SEAL
     assert access.asked == []
 
 
@@ -274,7 +274,7 @@ async def test_a_run_without_an_end_or_of_other_contracts_shows_no_answer() -> N
     }
     for code, state in broken.items():
         with pytest.raises(RequestError) as caught:
-            await open_answer(cast("State", state), Everyone())
+            await read_answer(cast("State", state), Everyone())
         assert caught.value.failure_code == code
 
 
@@ -284,7 +284,7 @@ async def test_an_answer_cannot_steer_the_terminal(capsys: pytest.CaptureFixture
     assert finished.response["answer"] == red
     response = PublicResponse.model_validate(finished.response)
     for text in (None, finished.shown("answer_sources")):
-        print_response(Shown(response, Form(), text))
+        print_response(RenderedResponse(response, OutputFormat(), text))
         printed = capsys.readouterr().out
         assert "\x1b" not in printed
         assert "It is \ufffd[31mred" in printed

@@ -14,10 +14,10 @@ from sourcebound.contracts.policy.releases import template_digest
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.answer_sentences import AnswerSentences, join, json_schema, parse
 from sourcebound.contracts.prompt.build import REFUSAL, build_prompt, read_prompt
-from sourcebound.contracts.text.sanitize import storable
+from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.contracts.text.tokens import estimate_tokens
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import Validation, ValidationStatus
+from sourcebound.contracts.validation.result import ValidationResult, ValidationStatus
 from sourcebound.models.extractive import ExtractiveChatModel
 from support.builders import FILTER, SEAL, JsonObject, answer_bundle, policy
 
@@ -44,11 +44,11 @@ def _policy(**limits: Any) -> Policy:
     return policy(prompt=profile | limits, validation={"literal_grounding": "enforce"})
 
 
-def _validate(raw: str, bundle: AnswerBundle | None = None, chosen: Policy | None = None) -> Validation:
+def _validate(raw: str, bundle: AnswerBundle | None = None, chosen: Policy | None = None) -> ValidationResult:
     return validate(raw, bundle or answer_bundle(), chosen or _policy())
 
 
-def _assert_rejected(verdict: Validation, code: str) -> None:
+def _assert_rejected(verdict: ValidationResult, code: str) -> None:
     assert verdict.failure_reason == code
     assert verdict.validation_status is ValidationStatus.FAILED
     assert verdict.validated_answer_text == ""
@@ -245,7 +245,7 @@ def test_what_is_not_exactly_the_json_is_rejected_and_never_mended(name: str) ->
     violation = verdict.outcome.violations[-1]
     assert (violation.clause, violation.field, violation.value) == ("R5-10", "raw_model_text", None)
     assert len(violation.message) < 300
-    assert storable(violation.message) == violation.message
+    assert to_storable(violation.message) == violation.message
 
 
 @pytest.mark.contract("R5-10")

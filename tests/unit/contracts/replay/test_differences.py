@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy, read_lock
-from sourcebound.contracts.policy.request_limits import tighten
+from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.replay.release_diff import compare_release, read_shipped
 from sourcebound.contracts.replay.report import (
@@ -124,7 +124,7 @@ def test_the_rules_that_ship_are_those_that_ship(name: str) -> None:
 @pytest.mark.contract("P-4")
 def test_a_tightened_policy_is_compared_with_the_released_one_under_the_same_limits() -> None:
     limits = {"max_chunks": 2, "min_sources": 2}
-    tightened = tighten(policy(), limits).policy
+    tightened = apply_request_limits(policy(), limits).policy
     assert compare_release(tightened, limits, (), SHIPS).differences == ()
     (difference,) = compare_release(tightened, {"min_sources": 2}, (), SHIPS).differences
     assert difference.path == "contracts/policy/released/R2_POLICY_V1.toml: selection.max_chunks"

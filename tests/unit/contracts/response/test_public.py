@@ -8,7 +8,7 @@ import pytest
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
 from sourcebound.contracts.response.public import PublicResponse, package_response
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import Validation, not_run
+from sourcebound.contracts.validation.result import ValidationResult, not_run
 from support.builders import FILTER, SEAL, answer_bundle, generation, policy, run
 
 REFUSAL = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
@@ -17,7 +17,7 @@ REFUSED = refuse("assemble", RefusalCode.ALL_EVIDENCE_DROPPED, RefusalSource.SEL
 FAILED = fail("validate", FailureCode.UNSUPPORTED_LITERAL, "13 is in no source")
 
 
-def _package(outcome: Outcome, text: str = ANSWER, verdict: Validation | None = None) -> PublicResponse:
+def _package(outcome: Outcome, text: str = ANSWER, verdict: ValidationResult | None = None) -> PublicResponse:
     bundle = answer_bundle()
     return package_response(
         run(), outcome, bundle, generation(text), verdict or validate(text, bundle, policy()), latency_ms=12.34
@@ -92,7 +92,7 @@ def test_no_chunk_text_no_score_and_no_prompt_leave_the_system() -> None:
         (refuse("validate", RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, "refused"), None),
     ],
 )
-def test_a_refusal_has_the_refusal_string_and_no_citations(outcome: Outcome, verdict: Validation | None) -> None:
+def test_a_refusal_has_the_refusal_string_and_no_citations(outcome: Outcome, verdict: ValidationResult | None) -> None:
     response = _package(outcome, f" {REFUSAL}\n", verdict)
     assert response.answer == REFUSAL
     assert response.citations == ()

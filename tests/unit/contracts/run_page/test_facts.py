@@ -7,7 +7,7 @@ import pytest
 from sourcebound.cli.records.run_html import render_html
 from sourcebound.cli.records.run_show import print_lines, print_tables
 from sourcebound.contracts.evidence.answer_bundle import RowOutcome
-from sourcebound.contracts.run_page.page import Recorded
+from sourcebound.contracts.run_page.page import RunRecord
 from support.builders import FILTER, SEAL, row
 from support.recorded_runs import ANSWER, page_of, recorded
 
@@ -68,7 +68,7 @@ def test_a_choice_that_failed_leaves_its_facts_without_a_fate() -> None:
 @pytest.mark.contract("R6-7")
 @pytest.mark.parametrize("kept", [KEPT, CHOSEN, FAILED], ids=["local", "model", "failed"])
 def test_no_form_of_a_page_shows_the_words_of_a_document_that_may_not_be_read(
-    kept: Recorded, capsys: pytest.CaptureFixture[str]
+    kept: RunRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = page_of(kept, frozenset({"doc-1"}), with_prompt=True)
     assert page.facts is not None

@@ -4,8 +4,8 @@ import pytest
 
 from sourcebound.contracts.evidence.answer_bundle import RowOutcome
 from sourcebound.contracts.outcome import FailureCode, RefusalCode, fail
-from sourcebound.contracts.run_page.attempts import Verdict
-from sourcebound.contracts.run_page.code_labels import FATES, REASONS
+from sourcebound.contracts.run_page.attempts import StatementStatus
+from sourcebound.contracts.run_page.code_labels import CODE_MESSAGES, ROW_OUTCOME_LABELS
 from sourcebound.contracts.text.sanitize import one_line, visible
 from support.builders import FILTER, SEAL, generation, row
 from support.recorded_runs import ANSWER, page_of, recorded
@@ -38,7 +38,7 @@ def test_an_answer_is_shown_with_all_that_led_to_it() -> None:
     assert attempt.prompt.messages == ()
     assert attempt.prompt.characters > len(SEAL)
     (statement,) = attempt.statements
-    assert (statement.text, statement.verdict, statement.anchors) == (ANSWER, Verdict.CITED, ("C0",))
+    assert (statement.text, statement.verdict, statement.anchors) == (ANSWER, StatementStatus.CITED, ("C0",))
     assert [(found.text, found.found_in) for found in statement.literals] == [("12 hours", ("C0",)), ("5 bar", ("C0",))]
     assert [(node.node, node.share) for node in page.nodes] == [
         ("accept", 0.25),
@@ -57,7 +57,9 @@ def test_each_broken_rule_stands_at_the_statement_that_breaks_it() -> None:
         [FailureCode.MALFORMED_CITATION, FailureCode.UNSUPPORTED_LITERAL],
         [FailureCode.INVALID_CITATION_REFERENCE],
     ]
-    assert [statement.verdict for statement in attempt.statements] == [Verdict.CITED] + [Verdict.BROKEN] * 4
+    assert [statement.verdict for statement in attempt.statements] == [StatementStatus.CITED] + [
+        StatementStatus.BROKEN
+    ] * 4
     assert attempt.other_violations == ()
 
 
@@ -69,7 +71,7 @@ def test_what_belongs_to_no_statement_stands_apart() -> None:
 
 def test_a_heading_needs_no_citation() -> None:
     (attempt,) = page_of(recorded(f"# Seal\n\n{ANSWER}")).attempts
-    assert [statement.verdict for statement in attempt.statements] == [Verdict.EXEMPT, Verdict.CITED]
+    assert [statement.verdict for statement in attempt.statements] == [StatementStatus.EXEMPT, StatementStatus.CITED]
 
 
 @pytest.mark.contract("R5-12")
@@ -77,7 +79,10 @@ def test_every_attempt_is_shown_and_none_twice() -> None:
     kept = recorded(ANSWER, TWO, earlier=(WRONG,))
     page = page_of(kept)
     assert [attempt.number for attempt in page.attempts] == [1, 2]
-    assert [attempt.statements[-1].verdict for attempt in page.attempts] == [Verdict.BROKEN, Verdict.CITED]
+    assert [attempt.statements[-1].verdict for attempt in page.attempts] == [
+        StatementStatus.BROKEN,
+        StatementStatus.CITED,
+    ]
     assert page.attempts[1].prompt.repair_template is not None
     cut_off = {**kept.state, **kept.state["attempts"][0]}
     assert len(page_of(kept._replace(state=cut_off)).attempts) == 1  # type: ignore[arg-type]
@@ -144,11 +149,11 @@ def test_a_run_of_which_only_the_row_is_left_has_a_page() -> None:
 
 @pytest.mark.parametrize("code", [*FailureCode, *RefusalCode])
 def test_every_reason_is_told_in_words(code: str) -> None:
-    assert REASONS[code].endswith(".")
+    assert CODE_MESSAGES[code].endswith(".")
 
 
 def test_every_fate_is_told_in_words() -> None:
-    assert set(FATES) == set(RowOutcome)
+    assert set(ROW_OUTCOME_LABELS) == set(RowOutcome)
 
 
 @pytest.mark.parametrize(

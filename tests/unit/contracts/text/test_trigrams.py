@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.text import trigrams as overlap
-from sourcebound.contracts.text.trigrams import Distinct, overlaps, shingle, word_trigrams
+from sourcebound.contracts.text.trigrams import NearDuplicateFilter, is_near_duplicate, trigram_set, word_trigrams
 
 WORDS = st.sampled_from(
     ["seal", "Seal", "pump", "the", "of", "12", "größe", "GRÖSSE", "a_b", "x-y", ",", "№", "a{b", "a`b", "a^b~"]
@@ -35,7 +35,7 @@ def test_texts_overlap_where_the_ratio_of_their_trigrams_reaches_the_threshold(
     first: str, second: str, threshold: float
 ) -> None:
     assert word_trigrams(first) == _trigrams(first)
-    assert overlaps(shingle(first), shingle(second), threshold) == (_ratio(first, second) >= threshold)
+    assert is_near_duplicate(trigram_set(first), trigram_set(second), threshold) == (_ratio(first, second) >= threshold)
 
 
 @pytest.mark.contract("R2-S4")
@@ -43,24 +43,29 @@ def test_texts_overlap_where_the_ratio_of_their_trigrams_reaches_the_threshold(
 def test_trigrams_that_share_a_hash_change_nothing(first: str, second: str, threshold: float, hashes: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(overlap, "hash", lambda trigram: len("".join(trigram)) % hashes, raising=False)
-        assert overlaps(shingle(first), shingle(second), threshold) == (_ratio(first, second) >= threshold)
+        assert is_near_duplicate(trigram_set(first), trigram_set(second), threshold) == (
+            _ratio(first, second) >= threshold
+        )
 
 
 @pytest.mark.contract("R2-S4")
 def test_many_shared_trigrams_of_one_hash_are_not_taken_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlap, "hash", lambda trigram: max(ord(trigram[-1]), ord("d")), raising=False)
-    first, second = shingle("a b c d e f g h i j w x"), shingle("a b c d e f g h i j y z")  # eight of ten are shared
+    first, second = (
+        trigram_set("a b c d e f g h i j w x"),
+        trigram_set("a b c d e f g h i j y z"),
+    )  # eight of ten are shared
     assert len(first.hashes & second.hashes) / len(first.hashes) < 0.8
-    assert overlaps(first, second, 0.8)
-    distinct = Distinct(0.8)
+    assert is_near_duplicate(first, second, 0.8)
+    distinct = NearDuplicateFilter(0.8)
     assert [distinct.add(text.text) for text in (first, second)] == [True, False]
 
 
 @pytest.mark.contract("R2-S4")
 def test_texts_that_share_no_trigram_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = shingle("the seal of the pump is worn"), shingle("a filter of the pump is new")
+    first, second = trigram_set("the seal of the pump is worn"), trigram_set("a filter of the pump is new")
     monkeypatch.delattr(overlap, "word_trigrams")
-    assert not overlaps(first, second, 0.8)
+    assert not is_near_duplicate(first, second, 0.8)
 
 
 @pytest.mark.contract("R2-S4")
@@ -72,8 +77,8 @@ def test_a_text_is_counted_once_however_many_it_is_compared_with(monkeypatch: py
         return word_trigrams(text)
 
     monkeypatch.setattr(overlap, "word_trigrams", count)
-    texts = [shingle(f"n/a n/a n/a n/a n/a n/a n/a n/a {number} n/a") for number in range(5)]
-    assert all(overlaps(one, other, 0.2) for one in texts for other in texts)
+    texts = [trigram_set(f"n/a n/a n/a n/a n/a n/a n/a n/a {number} n/a") for number in range(5)]
+    assert all(is_near_duplicate(one, other, 0.2) for one in texts for other in texts)
     assert sorted(counted) == sorted(text.text for text in texts)
 
 
@@ -89,7 +94,7 @@ def test_a_text_is_added_where_it_overlaps_none_of_those_before_it(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(overlap, "hash", lambda trigram: hash(trigram) % hashes, raising=False)
-        distinct, kept = Distinct(threshold), list[str]()
+        distinct, kept = NearDuplicateFilter(threshold), list[str]()
         for text in texts:
             is_new = all(_ratio(text, other) < threshold for other in kept)
             assert distinct.add(text) == is_new
@@ -98,7 +103,7 @@ def test_a_text_is_added_where_it_overlaps_none_of_those_before_it(
 
 @pytest.mark.contract("R2-S4")
 def test_a_text_that_shares_little_with_all_of_them_is_not_compared_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    distinct = Distinct(0.8)
+    distinct = NearDuplicateFilter(0.8)
     assert distinct.add("the seal of the pump is worn")
     monkeypatch.delattr(overlap, "overlaps")
     assert distinct.add("a filter of the pump is new")

@@ -15,13 +15,13 @@ from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.validation.answer_reading import read_answer
 from sourcebound.contracts.validation.firewall import CHECKS, validate
-from sourcebound.contracts.validation.result import SupportLevel, Validation, ValidationStatus, not_run
+from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus, not_run
 from support.builders import FILTER, SEAL, answer_bundle, chunk, enforcing_policy, policy, run
 
 CHECKED = "The seal is checked. [C0]"
 
 
-def _validate(text: str, bundle: AnswerBundle | None = None, chosen: Policy | None = None) -> Validation:
+def _validate(text: str, bundle: AnswerBundle | None = None, chosen: Policy | None = None) -> ValidationResult:
     return validate(text, bundle or answer_bundle(), chosen or enforcing_policy())
 
 
@@ -412,7 +412,7 @@ def test_no_answer_raises_and_each_passes_whole_or_not_at_all(text: str) -> None
 @given(FRAGMENTS)
 def test_a_verdict_survives_its_way_through_json(text: str) -> None:
     verdict = _validate(text)
-    assert Validation.model_validate_json(verdict.model_dump_json()) == verdict
+    assert ValidationResult.model_validate_json(verdict.model_dump_json()) == verdict
 
 
 @pytest.mark.contract("R6-6")

@@ -16,7 +16,7 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import REFUSAL, Message, build_prompt, canonical_prompt, read_prompt
 from sourcebound.contracts.text.sanitize import header_value, sanitize
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import Validation
+from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.models.extractive import ExtractiveChatModel
 from support.builders import JsonObject, bundle, policy, row, run
 from support.places import ROOT
@@ -166,13 +166,13 @@ def _answer(messages: tuple[Message, ...]) -> str:
     return ExtractiveChatModel().invoke([SystemMessage(system.content), HumanMessage(user.content)]).text
 
 
-def _pass_through(assembled: AnswerBundle, question: str) -> tuple[str, Validation]:
+def _pass_through(assembled: AnswerBundle, question: str) -> tuple[str, ValidationResult]:
     """The extractive model's answer, and its verdict."""
     text = _answer(_check_structure(assembled, question))
     return text, validate(text, assembled, _roomy())
 
 
-def _check_verdict(text: str, verdict: Validation, assembled: AnswerBundle) -> None:
+def _check_verdict(text: str, verdict: ValidationResult, assembled: AnswerBundle) -> None:
     """The exact refusal, or every statement quoted word for word from the chunk that it cites."""
     if text == REFUSAL:
         assert (verdict.outcome.status, verdict.validated_answer_text) == ("NO_EVIDENCE", REFUSAL)

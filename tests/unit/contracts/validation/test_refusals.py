@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sourcebound.contracts.outcome import FailureCode, RefusalCode, RefusalSource, Status
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.refusals import is_exact_refusal, refusal_pattern
-from sourcebound.contracts.validation.result import Validation, ValidationStatus
+from sourcebound.contracts.validation.result import ValidationResult, ValidationStatus
 from support.builders import SEAL, answer_bundle, enforcing_policy
 
 EXACT = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
@@ -273,7 +273,7 @@ UNDECIDED = ["The torque is unknown.", "Nobody knows.", "Ask the manufacturer."]
 """What may be a refusal and may be what the document says; without a citation it fails as any statement does."""
 
 
-def _validate(text: str) -> Validation:
+def _validate(text: str) -> ValidationResult:
     return validate(text, answer_bundle(), enforcing_policy())
 
 
