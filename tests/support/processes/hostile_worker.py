@@ -1,6 +1,6 @@
-"""A child process like the product's own, in which each file does what its name says: `hang.txt` hangs.
+"""A parser process like the product's own, in which the name of a file selects what happens: `hang.txt` hangs.
 
-Run by tests as `python hostile_worker.py MEMORY_MEGABYTES SECONDS [GRACE_SECONDS]`.
+Tests run it as `python hostile_worker.py MEMORY_MEGABYTES SECONDS [GRACE_SECONDS]`.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ def _stick(_data: bytes) -> str:
 def _devour(_data: bytes) -> str:
     held = []
     while True:
-        held.append(bytearray(10_000_000))
+        held.append(bytes(10_000_000))  # only reserved, so that the limit is reached at once on a slow machine too
 
 
 def _crash(_data: bytes) -> str:
@@ -54,7 +54,7 @@ def _connect(data: bytes) -> str:
 
 
 def _connect_natively(data: bytes) -> str:
-    """Connects past the interpreter, as a parser written in C would."""
+    """Connect without the interpreter, as a parser written in C would."""
     libc = ctypes.CDLL(None, use_errno=True)
     address = (
         socket.AF_INET.to_bytes(2, sys.byteorder) + int(data).to_bytes(2, "big") + bytes([127, 0, 0, 1]) + bytes(8)
@@ -94,7 +94,7 @@ def _boast(_data: bytes) -> str:
 
 
 def _descriptor_of_the_way_back() -> int:
-    """The other end of standard output was moved to the first number that was free."""
+    """Return the descriptor of the reply pipe: the worker moves standard output to the first free number."""
     return 3
 
 
@@ -118,7 +118,7 @@ ACTS: dict[str, Callable[[bytes], str]] = {
 
 
 def load(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
-    """Does what the file's name says; any other file is loaded as ever."""
+    """Do what the name of the file says. Any other file is loaded normally."""
     if path.stem not in ACTS:
         return parse_document(path, data, max_bytes)
     page = Page(index=0, text=ACTS[path.stem](data))
