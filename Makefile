@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format studio picture traceability eval-grounding eval-gates eval-retrieval bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference eval-grounding eval-gates eval-retrieval bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
@@ -65,11 +65,11 @@ studio: $(VENV)/.dev ## the graph in LangGraph's development server, on this mac
 	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 LANGSMITH_TRACING=false \
 		$(BIN)/langgraph dev --host 127.0.0.1 --port $(PORT) --no-browser --no-reload --n-jobs-per-worker 4
 
-picture: setup ## the graph as docs/graph.svg, from the routing table
-	@$(BIN)/python -m sourcebound.graph.picture > docs/graph.svg.new && mv docs/graph.svg.new docs/graph.svg
-
 traceability: $(VENV)/.dev ## each requirement with its clauses, code and tests, into docs/traceability.md
-	@PYTHONPATH=tests $(BIN)/python -m support.traceability > docs/traceability.md.new && mv docs/traceability.md.new docs/traceability.md
+	@PYTHONPATH=tests $(BIN)/python -m support.docs.traceability > docs/traceability.md.new && mv docs/traceability.md.new docs/traceability.md
+
+cli-reference: $(VENV)/.dev ## the commands and their options, into docs/cli.md
+	@PYTHONPATH=tests $(BIN)/python -m support.docs.cli_reference > docs/cli.md.new && mv docs/cli.md.new docs/cli.md
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
-"""Time of the pure layers, beside a floor in the same run: one plain regular expression over the same text.
+"""Benchmark the pure layers against a floor in the same run: one plain regular expression over the same text.
 
     python benchmarks/contracts.py
 
-Prints medians and ratios; nothing here is part of the test run. Ratios travel between machines, milliseconds do not.
+It prints medians and ratios and is not part of the test run. Ratios are comparable between machines, times are not.
 """
 
 import re
@@ -26,7 +26,7 @@ CHUNK_CHARACTERS = 850
 
 
 def _texts(count: int) -> list[str]:
-    """Stretches of the example manuals, cut at paragraphs, about as long as a chunk."""
+    """Cut the example manuals at paragraphs into texts of about the length of a chunk."""
     texts, text = [], ""
     for path in sorted(SOURCES.glob("*.md")):
         for paragraph in path.read_text("utf-8").split("\n\n"):
@@ -58,6 +58,7 @@ def _bundle(rows: int) -> dict[str, object]:
         "index_version": "ix",
         "embedding_model": "minilm:all-MiniLM-L6-v2@53aa5117",
         "top_k": 12,
+        "question_coverage": 1.0,
         "results": results,
     }
 
@@ -72,7 +73,7 @@ def _median_ms(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Prints one line a layer."""
+    """Print one line per layer."""
     policy = load_shipped_policy("SOURCEBOUND_V1")
     run = Run(
         request_id="q",
@@ -95,13 +96,13 @@ def main() -> None:
             if len(answer.split()) < ANSWER_WORDS:
                 answer += f"{sentence} [{chunk.anchor}]\n"
     chunks = " ".join(str(row["chunk_text"]) for row in raw["results"])  # type: ignore[attr-defined]
-    seen = answer + bundle.evidence_block_text
+    validated_text = answer + bundle.evidence_block_text
     print(f"answer of {len(answer.split())} words against {len(bundle.selected_evidence)} chunks; 12 rows assembled")
     for name, work, text in (
         ("assemble", lambda: assemble(raw, policy, run), chunks),
         ("build_prompt", lambda: build_prompt(bundle, policy), bundle.evidence_block_text),
-        ("validate", lambda: validate(answer, bundle, policy), seen),
-        ("  first time", lambda: (_read_chunk.cache_clear(), validate(answer, bundle, policy)), seen),
+        ("validate", lambda: validate(answer, bundle, policy), validated_text),
+        ("  cold cache", lambda: (_read_chunk.cache_clear(), validate(answer, bundle, policy)), validated_text),
     ):
         floor = _median_ms(lambda text=text: FLOOR.findall(text))  # type: ignore[misc]
         time = _median_ms(work)

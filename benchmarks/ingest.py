@@ -1,9 +1,9 @@
-"""Speed of ingest, beside its floors: what PostgreSQL takes alone, and what reading the files takes alone.
+"""Benchmark ingest against two floors: PostgreSQL alone, and reading the files alone.
 
     python benchmarks/ingest.py [--chunks 10000] [--documents 10000]
 
-Prints three comparisons over an embedded database that is removed at the end; nothing here is part of the test run.
-Ratios travel between machines, milliseconds do not.
+It prints three comparisons on an embedded database that is removed at the end, and is not part of the test run. Ratios
+are comparable between machines, times are not.
 """
 
 import argparse
@@ -43,7 +43,7 @@ FLOOR = (
     "CREATE TABLE floor_pages (document_id bigint, page_index integer, page_number integer, text text)",
 )
 FLOOR_TYPES = ("text", "int8", "int4", "int4", "int4", "text[]", "int4", "int4", "text", "bytea")
-SEARCHED = (
+SEARCH_TABLE = (
     "CREATE TABLE floor_searched AS SELECT *, setweight(to_tsvector('english', text), 'A') "
     "|| setweight(to_tsvector('english', heading_path[1]), 'B') AS search FROM floor"
 )
@@ -57,16 +57,16 @@ HNSW = "CREATE INDEX ON floor USING hnsw (embedding vector_cosine_ops)"
 
 
 class Floor(NamedTuple):
-    """Seconds that PostgreSQL takes alone."""
+    """The seconds that PostgreSQL takes alone."""
 
     same_rows: float
-    """COPY of the same pages and chunks, their search words in one statement, then the same indexes built at once."""
+    """COPY of the same pages and chunks, their search words in one statement, then the same indexes in bulk."""
     with_graph: float
     """COPY of the chunks, then an HNSW index: the usual floor of vector stores."""
 
 
 def _documents(chunks: int) -> list[StoredDocument]:
-    """Documents as they are just before they are stored, with vectors that were computed elsewhere."""
+    """Make documents that are ready to be stored, with random vectors."""
     draw = random.Random(20251121)
     words = " ".join(path.read_text("utf-8") for path in sorted(EXAMPLES.glob("*.md"))).split()
     return [_document(number, words, draw) for number in range(chunks // CHUNKS_A_DOCUMENT)]
@@ -108,22 +108,22 @@ def _chunk(chunk_id: str, ordinal: int, start: int, text: str) -> Chunk:
 
 
 async def _store(services: Services, documents: list[StoredDocument]) -> float:
-    """Ours: through the store, into empty tables with their indexes."""
+    """Return the seconds for storing the documents through the store, in empty tables with their indexes."""
     collection = await services.index.create_collection("stored", "x", "x", DIMENSIONS, "x")
-    began = perf_counter()
+    started = perf_counter()
     for start in range(0, len(documents), DOCUMENTS_A_BATCH):
         await services.index.replace_documents(collection.collection_id, documents[start : start + DOCUMENTS_A_BATCH])
-    seconds = perf_counter() - began
+    seconds = perf_counter() - started
     await services.index.drop_collection(collection)
     return seconds
 
 
-def _copy_barely(url: str, documents: list[StoredDocument]) -> Floor:
+def _time_floor(url: str, documents: list[StoredDocument]) -> Floor:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS floor, floor_pages, floor_searched")
         for statement in FLOOR:
             connection.execute(statement)
-        began = perf_counter()
+        started = perf_counter()
         with connection.cursor() as cursor, cursor.copy("COPY floor FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(FLOOR_TYPES)
             for row in _floor_rows(documents):
@@ -132,25 +132,25 @@ def _copy_barely(url: str, documents: list[StoredDocument]) -> Floor:
         with connection.cursor() as cursor, cursor.copy("COPY floor_pages FROM STDIN") as copy:
             for number, document in enumerate(documents):
                 copy.write_row((number, 0, 1, document.parsed.pages[0].text))
-        for statement in (SEARCHED, *OUR_INDEXES):
+        for statement in (SEARCH_TABLE, *OUR_INDEXES):
             connection.execute(statement)
         indexed = perf_counter()
         connection.execute(HNSW)
-        return Floor(indexed - began, perf_counter() - indexed + copied - began)
+        return Floor(indexed - started, perf_counter() - indexed + copied - started)
 
 
 def _floor_rows(documents: list[StoredDocument]) -> Iterator[tuple[object, ...]]:
     for number, document in enumerate(documents):
         for chunk, vector in zip(document.chunks, document.vectors or [], strict=True):
-            place = (chunk.ordinal, 0, 1, list(chunk.heading_path), chunk.char_start, chunk.char_end, chunk.text)
-            yield (chunk.chunk_id, number, *place, Vector(list(vector)).to_binary())
+            position = (chunk.ordinal, 0, 1, list(chunk.heading_path), chunk.char_start, chunk.char_end, chunk.text)
+            yield (chunk.chunk_id, number, *position, Vector(list(vector)).to_binary())
 
 
 async def _compare_storing(services: Services, url: str, chunks: int) -> None:
     documents = _documents(chunks)
     floors, ours = [], []
     for _ in range(ROUNDS):
-        floors.append(await asyncio.to_thread(_copy_barely, url, documents))
+        floors.append(await asyncio.to_thread(_time_floor, url, documents))
         ours.append(await _store(services, documents))
     same_rows, graph = min(floor.same_rows for floor in floors), min(floor.with_graph for floor in floors)
     stored = min(ours)
@@ -171,21 +171,21 @@ def _write_tree(folder: Path, documents: int) -> None:
 
 
 def _read_all(folder: Path) -> float:
-    """The floor of looking at a tree: every file read and hashed once."""
-    began = perf_counter()
+    """Return the floor of checking a tree: the seconds for reading and hashing every file once."""
+    started = perf_counter()
     for path in folder.rglob("*.txt"):
         hashlib.sha256(path.read_bytes()).digest()
-    return perf_counter() - began
+    return perf_counter() - started
 
 
-async def _compare_looking(services: Services, folder: Path, documents: int) -> None:
+async def _compare_scans(services: Services, folder: Path, documents: int) -> None:
     _write_tree(folder, documents)
-    work = Ingest(services.index, None, "lexical", MAX_BYTES, services.parser)
+    pipeline = Ingest(services.index, None, "lexical", MAX_BYTES, services.parser)
 
     async def timed(path: Path) -> float:
-        began = perf_counter()
-        await work.run([path], "tree", Sidecar())
-        return perf_counter() - began
+        started = perf_counter()
+        await pipeline.run([path], "tree", Sidecar())
+        return perf_counter() - started
 
     first, unchanged = await timed(folder), min([await timed(folder) for _ in range(ROUNDS)])
     floor = _read_all(folder)
@@ -195,20 +195,20 @@ async def _compare_looking(services: Services, folder: Path, documents: int) -> 
     print(f"a tree of {documents} files")
     print(f"  first ingest, lexical              {first:7.2f} s   {documents / first:.0f} files/s")
     print(f"  every file read and hashed         {floor:7.2f} s")
-    print(f"  unchanged tree looked at           {unchanged:7.2f} s   {unchanged / floor:.2f} × the floor")
+    print(f"  unchanged tree checked             {unchanged:7.2f} s   {unchanged / floor:.2f} × the floor")
     print(f"  one changed file, whole tree named {in_tree:7.2f} s")
 
 
 def _time_command(url: str, *arguments: str) -> float:
     program = Path(sys.executable).with_name("sourcebound")
     environment = {**os.environ, "DATABASE_URL": url, "SOURCEBOUND_EMBEDDER": "lexical"}
-    began = perf_counter()
+    started = perf_counter()
     subprocess.run([program, "ingest", *arguments], check=True, env=environment, stdout=subprocess.DEVNULL)
-    return perf_counter() - began
+    return perf_counter() - started
 
 
 async def _compare_commands(url: str, folder: Path) -> None:
-    """The same from the command line, with the start of the program and of its child process."""
+    """Time the same from the command line, including the start of the program and its child process."""
     changed = folder / "08" / "policy-8.txt"
     changed.write_text(changed.read_text("utf-8") + "\nOne more sentence.\n", "utf-8")
     (folder / "08" / "policy-8.txt.meta.toml").write_text('knowledge_id = "08/policy-8.txt"\n', "utf-8")
@@ -224,13 +224,13 @@ async def _main(chunks: int, documents: int) -> None:
         assert isinstance(url, str)
         await _compare_storing(services, url, chunks)
         with tempfile.TemporaryDirectory() as folder:
-            await _compare_looking(services, Path(folder), documents)
+            await _compare_scans(services, Path(folder), documents)
             await _compare_commands(url, Path(folder))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Speed of ingest, beside its floors.")
+    parser = argparse.ArgumentParser(description="Benchmark ingest against its floors.")
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--documents", type=int, default=10_000)
-    asked = parser.parse_args()
-    asyncio.run(_main(asked.chunks, asked.documents))
+    options = parser.parse_args()
+    asyncio.run(_main(options.chunks, options.documents))

@@ -1,14 +1,15 @@
-"""Many runs at once against a model server that thinks for a while, beside the bare requests.
+"""Benchmark concurrent runs against bare requests, with a model server that answers after a delay.
 
     python benchmarks/models.py
 
-Prints the wall time of 64 concurrent runs, each whole (retrieval, checkpoints, audit), the time of as many bare
-requests in the same process, and by how much the event loop was ever late. A few runs warm up first.
+It prints the wall time of 64 concurrent, complete runs (retrieval, checkpoints, audit), the time of as many bare
+requests in the same process, and the largest lag of the event loop. A few runs warm up first.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -31,20 +32,20 @@ ANSWER = "The shaft is turned by hand every 14 days [C0]."
 MODEL = "ollama:qwen3:8b"
 TICK_SECONDS = 0.005
 WARM_UP = 8
-"""Runs before the first round: as many as the pool has connections, so that none is opened while time is taken."""
+"""Runs before the first round: as many as the pool has connections, so that all are open before the timing starts."""
 ROUNDS = 3
 
 
-async def watch_lag(lags: list[float]) -> None:
-    """Notes for every tick by how much it came too late."""
+async def record_lag(lags: list[float]) -> None:
+    """Record the lag of every tick."""
     while True:
         due = perf_counter() + TICK_SECONDS
         await asyncio.sleep(TICK_SECONDS)
         lags.append(perf_counter() - due)
 
 
-async def bare_requests(url: str, count: int) -> float:
-    """Seconds that as many plain requests take at once."""
+async def time_bare_requests(url: str, count: int) -> float:
+    """Return the seconds that `count` concurrent plain requests take."""
     body = {"model": "qwen3:8b", "messages": [{"role": "user", "content": QUESTION}], "stream": False}
     async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=count)) as client:
         started = perf_counter()
@@ -53,7 +54,7 @@ async def bare_requests(url: str, count: int) -> float:
 
 
 async def measure(settings: Settings, url: str, count: int) -> None:
-    """Ingests the example manuals, warms up with one run, and times `count` runs at once."""
+    """Ingest the example manuals, warm up, and time `count` concurrent runs."""
     async with open_services(settings) as services:
         embedder = await services.open_embedder("minilm")
         await Ingest(services.index, embedder, "minilm", 10_000_000, services.parser).run(
@@ -62,11 +63,11 @@ async def measure(settings: Settings, url: str, count: int) -> None:
         engine, context = Engine(services), RunContext(model=MODEL)
         await asyncio.gather(*[engine.ask({"question": QUESTION}, context) for _ in range(WARM_UP)])
         lags: list[float] = []
-        watcher = asyncio.create_task(watch_lag(lags))
+        watcher = asyncio.create_task(record_lag(lags))
         for number in range(ROUNDS):
             started = perf_counter()
             responses = await asyncio.gather(*[engine.ask({"question": QUESTION}, context) for _ in range(count)])
-            elapsed, bare = perf_counter() - started, await bare_requests(url, count)
+            elapsed, bare = perf_counter() - started, await time_bare_requests(url, count)
             outcomes = json.dumps(Counter(response.status for response in responses))
             print(f"round {number + 1}: {count} runs at once {elapsed:.2f} s, {outcomes}; ", end="")
             print(f"{count} bare requests {bare:.2f} s; ratio {elapsed / bare:.2f}")
@@ -75,18 +76,19 @@ async def measure(settings: Settings, url: str, count: int) -> None:
 
 
 def main() -> None:
-    """Starts the server and the measurement."""
+    """Start the server and the measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=64)
     parser.add_argument("--think", type=float, default=2.0, metavar="SECONDS")
     options = parser.parse_args()
-    command = [sys.executable, str(ROOT / "tests" / "model_servers.py"), "--think", str(options.think)]
+    command = [sys.executable, "-m", "support.processes.model_servers", "--think", str(options.think)]
     with (
         subprocess.Popen(
             [*command, "--answer", ANSWER, "--model", "qwen3:8b"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
         ) as server,
         tempfile.TemporaryDirectory(prefix="sourcebound-bench-") as folder,
     ):

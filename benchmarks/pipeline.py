@@ -1,15 +1,15 @@
-"""What the whole graph costs, every node checkpointed and audited, beside a plain LangGraph RAG of nine nodes.
+"""Benchmark the whole graph, every node checkpointed and audited, against a plain LangGraph RAG of nine nodes.
 
     python benchmarks/pipeline.py [--count 10000] [--rounds 10]
 
-All retrieve twelve of the same passages from the same server, send six of them to the same model server, which answers
-at once, and write one audit row: what is timed is the machinery. Ours does it with hybrid retrieval, validation and a
-hash chain. The plain graph is as the documentation of LangGraph has it: an AsyncPostgresSaver at its defaults, one for
-all runs, which take turns with it; the passages are in its state as they were found, graded and chosen. Its retrieval
-is one query of an HNSW index, and it asks the model through LangChain's `ChatOpenAI`. Our side has a model of its own
-here, which makes one HTTP call by hand; a third side, "by hand", is the plain graph with that call, so that nothing but
-the machinery differs. The bars are held against "plain". Blocks of all are interleaved in one run, and take turns in
-coming first. Ratios travel between machines, milliseconds do not.
+Each side retrieves twelve of the same passages from the same database server, sends six of them to the same model
+server, which answers immediately, and writes one audit row. The benchmark therefore times the machinery. Our side uses
+hybrid retrieval, validation and a hash chain. The plain graph follows the documentation of LangGraph: all runs share,
+and wait for, one AsyncPostgresSaver with default settings, and its state has the passages as retrieved, as graded and
+as selected. It retrieves with one query of an HNSW index and calls the model through LangChain's `ChatOpenAI`. Our
+model makes a direct HTTP call, so a third side, "by hand", is the plain graph with that call: only the machinery
+differs. The bars apply to "plain". Blocks of all sides are interleaved in one run, and each side comes first in turn.
+Ratios are comparable between machines, times are not.
 """
 
 import argparse
@@ -35,9 +35,19 @@ from langgraph.graph import END, START, StateGraph
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from pydantic import SecretStr
-from synthetic import DIMENSIONS, WORDS, Corpus, InstantModels, Ready, Server, make_corpus, make_document, model_server
+from synthetic import (
+    DIMENSIONS,
+    WORDS,
+    Corpus,
+    InstantModels,
+    ModelClient,
+    PrecomputedEmbedder,
+    make_corpus,
+    make_document,
+    model_server,
+)
 from typing_extensions import TypedDict
-from writes import Written, measure_writes
+from writes import Writes, measure_writes
 
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
@@ -66,54 +76,56 @@ Samples = Mapping[str, list[float]]
 Times = Mapping[str, list[tuple[float, float]]]
 
 
-class Watch:
-    """Keeps how long the latest retrieval took, in milliseconds."""
+class Stopwatch:
+    """The time of the latest retrieval, in milliseconds."""
 
     latest = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Takes the time of a block."""
-        began = perf_counter()
+        """Time a block."""
+        started = perf_counter()
         yield
-        self.latest = 1000 * (perf_counter() - began)
+        self.latest = 1000 * (perf_counter() - started)
 
 
 class Side(NamedTuple):
-    """One of them."""
+    """One side of the comparison."""
 
     ask: Ask
-    watch: Watch
+    stopwatch: Stopwatch
 
 
-class Watched:
-    """The product's retriever, timed."""
+class TimedRetriever:
+    """The product's retriever with a stopwatch."""
 
-    def __init__(self, retriever: PostgresRetriever, watch: Watch) -> None:
-        self._retriever, self._watch = retriever, watch
+    def __init__(self, retriever: PostgresRetriever, stopwatch: Stopwatch) -> None:
+        self._retriever, self._stopwatch = retriever, stopwatch
 
     async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
-        """What it brings."""
-        with self._watch.running():
+        """Retrieve, and time it."""
+        with self._stopwatch.running():
             return await self._retriever.retrieve(run, policy)
 
 
 async def fill(services: Services, corpus: Corpus) -> None:
-    """Stores the passages in the product's index."""
+    """Store the passages in the product's index."""
     index = services.index
-    made = await index.create_collection(COLLECTION, "minilm", MiniLmEmbedder().name, DIMENSIONS, "whole", "english")
+    collection = await index.create_collection(
+        COLLECTION, "minilm", MiniLmEmbedder().name, DIMENSIONS, "whole", "english"
+    )
     batch = CHUNKS_A_DOCUMENT * DOCUMENTS_A_BATCH
     for start in range(0, len(corpus.texts), batch):
         documents = [
             make_document(corpus, slice(first, first + CHUNKS_A_DOCUMENT))
             for first in range(start, min(start + batch, len(corpus.texts)), CHUNKS_A_DOCUMENT)
         ]
-        await index.replace_documents(made.collection_id, documents)
-    await index.vectors.tend(await index.open_collection(COLLECTION))
+        await index.replace_documents(collection.collection_id, documents)
+    await index.vectors.ensure_index(await index.open_collection(COLLECTION))
 
 
 class PlainState(TypedDict, total=False):
-    """The state of the plain graph: the passages stand in it as they were found, graded and chosen."""
+    """The state of the plain graph, with the passages as retrieved, as graded and as selected."""
 
     question: str
     request_id: str
@@ -138,7 +150,7 @@ NO_CHECKPOINTS: Final = (
     "ALTER SYSTEM SET max_wal_size = '16GB'",
     "SELECT pg_reload_conf()",
 )
-"""After one, pages are in the WAL whole, and whose turn it is then would seem to write four times as much."""
+"""After a checkpoint the WAL has full pages, so the side in turn would seem to write four times as much."""
 PLAIN_SEARCH: Final = """
 SELECT id, text, 1 - (embedding <=> %(vector)s::vector) AS score
 FROM passages ORDER BY embedding <=> %(vector)s::vector LIMIT %(limit)s
@@ -152,45 +164,45 @@ PlainPool = AsyncConnectionPool[psycopg.AsyncConnection[dict[str, Any]]]
 
 
 class PlainNodes(NamedTuple):
-    """Nine nodes, each of which does a little."""
+    """Nine small nodes."""
 
     pool: PlainPool
-    server: Server
+    server: ModelClient
     corpus: Corpus
-    watch: Watch
+    stopwatch: Stopwatch
     chat: ChatOpenAI | None = None
 
     async def accept(self, state: PlainState) -> PlainState:
-        """A new id."""
+        """Create an id."""
         return {"request_id": f"{random.getrandbits(128):032x}"}
 
     async def rewrite(self, state: PlainState) -> PlainState:
-        """The query: the question, tidied."""
+        """Normalize the question to a query."""
         return {"query": " ".join(state["question"].split())}
 
     async def retrieve(self, state: PlainState) -> PlainState:
-        """The nearest passages."""
+        """Retrieve the nearest passages."""
         values = {"vector": vector_text(self.corpus.questions[state["query"]]), "limit": TOP_K}
-        with self.watch.running():
+        with self.stopwatch.running():
             async with self.pool.connection() as connection:
                 return {"documents": await (await connection.execute(PLAIN_SEARCH, values)).fetchall()}
 
     async def grade(self, state: PlainState) -> PlainState:
-        """Those that are relevant: all of them."""
+        """Grade the passages; all are relevant."""
         return {"relevant": [document for document in state["documents"] if document["score"] > -1]}
 
     async def select(self, state: PlainState) -> PlainState:
-        """Those that are shown."""
+        """Select the passages of the prompt."""
         return {"evidence": state["relevant"][:SHOWN]}
 
     async def prompt(self, state: PlainState) -> PlainState:
-        """The messages."""
+        """Build the messages."""
         sources = "\n\n".join(f"[C{n}]\n{document['text']}" for n, document in enumerate(state["evidence"]))
         user = f"{sources}\n\nQuestion: {state['question']}"
         return {"messages": [{"role": "system", "content": RULES}, {"role": "user", "content": user}]}
 
     async def generate(self, state: PlainState) -> PlainState:
-        """One call."""
+        """Call the model once."""
         if self.chat:
             text = str((await self.chat.ainvoke(state["messages"])).content)
         else:
@@ -198,11 +210,11 @@ class PlainNodes(NamedTuple):
         return {"answer": {"text": text, "model": "m"}}
 
     async def check(self, state: PlainState) -> PlainState:
-        """The citations."""
+        """Find the citations."""
         return {"cited": CITED.findall(state["answer"]["text"])}
 
     async def record(self, state: PlainState) -> PlainState:
-        """The audit row."""
+        """Write the audit row."""
         row = (state["request_id"], "OK" if state["cited"] else "FAILED", state["answer"]["model"], state["cited"])
         async with self.pool.connection() as connection:
             await connection.execute(PLAIN_INSERT, row)
@@ -213,7 +225,7 @@ NODES: Final = ("accept", "rewrite", "retrieve", "grade", "select", "prompt", "g
 
 
 def plain_graph(nodes: PlainNodes) -> Any:
-    """The nine nodes in a row, with the saver at its defaults."""
+    """Chain the nine nodes, with the saver at its default settings."""
     graph = StateGraph(PlainState)
     for name in NODES:
         graph.add_node(name, getattr(nodes, name))
@@ -223,8 +235,10 @@ def plain_graph(nodes: PlainNodes) -> Any:
 
 
 @asynccontextmanager
-async def plain_side(url: str, server: Server, corpus: Corpus, chat: ChatOpenAI | None = None) -> AsyncIterator[Side]:
-    """The plain graph, with a pool of its own as the documentation of its saver has it."""
+async def plain_side(
+    url: str, server: ModelClient, corpus: Corpus, chat: ChatOpenAI | None = None
+) -> AsyncIterator[Side]:
+    """Open the plain graph with its own pool, as in the documentation of its saver."""
     async with AsyncConnectionPool(
         url,
         max_size=CLIENTS,
@@ -232,8 +246,8 @@ async def plain_side(url: str, server: Server, corpus: Corpus, chat: ChatOpenAI 
         kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
     ) as pool:
         await AsyncPostgresSaver(pool).setup()
-        watch, numbers = Watch(), iter(range(10**9))
-        graph = plain_graph(PlainNodes(pool, server, corpus, watch, chat))
+        stopwatch, numbers = Stopwatch(), iter(range(10**9))
+        graph = plain_graph(PlainNodes(pool, server, corpus, stopwatch, chat))
 
         async def ask(question: str) -> None:
             thread = {"configurable": {"thread_id": f"{next(numbers)}-{random.getrandbits(64):016x}"}}
@@ -241,11 +255,11 @@ async def plain_side(url: str, server: Server, corpus: Corpus, chat: ChatOpenAI 
             assert state["recorded"]
             assert state["cited"] == ["C0"]
 
-        yield Side(ask, watch)
+        yield Side(ask, stopwatch)
 
 
 def fill_plain(url: str, corpus: Corpus) -> None:
-    """Stores the passages as they are, with an index over their vectors."""
+    """Store the passages with an index on their vectors."""
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in PLAIN_TABLES:
             connection.execute(statement)
@@ -256,86 +270,86 @@ def fill_plain(url: str, corpus: Corpus) -> None:
         connection.execute("ANALYZE")
 
 
-def own_side(services: Services, server: Server, corpus: Corpus) -> Side:
-    """The product, whole, but for the model and the embedder."""
-    services._embedders["minilm"] = Ready(corpus.questions)
+def own_side(services: Services, server: ModelClient, corpus: Corpus) -> Side:
+    """Build the complete product, except the model and the embedder."""
+    services._embedders["minilm"] = PrecomputedEmbedder(corpus.questions)
     services.models = InstantModels(server)  # type: ignore[assignment]
-    watch = Watch()
+    stopwatch = Stopwatch()
     retriever = PostgresRetriever(services.pool, services.open_embedder)
-    services.retriever = Watched(retriever, watch)  # type: ignore[assignment]
-    engine, shown = Engine(services), list[int]()
+    services.retriever = TimedRetriever(retriever, stopwatch)  # type: ignore[assignment]
+    engine, evidence_counts = Engine(services), list[int]()
 
     async def ask(question: str) -> None:
         response = await engine.ask({"question": question, "collection": COLLECTION})
         assert response.status == "OK", response
         assert [citation.anchor for citation in response.citations] == ["C0"]
-        if not shown:
+        if not evidence_counts:
             state = await engine.state(response.run_id)
-            shown.append(len(state["assembly"]["selected_evidence"]))
-            assert shown[-1] == SHOWN, shown
+            evidence_counts.append(len(state["assembly"]["selected_evidence"]))
+            assert evidence_counts[-1] == SHOWN, evidence_counts
 
-    return Side(ask, watch)
+    return Side(ask, stopwatch)
 
 
 async def time_one_client(side: Side, questions: Sequence[str]) -> list[tuple[float, float]]:
-    """Milliseconds of each request, one after the other; and those of them that were retrieval."""
+    """Return the milliseconds of each request, made one after the other, and of its retrieval."""
     times = []
     for question in questions:
-        began = perf_counter()
+        started = perf_counter()
         await side.ask(question)
-        times.append((1000 * (perf_counter() - began), side.watch.latest))
+        times.append((1000 * (perf_counter() - started), side.stopwatch.latest))
     return times
 
 
 async def time_many_clients(ask: Ask, questions: Sequence[str]) -> float:
-    """Requests a second of sixteen clients."""
-    left = iter(questions)
+    """Return the requests per second of sixteen clients."""
+    pending = iter(questions)
 
     async def client() -> None:
-        for question in left:
+        for question in pending:
             await ask(question)
 
-    began = perf_counter()
+    started = perf_counter()
     await asyncio.gather(*[client() for _ in range(CLIENTS)])
-    return len(questions) / (perf_counter() - began)
+    return len(questions) / (perf_counter() - started)
 
 
 @asynccontextmanager
-async def open_server() -> AsyncIterator[Server]:
-    """The model server and connections to it."""
+async def open_server() -> AsyncIterator[ModelClient]:
+    """Run the model server and open connections to it."""
     limits = httpx.Limits(max_connections=CLIENTS)
     with model_server() as url:
         async with httpx.AsyncClient(base_url=url, limits=limits) as client:
-            yield Server(client)
+            yield ModelClient(client)
 
 
-def _line(name: str, values: Mapping[str, float], unit: str = "", bar: str = "") -> None:
+def _print_line(name: str, values: Mapping[str, float], unit: str = "", bar: str = "") -> None:
     own, others = values["ours"], [values[side] for side in SIDES[1:]]
-    told = "".join(f"{value:9.1f} {own / value if value else 0:6.2f} ×" for value in others)
-    print(f"  {name:42} {own:9.1f}{told} {unit:4} {bar}")
+    columns = "".join(f"{value:9.1f} {own / value if value else 0:6.2f} ×" for value in others)
+    print(f"  {name:42} {own:9.1f}{columns} {unit:4} {bar}")
 
 
-def _report(times: Times, speeds: Samples, work: Samples, writes: Mapping[str, Written]) -> None:
+def _print_report(times: Times, speeds: Samples, work: Samples, writes: Mapping[str, Writes]) -> None:
     print(f"  {'':42} {'ours':>9}" + "".join(f"{side:>9} {'':8}" for side in SIDES[1:]))
     for share in (50, 90):
-        found = {side: float(np.percentile([whole for whole, _ in times[side]], share)) for side in SIDES}
-        _line(f"p{share}, one client", found, "ms", f"at most {BARS['p50']} ×" if share == 50 else "")
-    alone = {side: median(whole - found for whole, found in times[side]) for side in SIDES}
-    _line("p50 without retrieval, one client", alone, "ms")
-    _line("processor time of the client, one client", {side: median(work[side]) for side in SIDES}, "ms")
+        milliseconds = {side: float(np.percentile([whole for whole, _ in times[side]], share)) for side in SIDES}
+        _print_line(f"p{share}, one client", milliseconds, "ms", f"at most {BARS['p50']} ×" if share == 50 else "")
+    alone = {side: median(whole - milliseconds for whole, milliseconds in times[side]) for side in SIDES}
+    _print_line("p50 without retrieval, one client", alone, "ms")
+    _print_line("processor time of the client, one client", {side: median(work[side]) for side in SIDES}, "ms")
     rates = {side: median(speeds[side]) for side in SIDES}
-    _line(f"requests a second, {CLIENTS} clients", rates, bar=f"at least {BARS['throughput']} ×")
-    of_tables = {side: written.table_kilobytes for side, written in writes.items()}
-    _line("tables and indexes a request", of_tables, "kB", f"at most {BARS['kilobytes']:.0f} kB")
-    _line("WAL a request", {side: written.wal_kilobytes for side, written in writes.items()}, "kB")
-    _line("rows a request", {side: sum(written.rows.values()) for side, written in writes.items()})
-    _line("transactions a request, reading ones too", {side: each.transactions for side, each in writes.items()})
-    _line("flushes of the WAL a request", {side: written.flushes for side, written in writes.items()})
-    for side, written in writes.items():
-        print(f"  rows, {side}: " + ", ".join(f"{name} {rows:.1f}" for name, rows in sorted(written.rows.items())))
+    _print_line(f"requests a second, {CLIENTS} clients", rates, bar=f"at least {BARS['throughput']} ×")
+    of_tables = {side: costs.table_kilobytes for side, costs in writes.items()}
+    _print_line("tables and indexes a request", of_tables, "kB", f"at most {BARS['kilobytes']:.0f} kB")
+    _print_line("WAL a request", {side: costs.wal_kilobytes for side, costs in writes.items()}, "kB")
+    _print_line("rows a request", {side: sum(costs.rows.values()) for side, costs in writes.items()})
+    _print_line("transactions a request, with reads", {side: each.transactions for side, each in writes.items()})
+    _print_line("flushes of the WAL a request", {side: costs.flushes for side, costs in writes.items()})
+    for side, costs in writes.items():
+        print(f"  rows, {side}: " + ", ".join(f"{name} {rows:.1f}" for name, rows in sorted(costs.rows.items())))
 
 
-def _load() -> str:
+def _format_load() -> str:
     return " ".join(f"{value:.1f}" for value in os.getloadavg()) + f" on {os.cpu_count()} cores"
 
 
@@ -343,7 +357,7 @@ async def _main(count: int, rounds: int) -> None:
     corpus = await asyncio.to_thread(make_corpus, count)
     questions = list(corpus.questions)
     async with temporary_services() as services, open_server() as server:
-        began = perf_counter()
+        started = perf_counter()
         url = str(services.pool.conninfo)
         async with services.pool.connection() as connection:
             await connection.execute("CREATE DATABASE plain")
@@ -352,7 +366,7 @@ async def _main(count: int, rounds: int) -> None:
         plain_url = urlsplit(url)._replace(path="/plain").geturl()
         await fill(services, corpus)
         await asyncio.to_thread(fill_plain, plain_url, corpus)
-        print(f"{count} passages of {WORDS} words, stored in {perf_counter() - began:.0f} s; load {_load()}")
+        print(f"{count} passages of {WORDS} words, stored in {perf_counter() - started:.0f} s; load {_format_load()}")
         chat = ChatOpenAI(model="m", base_url=server.url, api_key=SecretStr("none"), max_retries=0)
         async with (
             plain_side(plain_url, server, corpus, chat) as plain,
@@ -369,26 +383,26 @@ async def _main(count: int, rounds: int) -> None:
                     side = SIDES[(place + number) % len(SIDES)]
                     each = sides[side]
                     shift = number * 31 % len(questions)
-                    turned = questions[shift:] + questions[:shift]
-                    spent = process_time()
-                    times[side] += await time_one_client(each, turned[:SINGLE])
-                    work[side].append(1000 * (process_time() - spent) / SINGLE)
-                    speeds[side].append(await time_many_clients(each.ask, turned[-MANY:]))
+                    rotated = questions[shift:] + questions[:shift]
+                    cpu_started = process_time()
+                    times[side] += await time_one_client(each, rotated[:SINGLE])
+                    work[side].append(1000 * (process_time() - cpu_started) / SINGLE)
+                    speeds[side].append(await time_many_clients(each.ask, rotated[-MANY:]))
                 latest = [
                     f"{side} {median(whole for whole, _ in times[side][-SINGLE:]):.1f} ms {speeds[side][-1]:.0f}/s"
                     for side in sides
                 ]
-                print(f"  round {number + 1}: {', '.join(latest)}; load {_load()}", flush=True)
+                print(f"  round {number + 1}: {', '.join(latest)}; load {_format_load()}", flush=True)
             urls = {"ours": url, "plain": plain_url, "by hand": plain_url}
             writes = {
                 side: await measure_writes(urls[side], each.ask, questions[:STORED]) for side, each in sides.items()
             }
-        _report(times, speeds, work, writes)
+        _print_report(times, speeds, work, writes)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="The whole graph, beside a plain one.")
+    parser = argparse.ArgumentParser(description="Benchmark the whole graph against a plain one.")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=10)
-    given = parser.parse_args()
-    asyncio.run(_main(given.count, given.rounds))
+    options = parser.parse_args()
+    asyncio.run(_main(options.count, options.rounds))

@@ -1,4 +1,4 @@
-"""What the benchmark of the pipeline asks of all its sides: made-up passages, questions, and a model server."""
+"""Synthetic input of the pipeline benchmark for all its sides: passages, questions, and a model server."""
 
 import asyncio
 import json
@@ -24,8 +24,8 @@ from sourcebound.models.embedders.minilm import MiniLmEmbedder
 
 DIMENSIONS: Final = 384
 WORDS: Final = 200
-ALIKE: Final = 0.7
-"""What all vectors have in common, as those of one language and subject have; a gate would else drop most of them."""
+COMMON_WEIGHT: Final = 0.7
+"""The weight of a component common to all vectors, as in texts of one subject; without it a gate would drop most."""
 CHAT: Final = "/chat/completions"
 
 
@@ -38,7 +38,7 @@ class Corpus(NamedTuple):
 
 
 def make_corpus(count: int) -> Corpus:
-    """Passages of two hundred words, drawn as words are in a language; questions are sentences of theirs."""
+    """Make passages of two hundred words with a natural word distribution; the questions are sentences of them."""
     draw, noise = random.Random(7), np.random.default_rng(7)
     syllables = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"]
     words = list(dict.fromkeys("".join(draw.choices(syllables, k=draw.randint(2, 4))) for _ in range(12_000)))
@@ -46,7 +46,7 @@ def make_corpus(count: int) -> Corpus:
     texts = [_passage(draw.choices(words, weights, k=WORDS), draw) for _ in range(count)]
     vectors = noise.standard_normal((count, DIMENSIONS), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors += ALIKE * vectors[0]
+    vectors += COMMON_WEIGHT * vectors[0]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     questions = {}
     for number in draw.sample(range(count), min(count, 400)):
@@ -64,23 +64,23 @@ def _passage(words: list[str], draw: random.Random) -> str:
     return " ".join(sentences)
 
 
-class Ready(MiniLmEmbedder):
-    """An embedder that has embedded every question already."""
+class PrecomputedEmbedder(MiniLmEmbedder):
+    """An embedder with precomputed vectors of all questions."""
 
     def __init__(self, questions: Mapping[str, list[float]]) -> None:
         super().__init__()
-        self._ready = questions
+        self._vectors = questions
 
     async def embed_query(self, text: str) -> list[float]:
-        """The vector of one of the questions."""
-        return self._ready[text]
+        """Return the vector of one of the questions."""
+        return self._vectors[text]
 
 
-class Server:
-    """A model server: it quotes the first sentence of the first source in the prompt.
+class ModelClient:
+    """A client of the model server, which quotes the first sentence of the first source in the prompt.
 
     Args:
-        client: Connections to it.
+        client: The connections to the server.
     """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -88,23 +88,23 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The URL of the server."""
         return str(self._client.base_url)
 
     async def answer(self, prompt: bytes) -> str:
-        """What it says."""
+        """Return the answer to a prompt."""
         return (await self._client.post("/", content=prompt)).text
 
 
 class InstantModel:
-    """That server as the product's generator."""
+    """The model server as the product's generator."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ModelClient) -> None:
         self._server = server
 
     async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
-        """One call."""
-        began = perf_counter()
+        """Generate with one request."""
+        started = perf_counter()
         text = await self._server.answer(canonical_prompt(prompt.messages))
         return Generation(
             outcome=proceed("generate"),
@@ -114,34 +114,34 @@ class InstantModel:
             prompt_sha256=prompt.prompt_sha256,
             finish_reason="stop",
             attempts=1,
-            llm_latency_ms=1000 * (perf_counter() - began),
+            llm_latency_ms=1000 * (perf_counter() - started),
         )
 
 
 class InstantModels:
-    """A registry of one."""
+    """A registry with one model."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ModelClient) -> None:
         self._model = InstantModel(server)
 
     def check(self, name: str, policy: Policy) -> None:
-        """It holds every prompt."""
+        """Accept every prompt."""
 
     async def open(self, name: str) -> InstantModel:
-        """The one model."""
+        """Return the one model."""
         return self._model
 
     async def close(self) -> None:
-        """Nothing of its own is open."""
+        """Do nothing, because the caller owns the connections."""
 
 
 def make_document(corpus: Corpus, part: slice) -> StoredDocument:
-    """Some passages as a document."""
+    """Make a document of some passages."""
     knowledge_id, texts, chunks, start = f"document-{part.start}", corpus.texts[part], [], 0
     for ordinal, text in enumerate(texts):
         chunk_id, end = f"{knowledge_id}#{ordinal}", start + len(text)
-        place = {"page_index": 0, "page_number": 1, "heading_path": (), "char_start": start, "char_end": end}
-        chunks.append(Chunk.model_validate({"chunk_id": chunk_id, "ordinal": ordinal, "text": text, **place}))
+        position = {"page_index": 0, "page_number": 1, "heading_path": (), "char_start": start, "char_end": end}
+        chunks.append(Chunk.model_validate({"chunk_id": chunk_id, "ordinal": ordinal, "text": text, **position}))
         start = end + 1
     metadata = DocumentMetadata(title=f"Document {part.start}")
     pages = (Page(index=0, number=1, text="\n".join(texts)),)
@@ -160,7 +160,7 @@ def make_document(corpus: Corpus, part: slice) -> StoredDocument:
 
 @contextmanager
 def model_server() -> Iterator[str]:
-    """The server in a process of its own, by its URL."""
+    """Run the server in its own process and yield its URL."""
     with subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -176,26 +176,26 @@ def _quote(messages: list[dict[str, str]]) -> str:
 
 
 def _chat_completion(text: str) -> bytes:
-    """As OpenAI's interface answers."""
+    """Format an answer as OpenAI's interface does."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     usage = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
-    made = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
-    return json.dumps({**made, "choices": [choice], "usage": usage}).encode()
+    completion = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
+    return json.dumps({**completion, "choices": [choice], "usage": usage}).encode()
 
 
 async def serve() -> None:
-    """Answers until it is ended; prints its port first."""
+    """Print the port, then answer until the process ends."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(re.search(rb"(?i)content-length: (\d+)", head)[1])  # type: ignore[index]
-                asked = json.loads(await reader.readexactly(size))
+                request = json.loads(await reader.readexactly(size))
                 if CHAT.encode() in head:
-                    kind, body = "application/json", _chat_completion(_quote(asked["messages"]))
+                    kind, body = "application/json", _chat_completion(_quote(request["messages"]))
                 else:
-                    kind, body = "text/plain", _quote(asked).encode()
+                    kind, body = "text/plain", _quote(request).encode()
                 head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
                 writer.write(head + body)
         except (asyncio.IncompleteReadError, ConnectionError):

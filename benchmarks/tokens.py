@@ -1,8 +1,8 @@
-"""The token estimate against a reference tokenizer, which the product itself never needs.
+"""Compare the token estimate with a reference tokenizer, which the product itself does not need.
 
     pip install rs-bpe && python benchmarks/tokens.py --data ../shared/data
 
-Prints the share of chunks whose o200k_base count the estimate bounds from above, and how much it over-counts.
+It prints the share of chunks whose o200k_base count does not exceed the estimate, and the mean over-count.
 """
 
 import argparse
@@ -19,7 +19,7 @@ WORDS_A_CHUNK = 150
 
 
 def texts(data: Path) -> Iterator[str]:
-    """Every long text of the data set."""
+    """Yield every long text of the data set."""
     for path in sorted(data.rglob("*.jsonl")):
         for line in path.read_text("utf-8").rstrip("\n").split("\n"):
             row = json.loads(line)
@@ -28,26 +28,26 @@ def texts(data: Path) -> Iterator[str]:
 
 
 def chunks(text: str) -> Iterator[str]:
-    """Stretches of `WORDS_A_CHUNK` words."""
+    """Split a text into chunks of `WORDS_A_CHUNK` words."""
     words = text.split(" ")
     for start in range(0, len(words), WORDS_A_CHUNK):
         yield " ".join(words[start : start + WORDS_A_CHUNK])
 
 
 def clean(text: str) -> str:
-    """A chunk as a prompt shows it."""
+    """Sanitize a chunk as for a prompt."""
     return sanitize(text).text
 
 
 def main() -> int:
-    """Prints the two figures."""
+    """Print the two figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     data = parser.parse_args().data
     try:
         from rs_bpe.bpe import openai  # type: ignore[import-not-found]
     except ImportError:
-        print("The reference tokenizer is not installed: pip install rs-bpe", file=sys.stderr)
+        print("The reference tokenizer is not installed. Run `pip install rs-bpe`.", file=sys.stderr)
         return 2
     reference = openai.o200k_base()
     pairs = [
@@ -57,8 +57,10 @@ def main() -> int:
         if chunk
     ]
     bounded = sum(estimate >= count for count, estimate in pairs) / len(pairs)
-    over = statistics.mean(estimate / count for count, estimate in pairs) - 1
-    print(f"{len(pairs)} chunks: estimate bounds the count in {bounded:.2%}, over-counts by {over:.1%} on average")
+    over_count = statistics.mean(estimate / count for count, estimate in pairs) - 1
+    print(
+        f"{len(pairs)} chunks: estimate bounds the count in {bounded:.2%}, over-counts by {over_count:.1%} on average"
+    )
     return 0
 
 

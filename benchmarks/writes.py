@@ -1,4 +1,4 @@
-"""What requests leave in a PostgreSQL database: rows, bytes, WAL, transactions, flushes."""
+"""Measure the writes of requests to a PostgreSQL database: rows, bytes, WAL, transactions, flushes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,11 +9,11 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 STATISTICS_SECONDS: Final = 11
-"""An idle backend reports what it did after ten seconds at the latest."""
+"""An idle backend reports its statistics after ten seconds at the latest."""
 
 
-class Written(NamedTuple):
-    """What one side's requests left in the database, a request."""
+class Writes(NamedTuple):
+    """The mean writes per request of one side."""
 
     rows: Mapping[str, float]
     table_kilobytes: float
@@ -46,21 +46,21 @@ async def _count(url: str) -> tuple[dict[str, int], dict[str, int], dict[str, fl
     return rows, {table["name"]: table["bytes"] for table in tables}, {k: float(v) for k, v in counters.items()}
 
 
-async def measure_writes(url: str, ask: Callable[[str], Awaitable[Any]], questions: Sequence[str]) -> Written:
-    """What so many requests leave behind, one after the other."""
+async def measure_writes(url: str, ask: Callable[[str], Awaitable[Any]], questions: Sequence[str]) -> Writes:
+    """Measure the writes of requests, made one after the other."""
     rows, sizes, counters = await _count(url)
     for question in questions:
         await ask(question)
     wal = await _wal(url)
     rows_after, sizes_after, counters_after = await _count(url)
-    a_request = 1 / len(questions)
-    grown = {name: (rows_after[name] - rows[name]) * a_request for name in rows_after}
-    return Written(
-        {name: number for name, number in grown.items() if number},
-        sum(sizes_after[name] - sizes[name] for name in sizes_after) * a_request / 1024,
-        (wal - counters["wal"]) * a_request / 1024,
-        (counters_after["transactions"] - counters["transactions"]) * a_request,
-        (counters_after["flushes"] - counters["flushes"]) * a_request,
+    per_request = 1 / len(questions)
+    new_rows = {name: (rows_after[name] - rows[name]) * per_request for name in rows_after}
+    return Writes(
+        {name: number for name, number in new_rows.items() if number},
+        sum(sizes_after[name] - sizes[name] for name in sizes_after) * per_request / 1024,
+        (wal - counters["wal"]) * per_request / 1024,
+        (counters_after["transactions"] - counters["transactions"]) * per_request,
+        (counters_after["flushes"] - counters["flushes"]) * per_request,
     )
 
 

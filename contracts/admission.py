@@ -1,7 +1,4 @@
-"""Whether a request can be served at all.
-
-A question or a bundle, a collection that exists, a policy that fits its index.
-"""
+"""Admission: a request needs a question or a bundle, an existing collection, and a policy that fits its index."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -31,7 +28,7 @@ STAGE = OPENING
 
 
 class Admission(NamedTuple):
-    """The run, and whether it may go on."""
+    """The run and its first outcome."""
 
     run: Run
     outcome: Outcome
@@ -49,17 +46,17 @@ def admit(
     started_at: str,
     is_draft: bool = False,
 ) -> Admission:
-    """Opens a run.
+    """Open a run.
 
     Args:
         request: The graph's input.
         policy: The policy of the run.
-        collection: The collection asked for; None where there is none of that name, or none is needed.
-        collection_name: Its name.
+        collection: The requested collection; None if it does not exist, or is not needed.
+        collection_name: The name of the requested collection.
         model: The generator's name.
         thread_id: The checkpoint thread.
-        new_id: Makes ids (UUIDv7).
-        started_at: UTC, ISO 8601.
+        new_id: Generator of ids (UUIDv7).
+        started_at: The start of the run, in UTC (ISO 8601).
         is_draft: Whether the policy is a draft (P-1).
 
     Returns:
@@ -72,10 +69,12 @@ def admit(
     except ValidationError as error:
         filters = Filters()
         detail = error.errors(include_url=False)[0]
-        known = ", ".join(Filters.model_fields)
-        violations.append(_violation("filters", f"filter {detail['loc'][0]}: {detail['msg']} (known filters: {known})"))
-    question = _question(request, bundle)
-    violations.extend(_question_violations(question) if bundle is None else _unapplied(request, filters))
+        names = ", ".join(Filters.model_fields)
+        violations.append(
+            _invalid_request("filters", f"filter {detail['loc'][0]}: {detail['msg']} (known filters: {names})")
+        )
+    question = _read_question(request, bundle)
+    violations.extend(_question_violations(question) if bundle is None else _find_unapplied_options(request, filters))
     run_id = request.get("run_id") or new_id()
     run = Run(
         request_id=stated_request_id(request) or new_id(),
@@ -94,11 +93,11 @@ def admit(
     )
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))
-    return Admission(run, proceed(STAGE) if bundle is not None else _fits(run, policy, collection))
+    return Admission(run, proceed(STAGE) if bundle is not None else _check_index(run, policy, collection))
 
 
-def _fits(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
-    """R1-2 and P-3: the collection is there, and its index is the one the gates were calibrated for."""
+def _check_index(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
+    """Check that the collection exists and that its index is the calibrated one (R1-2, P-3)."""
     if collection is None or not collection.chunks:
         state = "does not exist" if collection is None else "holds no documents"
         return refuse(
@@ -108,73 +107,73 @@ def _fits(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
             f"the collection {run.collection!r} {state}; "
             f"fill it with `sourcebound ingest PATH --collection {run.collection}`",
         )
-    mismatch = _mismatch(policy, collection)
+    mismatch = _describe_mismatch(policy, collection)
     return fail(STAGE, FailureCode.POLICY_INDEX_MISMATCH, mismatch) if mismatch else proceed(STAGE)
 
 
-def _mismatch(policy: Policy, collection: Collection) -> str:
-    """How the index differs from the one that the gates were calibrated for, and how to recalibrate; empty if not."""
+def _describe_mismatch(policy: Policy, collection: Collection) -> str:
+    """Describe how the index differs from the calibrated one, and how to recalibrate; empty if it does not differ."""
     stated = policy.calibration
     if stated is None:
         return ""
-    again = f"`sourcebound calibrate --collection {collection.name} --questions FILE`"
+    command = f"`sourcebound calibrate --collection {collection.name} --questions FILE`"
     if (stated.embedding_model, stated.metric) != (collection.embedding_model, collection.metric):
         return (
             f"policy {policy.policy_version} was calibrated for {stated.embedding_model} ({stated.metric}), and the "
             f"collection {collection.name!r} is made with {collection.embedding_model} ({collection.metric}); name a "
-            f"policy calibrated for it with --policy, make one with {again}, or ingest the documents again with the "
+            f"policy calibrated for it with --policy, make one with {command}, or ingest the documents again with the "
             "policy's embedder"
         )
     if stated.index_version not in (None, collection.index_version):
         return (
             f"policy {policy.policy_version} was calibrated for the index {stated.index_version}, and that of the "
             f"collection {collection.name!r} is {collection.index_version}: its documents have changed; calibrate it "
-            f"again with {again}"
+            f"again with {command}"
         )
     return ""
 
 
-def _question(request: AskInput, bundle: object) -> str:
+def _read_question(request: AskInput, bundle: object) -> str:
     stated = bundle.get("user_question") if isinstance(bundle, Mapping) else question_of(request)
     return stated.replace("\0", "") if isinstance(stated, str) else ""
 
 
 def stated_request_id(request: AskInput) -> str:
-    """The caller's own id, else the bundle's; empty where neither is a text."""
+    """Return the request id of the caller, else of the bundle; empty if neither is a text."""
     bundle = request.get("retrieval_bundle")
     stated = (request.get("request_id"), bundle.get("request_id") if isinstance(bundle, Mapping) else None)
     return next((name for name in stated if isinstance(name, str) and name), "")
 
 
 def requested_collection(request: AskInput, context: RunContext) -> str | None:
-    """The collection that a request names, or else its context; None where neither does (R1-2)."""
+    """Return the collection that the request or its context names; None if neither does (R1-2)."""
     return request.get("collection") or context.collection
 
 
 def _question_violations(question: str) -> list[Violation]:
     if not sanitize(question).text:
-        return [_violation("question", "the question is empty")]
+        return [_invalid_request("question", "the question is empty")]
     if len(question) > MAX_QUESTION_CHARACTERS:
-        return [_violation("question", f"the question is over {MAX_QUESTION_CHARACTERS} characters")]
+        return [_invalid_request("question", f"the question is over {MAX_QUESTION_CHARACTERS} characters")]
     return []
 
 
-def _unapplied(request: AskInput, filters: Filters) -> list[Violation]:
-    """What would narrow a search of ours and does nothing to a bundle: it may not seem to have been applied (P-4)."""
-    found = []
+def _find_unapplied_options(request: AskInput, filters: Filters) -> list[Violation]:
+    """Report options that narrow a search but do not apply to a bundle, so that they do not seem applied (P-4)."""
+    findings = []
     if filters.given():
         message = (
             "filters narrow a search, and a bundle was found already: apply them in your retriever, and name them in "
             "the bundle's filters_applied"
         )
-        found.append(_violation("filters", message))
+        findings.append(_invalid_request("filters", message))
     if "top_k" in (request.get("limits") or {}):
         message = (
             "the limit top_k is of a search, and a bundle was found already: bring fewer rows, or limit max_chunks"
         )
-        found.append(_violation("limits", message))
-    return found
+        findings.append(_invalid_request("limits", message))
+    return findings
 
 
-def _violation(field: str, message: str) -> Violation:
+def _invalid_request(field: str, message: str) -> Violation:
     return Violation(code=FailureCode.INVALID_REQUEST, clause="R1-1", message=message, field=field)

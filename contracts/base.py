@@ -1,6 +1,6 @@
-"""The base of every contract model: frozen, and closed to fields that the contract does not name.
+"""The base of every contract model: frozen, without unknown fields.
 
-JSON schemas for values that stay plain dicts: a form shows what a field may hold, and nothing is validated by it.
+`JsonSchemaHint` gives plain dicts a JSON schema, from which hosts build forms. It validates nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,54 +12,55 @@ from pydantic_core import CoreSchema
 
 
 class ModelJson(dict[str, Any]):
-    """The JSON form of a contract model, as a channel of the state holds it (CP-1).
+    """The JSON of a contract model, as a channel of the state holds it (CP-1).
 
-    What a layer has read of it is kept beside it, so that no layer after it need read the same again. That goes with no
-    copy, and a checkpoint stores the form alone: whoever goes on from either reads it anew. A layer changes no form.
+    It caches the parsed model, so that later layers do not parse it again. The cache is neither copied nor stored: a
+    copy or a checkpoint is parsed again. No layer changes such a value.
     """
 
     __slots__ = ("read",)
     read: object
+    """The parsed model, if any layer parsed it."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        """As a plain dict, for whoever copies it."""
+        """Copy as a plain dict."""
         return dict, (), None, None, iter(self.items())
 
 
 class Contract(BaseModel):
-    """An immutable value of a layer's contract; unknown fields are an error, not a surprise later."""
+    """An immutable value of a layer's contract; an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def to_json(self) -> ModelJson:
-        """Its JSON form, to be written into a channel."""
+        """Return the JSON of the model, for a channel of the state."""
         return ModelJson(self.model_dump(mode="json"))
 
     @classmethod
-    def from_json(cls, form: Mapping[str, Any] | None) -> Self:
-        """The model of a JSON form; of one that this model was read of before, what was read.
+    def from_json(cls, json_object: Mapping[str, Any] | None) -> Self:
+        """Return the model of a JSON value, from its cache if possible.
 
         Args:
-            form: What a channel holds.
+            json_object: The value of a channel.
 
         Raises:
-            pydantic.ValidationError: It is no form of this model.
+            pydantic.ValidationError: The value does not fit this model.
         """
-        known = getattr(form, "read", None)
-        if type(known) is cls:
-            return known
-        model = cls.model_validate(form)
-        if isinstance(form, ModelJson):
-            form.read = model
+        cached = getattr(json_object, "read", None)
+        if type(cached) is cls:
+            return cached
+        model = cls.model_validate(json_object)
+        if isinstance(json_object, ModelJson):
+            json_object.read = model
         return model
 
 
 class JsonSchemaHint:
-    """Annotates a field with the JSON schema of another type.
+    """An annotation that gives a field the JSON schema of another type.
 
     Args:
-        described: The type that a node will validate the value into.
-        properties: Names that the value may have, where the type itself does not say.
+        described: The type into which a node validates the value.
+        properties: Allowed keys, if the type itself does not list them.
     """
 
     def __init__(self, described: Any, properties: Sequence[str] = ()) -> None:
@@ -67,13 +68,13 @@ class JsonSchemaHint:
         self._properties = properties
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the annotated type itself, so that nothing is validated."""
+        """Return the schema of the annotated type, so that nothing is validated."""
         return handler(source)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The schema of the described type."""
-        form = handler(TypeAdapter(self._described).core_schema)
+        """Return the schema of the described type."""
+        json_object = handler(TypeAdapter(self._described).core_schema)
         if self._properties:
-            number = form.pop("additionalProperties")
-            form |= {"properties": dict.fromkeys(self._properties, number), "additionalProperties": False}
-        return form
+            number = json_object.pop("additionalProperties")
+            json_object |= {"properties": dict.fromkeys(self._properties, number), "additionalProperties": False}
+        return json_object

@@ -1,7 +1,7 @@
-"""Statuses and codes: how a stage can end, and why (contract S-1, S-3).
+"""Statuses and codes: how a stage ends, and why (S-1, S-3).
 
-Status is monotone along a run: OK may become NO_EVIDENCE or FAILED, NO_EVIDENCE may become FAILED, and nothing ever
-goes back. `keep_worst` is the reducer of the graph's `outcome` channel, so no node can undo what an earlier one found.
+Status is monotone along a run: OK may become NO_EVIDENCE or FAILED, NO_EVIDENCE may become FAILED, and no status is
+ever revoked. `keep_worst` is the reducer of the graph's `outcome` channel, so no node can undo an earlier result.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from sourcebound.contracts.base import Contract
 
 
 class Status(StrEnum):
-    """How a stage, or a whole run, ended."""
+    """The status of a stage, or of a whole run."""
 
     OK = "OK"
     NO_EVIDENCE = "NO_EVIDENCE"
@@ -23,7 +23,7 @@ SEVERITY: Final = {Status.OK: 0, Status.NO_EVIDENCE: 1, Status.FAILED: 2}
 
 
 class RefusalCode(StrEnum):
-    """Why a run ended without an answer although nothing went wrong."""
+    """Reasons for a run without an answer although nothing failed."""
 
     COLLECTION_NOT_FOUND = "collection_not_found"
     NO_RELEVANT_CONTENT = "no_relevant_content"
@@ -35,7 +35,7 @@ class RefusalCode(StrEnum):
 
 
 class RefusalSource(StrEnum):
-    """Who refused: the retrieval gate, the selection of evidence or facts, or the model."""
+    """The source of a refusal: the retrieval gate, the selection of evidence or facts, or the model."""
 
     GATE = "GATE"
     SELECTION = "SELECTION"
@@ -43,7 +43,7 @@ class RefusalSource(StrEnum):
 
 
 class FailureCode(StrEnum):
-    """Why a run failed. Codes are stable: they are stored, documented and tested."""
+    """Reasons for a failed run. Codes are stable: they are stored, documented and tested."""
 
     # R1 and the request
     INVALID_REQUEST = "INVALID_REQUEST"
@@ -88,7 +88,7 @@ class FailureCode(StrEnum):
 
 
 class Violation(Contract):
-    """A broken rule, as data: what, where, and which clause says so."""
+    """A broken rule as data: the code, the place and the clause."""
 
     code: FailureCode
     clause: str
@@ -99,7 +99,7 @@ class Violation(Contract):
 
 
 class Outcome(Contract):
-    """How a run stands after a stage."""
+    """The state of a run after a stage."""
 
     status: Status
     stage: str
@@ -111,7 +111,7 @@ class Outcome(Contract):
 
 
 def fill_status(field: str) -> Callable[[Any], Any]:
-    """A validator that keeps a layer's own status field equal to that of its outcome.
+    """Return a validator that keeps a layer's status field equal to that of its outcome.
 
     Args:
         field: `assembly_status`, `build_status` or `generation_status`, as the layer's contract calls it.
@@ -129,51 +129,51 @@ def fill_status(field: str) -> Callable[[Any], Any]:
 
 
 def proceed(stage: str) -> Outcome:
-    """The outcome of a stage that has nothing to object."""
+    """Return the outcome of a stage without objections."""
     return Outcome(status=Status.OK, stage=stage)
 
 
 def refuse(stage: str, code: RefusalCode, source: RefusalSource, message: str) -> Outcome:
-    """A refusal: a successful outcome with a reason."""
+    """Return a refusal: a successful outcome with a reason."""
     return Outcome(status=Status.NO_EVIDENCE, stage=stage, refusal_code=code, refusal_source=source, message=message)
 
 
 def fail(stage: str, code: FailureCode, message: str, violations: tuple[Violation, ...] = ()) -> Outcome:
-    """A failure, with the violations that caused it where there are any."""
+    """Return a failure, with the violations that caused it, if any."""
     return Outcome(status=Status.FAILED, stage=stage, failure_code=code, message=message, violations=violations)
 
 
 def fail_with(stage: str, violations: tuple[Violation, ...]) -> Outcome:
-    """A failure that is named by the first of its violations."""
+    """Return a failure with the code of its first violation."""
     return fail(stage, violations[0].code, violations[0].message, violations)
 
 
 TOO_LARGE: Final = "too large to show"
 OPENING: Final = "accept"
-"""The stage that opens a run, with which nothing that came before on its thread counts any more."""
+"""The stage that opens a run; it overrides the outcome of earlier runs on the thread."""
 
 
 def keep_worst(current: dict[str, object] | None, update: dict[str, object]) -> dict[str, object]:
-    """Reducer of the `outcome` channel: an update counts only if it is at least as severe (S-1).
+    """Reduce the `outcome` channel: an update counts only if it is more severe (S-1).
 
     Args:
         current: The JSON form of the outcome so far, or None at the start.
         update: The JSON form of a stage's outcome.
 
     Returns:
-        The more severe of the two; of two that ended the run equally the earlier, but for a record that could not be
-        written (R5P-6), which is always the last word, and for the opening of the next run.
+        The more severe outcome. Of two equally severe refusals or failures, the earlier; of two OKs, the later. A
+        record that could not be written (R5P-6) and the opening of the next run always count.
     """
     if not current or update.get("stage") == OPENING:
         return update
-    before, after = SEVERITY[Status(str(current["status"]))], SEVERITY[Status(str(update["status"]))]
+    current_severity, new_severity = SEVERITY[Status(str(current["status"]))], SEVERITY[Status(str(update["status"]))]
     if update.get("failure_code") == FailureCode.AUDIT_UNAVAILABLE:
         return update
-    return update if after > before or after == 0 == before else current
+    return update if new_severity > current_severity or new_severity == 0 == current_severity else current
 
 
 def schema_violation(message: str, field: str | None, value: object, row: int | None = None) -> Violation:
-    """A bundle that does not have its schema (R2-V1)."""
+    """Return the violation of a bundle with an invalid schema (R2-V1)."""
     return Violation(
         code=FailureCode.INVALID_SCHEMA,
         clause="R2-V1",
@@ -185,7 +185,7 @@ def schema_violation(message: str, field: str | None, value: object, row: int | 
 
 
 def quote_value(value: object) -> str:
-    """A value as a short, one-line text; never a whole document."""
+    """Quote a value as a short, one-line text; never a whole document."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

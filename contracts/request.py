@@ -1,4 +1,4 @@
-"""A request: one question and everything the caller may say about how to answer it."""
+"""A request: one question with its filters, and the identity of its run."""
 
 import json
 from datetime import date
@@ -14,32 +14,32 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class Filters(Contract):
-    """Limits on what may be retrieved (R1-8); every one that is given must hold."""
+    """Filters of retrieval (R1-8); all given filters must match."""
 
     equipment_id: Name | None = None
     knowledge_type: Name | None = None
     authority: Name | None = None
-    """A scope; `MIXED` is every one."""
+    """A scope; `MIXED` is every scope."""
     knowledge_id: Name | None = None
     knowledge_ids: Annotated[tuple[Name, ...] | None, Field(min_length=1)] = None
-    """Documents, any of which will do."""
+    """Documents, any of which may match."""
     event_date_from: date | None = None
     event_date_to: date | None = None
 
     def given(self) -> dict[str, str]:
-        """The filters that are set, as text; several documents as a JSON list."""
+        """Return the filters that are set, as text; several documents as a JSON list."""
         values = self.model_dump(mode="json", exclude_none=True)
         return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
     def in_force(self) -> dict[str, object]:
-        """Every filter by name, None where it restricts nothing."""
+        """Return every filter by name; None if it restricts nothing."""
         scope = None if self.authority == EVERY_AUTHORITY else self.authority
         ids = None if self.knowledge_ids is None else list(self.knowledge_ids)
         return self.model_dump() | {"authority": scope, "knowledge_ids": ids}
 
 
 class Run(Contract):
-    """The identity of one execution of the graph and what it was asked (S-2)."""
+    """The identity of one execution of the graph, and its question (S-2)."""
 
     request_id: str
     run_id: str
@@ -54,21 +54,21 @@ class Run(Contract):
     started_at: str
     """UTC, ISO 8601."""
     is_draft: bool = False
-    """Whether its policy was not released when it began (P-1)."""
+    """Whether the policy was a draft when the run began (P-1)."""
     conversation_id: str | None = None
     search_query: str | None = None
-    """What retrieval looks for in place of the question, where that is a follow-up (CP-6)."""
+    """The search query of a follow-up, which replaces the question in retrieval (CP-6)."""
     carried: tuple[str, ...] = ()
-    """Chunks that an earlier run of the conversation cited, which are candidates again."""
+    """Chunks that an earlier run of the conversation cited; they are candidates again."""
 
 
 def fork_request(run_id: str) -> str:
-    """The request id of every fork of a run (CP-5): its audit record says so whose candidates it answers from."""
+    """Return the request id of a run's forks (CP-5), by which the audit record of a fork names the original run."""
     return f"whatif:{run_id}"
 
 
 def unrecorded_run(question: str, collection: str, policy_version: str, policy_sha256: str, purpose: str) -> Run:
-    """The run of a retrieval that is measured and not answered: it has no record, and its ids say what it was for."""
+    """Return the run of a retrieval that is only measured: it has no record, and its ids name the purpose."""
     return Run(
         request_id=purpose,
         run_id=purpose,

@@ -1,4 +1,4 @@
-"""Reads the channels of a state back into their contract models."""
+"""Loads typed contract models from graph state."""
 
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from sourcebound.contracts.validation.result import ValidationResult
 
 
 class TypedState:
-    """What the last two layers need of a finished run; a layer that did not run is None.
+    """Typed access to the state of a run; a layer that did not run is None.
 
     Args:
         state: The state of a run.
@@ -34,23 +34,23 @@ class TypedState:
         generation, validation = state.get("generation"), state.get("validation")
         self.generation = Generation.from_json(generation) if generation else None
         self.validation = ValidationResult.from_json(validation) if validation else None
-        kept_contract = self.bundle is not None and self.bundle.trace is not None
-        self._retrieval = (state.get("retrieval") if kept_contract else None) or {}
+        is_valid_bundle = self.bundle is not None and self.bundle.trace is not None
+        self._retrieval = (state.get("retrieval") if is_valid_bundle else None) or {}
 
     @cached_property
     def retrieval(self) -> RetrievalBundle | None:
-        """What was retrieved, if it kept its contract."""
+        """The retrieval bundle, if it is valid."""
         return RetrievalBundle.from_json(self._retrieval) if self._retrieval else None
 
     @property
     def retrieval_latency_ms(self) -> float | None:
-        """What retrieval took, in milliseconds; None where it did not run, or the bundle broke its contract."""
+        """The time of retrieval in milliseconds; None if it did not run, or the bundle is invalid."""
         latency: float | None = self._retrieval.get("retrieval_latency_ms")
         return latency
 
     @property
     def cited_chunks(self) -> tuple[str, ...]:
-        """The ids of the chunks that a released answer cites, in order; none where there is no answer."""
+        """The ids of the chunks that a released answer cites, in order. Empty without an answer."""
         if self.outcome.status is not Status.OK or self.bundle is None or self.validation is None:
             return ()
         return tuple(self.bundle.anchor_map[anchor] for anchor in self.validation.validated_citations)

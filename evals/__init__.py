@@ -1,1 +1,1 @@
-"""Calibration and evaluation over real data."""
+"""Calibration and evaluation on real data."""

@@ -1,10 +1,10 @@
-"""Calibrates the gate: how many answerable questions it refuses, and how many off-topic ones, at each pair of minima.
+"""Calibrate the gate: measure the answerable and the off-topic questions that each pair of minima refuses.
 
 Run `python -m sourcebound.evals.gates --data DATA`. The rule: no set of answerable questions may lose more than two in
-a hundred, and within that the pair refuses as many off-topic questions as it can. Every set must agree, because a
-threshold that fits one collection alone is no threshold. The sets differ in kind and in size: an encyclopaedia, each of
-its articles alone, and a manual. Further collections are checks: they are measured at the chosen minima and take no
-part in the choice.
+a hundred, and within that limit the pair refuses as many off-topic questions as possible. Every set must agree, because
+a threshold must fit more than one collection. The sets differ in kind and in size: an encyclopaedia, each of its
+articles alone, and a manual. Further collections are checks: they are measured at the chosen minima and have no
+influence on the choice.
 """
 
 import argparse
@@ -15,52 +15,52 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sourcebound.contracts.calibration.gate_minima import (
-    MOST_ANSWERABLE_REFUSED,
+    MAX_ANSWERABLE_REFUSED,
     Point,
     QuestionSet,
     Share,
     Signals,
     choose,
-    cross_check,
-    pooled_off_topic,
+    cross_validate,
+    max_answerable_refused,
+    mean_off_topic_refused,
+    pareto_front,
     read_signals,
     sweep,
-    trade_off,
-    wilson,
-    worst_answerable,
+    wilson_interval,
 )
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.evals.retrieval import DATA, ingest, read_records, retrieve, temporary_services, write_documents
 from sourcebound.wiring import DEFAULT_POLICY, LEXICAL_POLICY, Services, find_policy
 
-LEAST_OFF_TOPIC_REFUSED: Final = 0.95
-SEARCHED: Final = (("minilm", DEFAULT_POLICY), ("lexical", LEXICAL_POLICY))
+MIN_OFF_TOPIC_REFUSED: Final = 0.95
+GATED_POLICIES: Final = (("minilm", DEFAULT_POLICY), ("lexical", LEXICAL_POLICY))
 
 
 class Corpus(NamedTuple):
-    """Documents, the questions they answer and questions they do not, by the name of the set each adds to."""
+    """Documents, the questions that they answer, and questions that they do not. Each list names the set it adds to."""
 
     documents: Sequence[dict[str, Any]]
     answerable: tuple[str, Sequence[str]]
     off_topic: Sequence[tuple[str, Sequence[str]]]
 
 
-def read_corpora(data: Path, most: int | None = None) -> list[Corpus]:
-    """The calibration's corpora: the encyclopaedia, the manual, then each article of the encyclopaedia alone.
+def read_corpora(data: Path, limit: int | None = None) -> list[Corpus]:
+    """Read the calibration's corpora: the encyclopaedia, the manual, then each article of the encyclopaedia alone.
 
     Args:
         data: The folder of the evaluation data.
-        most: Questions of each kind, the first of the data's own order; all when omitted.
+        limit: The number of questions of each kind, in the order of the data; all if omitted.
     """
     paragraphs = read_records(data / "answerability/squad2/paragraphs.jsonl")
     records = sorted(read_records(data / "answerability/squad2/questions.jsonl"), key=lambda record: record["order"])
-    records = [record for record in records if record["answerable"]][:most]
-    off_topic = _texts(read_records(data / "answerability/offtopic_nq_open/questions.jsonl")[:most], "question")
+    records = [record for record in records if record["answerable"]][:limit]
+    off_topic = _texts(read_records(data / "answerability/offtopic_nq_open/questions.jsonl")[:limit], "question")
     manual = data / "retrieval/emanual_s10"
     encyclopaedia = Corpus(paragraphs, ("squad2", _texts(records, "question")), [("nq_open in squad2", off_topic)])
     guide = Corpus(
         read_records(manual / "corpus.jsonl"),
-        ("emanual", _texts(read_records(manual / "queries.jsonl")[:most], "text")),
+        ("emanual", _texts(read_records(manual / "queries.jsonl")[:limit], "text")),
         [("nq_open in emanual", off_topic), ("squad2 in emanual", _texts(records, "question"))],
     )
     title_of = {paragraph["_id"]: paragraph["title"] for paragraph in paragraphs}
@@ -78,21 +78,21 @@ def read_corpora(data: Path, most: int | None = None) -> list[Corpus]:
     return [encyclopaedia, guide, *articles]
 
 
-def read_checks(data: Path, most: int | None = None) -> list[Corpus]:
-    """Collections that take no part in the choice: articles, long papers and abstracts.
+def read_checks(data: Path, limit: int | None = None) -> list[Corpus]:
+    """Read the collections that are not used for the choice: articles, long papers and abstracts.
 
     Args:
         data: The folder of the evaluation data.
-        most: As in `read_corpora`.
+        limit: As in `read_corpora`.
     """
     folder = data / "answerability"
-    off_topic = _texts(read_records(folder / "offtopic_nq_open/questions.jsonl")[:most], "question")
+    off_topic = _texts(read_records(folder / "offtopic_nq_open/questions.jsonl")[:limit], "question")
     items = read_records(folder / "qed_nq/items.jsonl")
     articles = {item["paragraph"]: {"title": item["title"], "text": item["paragraph"]} for item in items}
     papers = read_records(folder / "covidqa_long/documents.jsonl")
     abstracts = read_records(folder / "pubmedqa/corpus.jsonl")
     return [
-        Corpus(documents, (name, _texts(questions[:most], "question")), [(f"nq_open in {name}", off_topic)])
+        Corpus(documents, (name, _texts(questions[:limit], "question")), [(f"nq_open in {name}", off_topic)])
         for name, documents, questions in (
             ("qed_nq", list(articles.values()), items),
             ("covidqa_long", papers, read_records(folder / "covidqa_long/questions.jsonl")),
@@ -108,74 +108,74 @@ def _texts(records: Iterable[dict[str, Any]], field: str) -> list[str]:
 async def measure(
     services: Services, corpora: Sequence[Corpus], embedder: str, policy: Policy, prefix: str = "calibration"
 ) -> tuple[QuestionSet, ...]:
-    """Ingests each corpus into a collection of its own and retrieves for each of its questions.
+    """Ingest each corpus into its own collection and retrieve for each of its questions.
 
     Args:
         services: An empty database.
-        corpora: What to ingest and to ask.
+        corpora: The documents to ingest and the questions to ask.
         embedder: `minilm` or `lexical`.
-        policy: The policy whose retrieval is measured; its minima do not matter.
-        prefix: What the names of the collections begin with.
+        policy: The policy whose retrieval is measured. Its minima do not matter.
+        prefix: The prefix of the names of the collections.
 
     Returns:
-        The answerable sets, then the off-topic ones; corpora that name the same set add to it.
+        The answerable sets, then the off-topic sets. Corpora that name the same set add to it.
     """
-    found: dict[tuple[bool, str], list[Signals]] = {}
+    signals_by_set: dict[tuple[bool, str], list[Signals]] = {}
     for number, corpus in enumerate(corpora):
         collection = f"{prefix}-{embedder}-{number}"
         with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as folder:
             write_documents(Path(folder) / "documents", corpus.documents)
             await ingest(services, Path(folder) / "documents", collection, embedder)
-        asked = [(True, *corpus.answerable), *((False, *each) for each in corpus.off_topic)]
-        for answerable, name, questions in asked:
+        question_sets = [(True, *corpus.answerable), *((False, *each) for each in corpus.off_topic)]
+        for answerable, name, questions in question_sets:
             signals = [read_signals(await retrieve(services, each, collection, policy)) for each in questions]
-            found.setdefault((answerable, name), []).extend(signals)
-    ordered = sorted(found.items(), key=lambda item: not item[0][0])
+            signals_by_set.setdefault((answerable, name), []).extend(signals)
+    ordered = sorted(signals_by_set.items(), key=lambda item: not item[0][0])
     return tuple(QuestionSet(name, answerable, tuple(signals)) for (answerable, name), signals in ordered)
 
 
 def describe(sets: Sequence[QuestionSet], checks: Sequence[QuestionSet], policy: Policy) -> str:
-    """The report of one policy in Markdown: each set at the chosen and at the policy's minima, then the trade-off.
+    """Write one policy's report in Markdown: each set at the chosen and at the policy's minima, then the trade-off.
 
     Args:
         sets: The sets that the minima are chosen on.
-        checks: Sets that take no part in the choice.
+        checks: Sets that are not used for the choice.
         policy: The policy that was measured.
     """
     points = sweep(sets)
     chosen = choose(sets, points)
     limits = policy.retrieval
     released = [limits.min_top_similarity], [limits.min_question_coverage or 0.0]
-    (now,) = sweep(sets, *released)
-    (later,) = sweep(checks, *released)
+    (released_point,) = sweep(sets, *released)
+    (released_check,) = sweep(checks, *released)
     (checked,) = sweep(checks, [chosen.min_similarity], [chosen.min_coverage])
-    parts = [
+    sections = [
         f"## {policy.policy_version}\n",
-        f"Chosen: {_minima(chosen)}. The policy has {_minima(now)}.\n",
-        *_set_table(sets, chosen.refused, cross_check(sets), now.refused),
+        f"Chosen: {_format_minima(chosen)}. The policy has {_format_minima(released_point)}.\n",
+        *_set_table(sets, chosen.refused, cross_validate(sets), released_point.refused),
         f"\n{_verdict(sets, chosen)}\n",
-        "Checks, which took no part in the choice:\n",
-        *_set_table(checks, checked.refused, None, later.refused),
-        "\nTrade-off, every step that is not beaten on both counts:\n",
+        "Checks, which were not used for the choice:\n",
+        *_set_table(checks, checked.refused, None, released_check.refused),
+        "\nTrade-off, every pair of minima that no other pair beats on both counts:\n",
         *_curve_table(sets, points),
     ]
-    return "\n".join(parts)
+    return "\n".join(sections)
 
 
 def _set_table(
     sets: Sequence[QuestionSet], chosen: Sequence[Share], unseen: Sequence[Share] | None, released: Sequence[Share]
 ) -> Iterator[str]:
-    """One row a set: what goes wrong with it, which is a false refusal or a false pass."""
-    columns = ["questions", "what goes wrong", "at the chosen minima", "95 % interval", "at the policy's minima"]
-    yield f"| {' | '.join([*columns, 'on questions not chosen on'] if unseen else columns)} |"
+    """Yield one row per set with its error rate: false refusals or false passes."""
+    columns = ["questions", "error", "at the chosen minima", "95 % interval", "at the policy's minima"]
+    yield f"| {' | '.join([*columns, 'cross-validated'] if unseen else columns)} |"
     yield "|" + "---|" * (6 if unseen else 5)
     for i, each in enumerate(sets):
         kind = "false refusal" if each.answerable else "false pass"
-        wrong = [share if each.answerable else share.rest for share in (chosen[i], released[i])]
-        low, high = wilson(wrong[0])
-        counted = f"{_percent(wrong[0].value)} ({wrong[0].part} of {wrong[0].whole})"
+        errors = [share if each.answerable else share.rest for share in (chosen[i], released[i])]
+        low, high = wilson_interval(errors[0])
+        rate = f"{_percent(errors[0].value)} ({errors[0].part} of {errors[0].whole})"
         interval = f"{_percent(low)} to {_percent(high)}"
-        cells = [each.name, kind, counted, interval, _percent(wrong[1].value)]
+        cells = [each.name, kind, rate, interval, _percent(errors[1].value)]
         if unseen:
             cells.append(_percent((unseen[i] if each.answerable else unseen[i].rest).value))
         yield f"| {' | '.join(cells)} |"
@@ -184,22 +184,22 @@ def _set_table(
 def _curve_table(sets: Sequence[QuestionSet], points: Sequence[Point]) -> Iterator[str]:
     yield "| similarity | coverage | false refusals, worst set | false passes, mean |"
     yield "|---|---|---|---|"
-    for point in trade_off(sets, points):
-        worst, passed = worst_answerable(sets, point), 1 - pooled_off_topic(sets, point)
+    for point in pareto_front(sets, points):
+        worst, passed = max_answerable_refused(sets, point), 1 - mean_off_topic_refused(sets, point)
         yield f"| {point.min_similarity:.2f} | {point.min_coverage:.2f} | {_percent(worst)} | {_percent(passed)} |"
 
 
 def _verdict(sets: Sequence[QuestionSet], chosen: Point) -> str:
-    worst, off_topic = worst_answerable(sets, chosen), pooled_off_topic(sets, chosen)
-    first = "met" if worst <= MOST_ANSWERABLE_REFUSED else "missed"
-    second = "met" if off_topic >= LEAST_OFF_TOPIC_REFUSED else "missed"
+    worst, off_topic = max_answerable_refused(sets, chosen), mean_off_topic_refused(sets, chosen)
+    first = "met" if worst <= MAX_ANSWERABLE_REFUSED else "missed"
+    second = "met" if off_topic >= MIN_OFF_TOPIC_REFUSED else "missed"
     return (
-        f"Answerable refused at most {_percent(worst)} (target {_percent(MOST_ANSWERABLE_REFUSED)}: {first}); "
-        f"off-topic refused {_percent(off_topic)} on average (target {_percent(LEAST_OFF_TOPIC_REFUSED)}: {second})."
+        f"Answerable refused at most {_percent(worst)} (target {_percent(MAX_ANSWERABLE_REFUSED)}: {first}); "
+        f"off-topic refused {_percent(off_topic)} on average (target {_percent(MIN_OFF_TOPIC_REFUSED)}: {second})."
     )
 
 
-def _minima(point: Point) -> str:
+def _format_minima(point: Point) -> str:
     return f"`min_top_similarity = {point.min_similarity:.2f}`, `min_question_coverage = {point.min_coverage:.2f}`"
 
 
@@ -207,48 +207,48 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-PREAMBLE: Final = """# How the gate is calibrated
+PREAMBLE: Final = """# Calibration of the gate
 
 Written by `python -m sourcebound.evals.gates --data DATA`; do not edit.
 
-The gate refuses a question before any model is called when the best candidate's similarity is below
-`min_top_similarity`, or when no candidate covers `min_question_coverage` of the question's content words by weight. A
-word that a candidate does not hold counts to the degree that this candidate is similar to the question
-([why](decisions/0014-soft-coverage.md)). For each question below the product's own ingest and retriever ran under the
-policy, on an embedded database; no answer was made.
+The gate refuses a question before any model call if the similarity of the best candidate is below `min_top_similarity`,
+or if no candidate covers `min_question_coverage` of the question's content words by weight. A word that a candidate
+lacks counts in proportion to the similarity of this candidate to the question
+([why](decisions/0014-soft-coverage.md)). For each question below, the product's own ingest and retriever ran under the
+policy on an embedded database. No answer was generated.
 
-Answerable questions: SQuAD 2.0 (114 paragraphs, one document each; once as one collection, once with each article as a
-collection of its own) and the Samsung S10 manual (451 sections). Off-topic questions: NQ-open questions, which no
-document here answers, and the SQuAD questions asked of the manual. A few off-topic questions name a subject that a
-collection does treat ("who was the king of england in 1756", asked of articles about the Normans); what the gate lets
-through there is left to the later stages. The checks are other collections: 224 paragraphs of other articles with the
-search questions that they answer (QED), fifteen long papers (COVID-QA) and 150 abstracts with the questions that are
-their titles (PubMedQA), and the NQ-open questions asked of each. NQ-open and QED are samples of one stream of
-questions, so there an "off-topic" question can be about an article that is there.
+Answerable questions: SQuAD 2.0 (114 paragraphs, one document each; once as one collection, and once with a collection
+for each article) and the Samsung S10 manual (451 sections). Off-topic questions: NQ-open questions, which no document
+here answers, and the SQuAD questions asked of the manual. A few off-topic questions name a subject that a collection
+does cover ("who was the king of england in 1756", asked of articles about the Normans). If the gate passes such a
+question, the later stages decide. The checks are other collections: 224 paragraphs of other articles with the search
+questions that they answer (QED), fifteen long papers (COVID-QA), 150 abstracts with the questions that are their titles
+(PubMedQA), and the NQ-open questions asked of each. NQ-open and QED are samples of one stream of questions, so an
+"off-topic" question there can be about an article of the collection.
 
-The rule: no answerable set loses over 2 %, and within that as many off-topic questions as possible are refused (the
-mean over the off-topic sets). Minima are multiples of 0.05. "On questions not chosen on" deals the questions into five
-parts and judges each by minima chosen on the other four. Without vectors the similarity of a row is its coverage, so
-the two minima are one. The gate says nothing of questions that are on topic and unanswerable. Whether a collection of
-yours behaves like these, `sourcebound calibrate` tells.
+The rule: no answerable set loses over 2 %, and within that limit as many off-topic questions as possible are refused
+(the mean over the off-topic sets). Minima are multiples of 0.05. For the column "cross-validated", the questions are
+split into five parts, and each part is judged by minima chosen on the other four. Without vectors the similarity of a
+row is its coverage, so the two minima are one. The gate does not detect questions that are on topic but unanswerable.
+Run `sourcebound calibrate` to measure a collection of your own.
 """
 
 
 async def calibrate(data: Path) -> str:
-    """Measures every policy that has a gate of its own and returns the whole report."""
-    corpora, others = read_corpora(data), read_checks(data)
+    """Measure every policy that has its own gate, and return the report."""
+    corpora, check_corpora = read_corpora(data), read_checks(data)
     reports = [PREAMBLE]
     async with temporary_services() as services:
-        for embedder, name in SEARCHED:
+        for embedder, name in GATED_POLICIES:
             policy = find_policy(name, embedding_model=embedder)
             sets = await measure(services, corpora, embedder, policy)
-            checks = await measure(services, others, embedder, policy, "check")
+            checks = await measure(services, check_corpora, embedder, policy, "check")
             reports.append(describe(sets, checks, policy) + "\n")
     return "\n".join(reports)
 
 
 def main() -> None:
-    """Prints the report and writes it to a file."""
+    """Print the report and write it to a file."""
     parser = argparse.ArgumentParser(prog="python -m sourcebound.evals.gates", description=calibrate.__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the evaluation data")
     parser.add_argument("--report", type=Path, default=Path("docs/gates.md"), help="where to write the report")

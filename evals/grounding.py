@@ -1,8 +1,8 @@
-"""What the firewall catches on real answers, and what it wrongly rejects; both figures count (contract R5).
+"""Measure the firewall on real answers: the right and the wrong rejections, which both matter (contract R5).
 
 Public sets of answers with human judgements are brought into one shape: an answer, its sources, and whether people
-found something unsupported in it. Where a set has no citations, every statement is made to cite every source, so that
-what is measured is the check of content and not of form.
+found an unsupported claim in it. The sets have no citations, so every statement is made to cite every source. This
+measures the check of content, not of form.
 
     python -m sourcebound.evals.grounding --data ../shared/data [--failures SET]
 """
@@ -23,24 +23,24 @@ from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import LiteralFinding, LiteralKind
 from sourcebound.contracts.validation.result import ValidationResult
 
-REPORT: Final = """# What the firewall catches on real answers, and what it wrongly rejects
+REPORT: Final = """# The firewall on real answers: right and wrong rejections
 
 Measured by `make eval-grounding` on public sets of answers that people judged (RAGTruth, FaithBench,
-AttributionBench, FEVER-symmetric), under SOURCEBOUND_V1. The sets carry no citations, so every statement was made to
-cite every source: what is measured is the check of content. *Caught*: answers with something unsupported that are
-rejected. *Wrongly rejected*: answers in which people found nothing. A rule that reads literals cannot see a wrong claim
-without a literal in it.
+AttributionBench, FEVER-symmetric), under SOURCEBOUND_V1. The sets have no citations, so every statement was made to
+cite every source. This measures the check of content, not of form. *Caught*: rejected answers with an unsupported
+claim. *Wrongly rejected*: rejected answers in which people found no unsupported claim. A rule about literals cannot
+detect a wrong claim without a literal.
 
 ## By rule
 
 {rules}
 
-Summaries of RAGTruth and FaithBench often open with the number of their own words ("in 63 words") or count things up
-themselves ("two films"): such numbers are in no source, and the rule says so.
+Summaries of RAGTruth and FaithBench often open with their own number of words ("in 63 words") or count items themselves
+("two films"). Such numbers are in no source, so the rule rejects them.
 
 ## The trade-off
 
-How the literal rule alone does as more sorts of literal are enforced.
+The literal rule alone, as more kinds of literals are enforced.
 
 {curve}
 """
@@ -54,7 +54,7 @@ LEVELS: Final[tuple[tuple[str, Callable[[LiteralFinding], bool]], ...]] = (
     ("+ quotations", lambda found: found.kind is LiteralKind.QUOTATION),
     ("+ numbers and ordinals in words (all, as enforced)", lambda found: found.kind is LiteralKind.NUMBER),
 )
-"""Sorts of literal, from the one that wrongly rejects least; each level adds to those before it."""
+"""Kinds of literals, in the order of rising wrong rejections; each level includes those before it."""
 
 
 class Item(NamedTuple):
@@ -78,74 +78,76 @@ class Rates(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall of rejecting what is unsupported."""
+        """The harmonic mean of precision and recall of rejecting unsupported answers."""
         rejected = self.caught + self.wrongly_rejected
         return 2 * self.caught / (rejected + self.unsupported) if rejected + self.unsupported else 0.0
 
 
 def load_items(data: Path) -> Iterator[Item]:
-    """All sets under `data/grounding`."""
+    """Load all sets under `data/grounding`."""
     for reader in READERS:
         yield from reader(data / "grounding")
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
-def _ragtruth(folder: Path) -> Iterator[Item]:
-    """The prompts of this set number their passages, and answers speak of "passage 2".
-
-    The numbers belong to the source.
-    """
-    sources = {row["source_id"]: row for row in _rows(folder / "ragtruth" / "sources.jsonl")}
-    for row in _rows(folder / "ragtruth" / "responses.jsonl"):
+def _read_ragtruth(folder: Path) -> Iterator[Item]:
+    """Read RAGTruth. Its prompts number the passages and its answers mention "passage 2", so sources have numbers."""
+    sources = {row["source_id"]: row for row in _read_rows(folder / "ragtruth" / "sources.jsonl")}
+    for row in _read_rows(folder / "ragtruth" / "responses.jsonl"):
         passages = sources[row["source_id"]]["passages"]
         texts = tuple(f"passage {number}:\n{text}" for number, text in enumerate(passages, start=1))
         task, question = sources[row["source_id"]]["task"], sources[row["source_id"]]["question"]
         yield Item(row["id"], f"ragtruth {task}", row["response"], texts, row["hallucinated"], question)
 
 
-def _faithbench(folder: Path) -> Iterator[Item]:
-    for row in _rows(folder / "faithbench" / "items.jsonl"):
+def _read_faithbench(folder: Path) -> Iterator[Item]:
+    for row in _read_rows(folder / "faithbench" / "items.jsonl"):
         bad = row["worst_label"] in ("unwanted", "questionable")
         yield Item(row["id"], "faithbench", row["response"], (row["source"],), bad)
 
 
-def _attributionbench(folder: Path) -> Iterator[Item]:
-    for row in _rows(folder / "attributionbench" / "dev_400.jsonl"):
+def _read_attributionbench(folder: Path) -> Iterator[Item]:
+    for row in _read_rows(folder / "attributionbench" / "dev_400.jsonl"):
         yield Item(row["id"], "attributionbench", row["claim"], tuple(row["references"]), not row["attributable"])
 
 
-def _fever(folder: Path) -> Iterator[Item]:
-    for row in _rows(folder / "fever_symmetric" / "dev.jsonl"):
+def _read_fever(folder: Path) -> Iterator[Item]:
+    for row in _read_rows(folder / "fever_symmetric" / "dev.jsonl"):
         yield Item(row["id"], "fever_symmetric", row["claim"], (row["evidence"],), row["label"] == "REFUTES")
 
 
-READERS: Final[tuple[Callable[[Path], Iterable[Item]], ...]] = (_ragtruth, _faithbench, _attributionbench, _fever)
+READERS: Final[tuple[Callable[[Path], Iterable[Item]], ...]] = (
+    _read_ragtruth,
+    _read_faithbench,
+    _read_attributionbench,
+    _read_fever,
+)
 
 
 def cite_everything(answer: str, sources: int) -> str:
-    """The answer with every source cited after every statement."""
+    """Return the answer with every source cited after every statement."""
     marks = " " + " ".join(f"[C{number}]" for number in range(sources))
-    pieces, position = [], 0
+    parts, position = [], 0
     for part in segment(answer):
-        pieces.append(answer[position : part.end])
-        pieces.append("" if part.kind is SegmentKind.HEADING else marks)
+        parts.append(answer[position : part.end])
+        parts.append("" if part.kind is SegmentKind.HEADING else marks)
         position = part.end
-    return "".join(pieces) + answer[position:]
+    return "".join(parts) + answer[position:]
 
 
 def check(item: Item) -> ValidationResult:
-    """The firewall's verdict on one item."""
+    """Return the firewall's verdict on one item."""
     bundle: AnswerBundle = bundle_of_texts(item.sources, item.question)
     return validate(cite_everything(item.answer, len(item.sources)), bundle, load_shipped_policy("SOURCEBOUND_V1"))
 
 
 def measure(items: Iterable[Item]) -> dict[tuple[str, str], Rates]:
-    """Rates by set and rule; the rule `any` counts an item that any rule rejects."""
+    """Count rates by set and rule. The rule `any` counts the items that any rule rejects."""
     totals: Counter[tuple[str, bool]] = Counter()
     found: Counter[tuple[str, str, bool]] = Counter()
     for item in items:
@@ -163,7 +165,7 @@ def measure(items: Iterable[Item]) -> dict[tuple[str, str], Rates]:
 
 
 def curve(items: Iterable[Item]) -> dict[tuple[str, str], Rates]:
-    """Rates of the literal rule alone, by set, as more sorts of literal are enforced."""
+    """Count rates of the literal rule alone, by set, as more kinds of literals are enforced."""
     totals: Counter[tuple[str, bool]] = Counter()
     found: Counter[tuple[str, str, bool]] = Counter()
     datasets: dict[str, None] = {}
@@ -184,7 +186,7 @@ def curve(items: Iterable[Item]) -> dict[tuple[str, str], Rates]:
 
 
 def render(rates: Mapping[tuple[str, str], Rates]) -> str:
-    """The rates as a Markdown table."""
+    """Render the rates as a Markdown table."""
     lines = ["| set | rule | caught | wrongly rejected | F1 |", "|---|---|---|---|---|"]
     for (dataset, rule), rate in rates.items():
         caught, wrong = rate.caught / max(1, rate.unsupported), rate.wrongly_rejected / max(1, rate.clean)
@@ -204,7 +206,7 @@ def _show_failures(items: Iterable[Item], dataset: str) -> None:
 
 
 def main() -> None:
-    """Prints the table, or what one set's clean answers were rejected for."""
+    """Print the report, or the reasons why clean answers of one set were rejected."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--failures", metavar="SET", help="list the violations of a set's clean answers")

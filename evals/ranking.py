@@ -1,9 +1,8 @@
-"""Measures the ranking: the dense list, the lexical list, their fusion and the fusion with diversity, side by side.
+"""Compare rankings: the dense list, the lexical list, their fusion, and the fusion with diversity.
 
-Run `make eval-retrieval`, or `python -m sourcebound.evals.ranking --data DATA`. The rule: the fusion is better than
-either of its halves, on prose and on a manual, by the same questions; a fusion that is not is only slower. The
-product's own ingest and retriever run under the released policy, with the values changed that `variants_of` names and
-no other.
+Run `make eval-retrieval`, or `python -m sourcebound.evals.ranking --data DATA`. The rule: on the same questions, the
+fusion is better than either of its halves, on prose and on a manual; otherwise it is only slower. The product's own
+ingest and retriever run under the released policy. Only the values that `variants_of` names are changed.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from sourcebound.evals.metrics import (
 )
 from sourcebound.evals.pages import FOLDER as REPORTS
 from sourcebound.evals.pages import locate
-from sourcebound.evals.ranking_report import DENSE, HYBRID, LEXICAL, MMR, Measured, describe
+from sourcebound.evals.ranking_report import DENSE, HYBRID, LEXICAL, MMR, Measurement, describe
 from sourcebound.evals.retrieval import (
     DATA,
     MAX_BYTES,
@@ -46,7 +45,7 @@ from sourcebound.wiring import DEFAULT_POLICY, Services, find_policy
 EMBEDDER: Final = "minilm"
 TOP_K: Final = 30
 MMR_LAMBDA: Final = 0.7
-"""Where the policy has none."""
+"""The default if the policy has none."""
 CHUNKS: Final = 5
 DOCUMENT_SETS: Final = ("scifact_dev", "cranfield", "emanual_s10")
 CHUNKING: Final = "retrieval/chunking_eval"
@@ -55,17 +54,17 @@ Score = Callable[[Rows], Mapping[str, float]]
 
 
 class Variant(NamedTuple):
-    """One way to rank, and how it is made of the released policy."""
+    """A ranking, and the change to the released policy that produces it."""
 
     name: str
-    made: str
+    setup: str
     policy: Policy
     lexical_list: bool = False
     """Whether the rows are those of the lexical list, in its order."""
 
 
 class Question(NamedTuple):
-    """A question and how to judge the rows that it got."""
+    """A question, and the function that scores its rows."""
 
     text: str
     score: Score
@@ -80,36 +79,36 @@ class QuestionSet(NamedTuple):
 
 
 def variants_of(policy: Policy) -> tuple[Variant, ...]:
-    """The four rankings that are compared."""
+    """Return the four rankings to compare."""
     pool, mmr_lambda = policy.retrieval.candidate_pool, policy.retrieval.mmr_lambda or MMR_LAMBDA
-    both = _changed(policy, hybrid=True, mmr_lambda=None, top_k=2 * pool)
+    both = _with_retrieval(policy, hybrid=True, mmr_lambda=None, top_k=2 * pool)
     return (
-        Variant(DENSE, "`hybrid = false`", _changed(policy, hybrid=False, mmr_lambda=None)),
+        Variant(DENSE, "`hybrid = false`", _with_retrieval(policy, hybrid=False, mmr_lambda=None)),
         Variant(
             LEXICAL,
-            f"the hybrid's rows that have a `lexical_rank`, by it (`top_k = {2 * pool}`, so that both lists are whole)",
+            f"the hybrid's rows by `lexical_rank` (`top_k = {2 * pool}`, so that both lists are complete)",
             both,
             lexical_list=True,
         ),
-        Variant(HYBRID, "the policy's fusion, no `mmr_lambda`", _changed(policy, hybrid=True, mmr_lambda=None)),
-        Variant(MMR, f"`mmr_lambda = {mmr_lambda}`", _changed(policy, hybrid=True, mmr_lambda=mmr_lambda)),
+        Variant(HYBRID, "the policy's fusion, no `mmr_lambda`", _with_retrieval(policy, hybrid=True, mmr_lambda=None)),
+        Variant(MMR, f"`mmr_lambda = {mmr_lambda}`", _with_retrieval(policy, hybrid=True, mmr_lambda=mmr_lambda)),
     )
 
 
-def _changed(policy: Policy, **values: object) -> Policy:
+def _with_retrieval(policy: Policy, **values: object) -> Policy:
     return policy.model_copy(update={"retrieval": policy.retrieval.model_copy(update={"top_k": TOP_K, **values})})
 
 
 def arrange(variant: Variant, rows: Rows) -> Rows:
-    """The rows of a variant, best first; places that two rows share go by the fused rank."""
+    """Order the rows of a variant, best first. The fused rank breaks ties."""
     if not variant.lexical_list:
         return rows
-    held = [(row.lexical_rank, row.rank, row) for row in rows if row.lexical_rank is not None]
-    return [row for *_, row in sorted(held, key=lambda item: item[:2])]
+    ranked_rows = [(row.lexical_rank, row.rank, row) for row in rows if row.lexical_rank is not None]
+    return [row for *_, row in sorted(ranked_rows, key=lambda item: item[:2])]
 
 
 def score_documents(rows: Rows, names: Mapping[str, str], relevance: Mapping[str, float]) -> Mapping[str, float]:
-    """Judges whole documents.
+    """Score whole documents.
 
     Args:
         rows: The candidates, best first.
@@ -125,17 +124,19 @@ def score_documents(rows: Rows, names: Mapping[str, str], relevance: Mapping[str
 
 
 def score_chunks(rows: Rows, offsets: Mapping[str, Sequence[int]], wanted: Sequence[Span]) -> Mapping[str, float]:
-    """Judges the characters of the first chunks.
+    """Score the characters of the first chunks.
 
     Args:
         rows: The candidates, best first.
-        offsets: For each knowledge id, where a character of its page stands in the file.
-        wanted: The evidence, in offsets of the file.
+        offsets: For each knowledge id, the offset in the file of each character of its page.
+        wanted: The evidence, as offsets in the file.
     """
     spans = []
     for row in rows[:CHUNKS]:
-        places = offsets[row.knowledge_id]
-        spans.append(Span(row.knowledge_id, places[row.char_start or 0], places[(row.char_end or 1) - 1] + 1))
+        page_offsets = offsets[row.knowledge_id]
+        spans.append(
+            Span(row.knowledge_id, page_offsets[row.char_start or 0], page_offsets[(row.char_end or 1) - 1] + 1)
+        )
     return {
         f"token recall@{CHUNKS}": span_recall(spans, wanted),
         f"token precision@{CHUNKS}": span_precision(spans, wanted),
@@ -143,14 +144,14 @@ def score_chunks(rows: Rows, offsets: Mapping[str, Sequence[int]], wanted: Seque
 
 
 def score_pages(rows: Rows, evidence: Sequence[tuple[str, int]], top_k: int) -> Mapping[str, float]:
-    """Judges whether a page of the evidence, and how many of its pages, are among the policy's candidates."""
-    found = [rank is not None for rank in locate(rows[:top_k], evidence)]
-    return {"question found": float(any(found)), "pages found": sum(found) / len(found)}
+    """Score whether any evidence page, and which share of them, is among the policy's candidates."""
+    is_found = [rank is not None for rank in locate(rows[:top_k], evidence)]
+    return {"question found": float(any(is_found)), "pages found": sum(is_found) / len(is_found)}
 
 
 @contextmanager
 def document_set(data: Path, name: str) -> Iterator[QuestionSet]:
-    """A corpus with graded documents, as files; questions without a relevant document are left out."""
+    """Write a corpus with graded documents as files. Questions without a relevant document are left out."""
     folder = data / "retrieval" / name
     records = read_records(folder / "corpus.jsonl")
     names = {f"{number:04d}.md": record["_id"] for number, record in enumerate(records)}
@@ -165,39 +166,39 @@ def document_set(data: Path, name: str) -> Iterator[QuestionSet]:
         for record in read_records(folder / "queries.jsonl")
         if record["_id"] in relevance
     ]
-    with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as written:
-        write_documents(Path(written) / "documents", records)
-        yield QuestionSet(name, Path(written) / "documents", questions)
+    with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as target:
+        write_documents(Path(target) / "documents", records)
+        yield QuestionSet(name, Path(target) / "documents", questions)
 
 
 @contextmanager
 def chunking_set(data: Path) -> Iterator[QuestionSet]:
-    """Long texts and questions whose evidence is known by its characters."""
+    """Copy long texts and read their questions, whose evidence is given as characters."""
     folder = data / CHUNKING
-    offsets = {path.name: _offsets(path) for path in sorted(folder.glob("*.md"))}
+    offsets = {path.name: _read_offsets(path) for path in sorted(folder.glob("*.md"))}
     questions = [
-        Question(record["question"], partial(score_chunks, offsets=offsets, wanted=_wanted(record)))
+        Question(record["question"], partial(score_chunks, offsets=offsets, wanted=_read_evidence(record)))
         for record in read_records(folder / "questions.jsonl")
     ]
-    with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as copied:
+    with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as copies:
         for name in offsets:
-            (Path(copied) / name).write_bytes((folder / name).read_bytes())
-        yield QuestionSet("chunking_eval", Path(copied), questions)
+            (Path(copies) / name).write_bytes((folder / name).read_bytes())
+        yield QuestionSet("chunking_eval", Path(copies), questions)
 
 
-def _offsets(path: Path) -> list[int]:
+def _read_offsets(path: Path) -> list[int]:
     (page,) = load_document(path, MAX_BYTES).pages
     return align(page.text, path.read_bytes().decode("utf-8"))
 
 
-def _wanted(record: dict[str, Any]) -> list[Span]:
+def _read_evidence(record: dict[str, Any]) -> list[Span]:
     name = f"{record['corpus_id']}.md"
     return [Span(name, each["start_index"], each["end_index"]) for each in record["references"]]
 
 
 @contextmanager
 def page_set(data: Path, top_k: int) -> Iterator[QuestionSet]:
-    """Financial reports and questions whose evidence is known by its pages."""
+    """Read the questions on financial reports, whose evidence is given as pages."""
     questions = []
     for record in read_records(data / REPORTS / "questions.jsonl"):
         evidence = tuple(dict.fromkeys((each["doc_name"], each["page_index"] + 1) for each in record["evidence"]))
@@ -205,15 +206,15 @@ def page_set(data: Path, top_k: int) -> Iterator[QuestionSet]:
     yield QuestionSet("financebench", data / REPORTS / "pdfs", questions)
 
 
-async def measure(services: Services, questions: QuestionSet, variants: Sequence[Variant]) -> Measured:
-    """Ingests the documents and judges what every question gets under every variant.
+async def measure(services: Services, questions: QuestionSet, variants: Sequence[Variant]) -> Measurement:
+    """Ingest the documents and score the rows of every question under every variant.
 
     Raises:
-        ValueError: The retriever does not say which rows the lexical list holds.
+        ValueError: No row has a lexical rank.
     """
     started = perf_counter()
     summary = await ingest(services, questions.folder, questions.name, EMBEDDER)
-    ingested = perf_counter() - started
+    ingest_seconds = perf_counter() - started
     scores: dict[str, dict[str, list[float]]] = {}
     for variant in variants:
         table = scores.setdefault(variant.name, {})
@@ -226,14 +227,14 @@ async def measure(services: Services, questions: QuestionSet, variants: Sequence
                 table.setdefault(metric, []).append(value)
         if variant.lexical_list and not rows_seen:
             raise ValueError("no row has a lexical_rank: the retriever does not fill it")
-    return Measured(
-        questions.name, len(questions.questions), summary.added, summary.chunks, ingested,
-        perf_counter() - started - ingested, scores,
+    return Measurement(
+        questions.name, len(questions.questions), summary.added, summary.chunks, ingest_seconds,
+        perf_counter() - started - ingest_seconds, scores,
     )  # fmt: skip
 
 
 async def evaluate(data: Path) -> str:
-    """Measures every set under every variant and returns the whole report."""
+    """Measure every set under every variant, and return the report."""
     started = perf_counter()
     policy = find_policy(DEFAULT_POLICY, embedding_model=EMBEDDER)
     variants = variants_of(policy)
@@ -244,16 +245,16 @@ async def evaluate(data: Path) -> str:
     ]
     measured = []
     async with temporary_services() as services:
-        for opened in sets:
-            with opened() as questions:
+        for open_set in sets:
+            with open_set() as questions:
                 print(f"{questions.name}: {len(questions.questions)} questions …", flush=True)
                 measured.append(await measure(services, questions, variants))
-    made = {variant.name: variant.made for variant in variants}
-    return describe(measured, policy, made, perf_counter() - started)
+    setup = {variant.name: variant.setup for variant in variants}
+    return describe(measured, policy, setup, perf_counter() - started)
 
 
 def main() -> None:
-    """Prints the report and writes it to a file."""
+    """Print the report and write it to a file."""
     parser = argparse.ArgumentParser(prog="python -m sourcebound.evals.ranking", description=evaluate.__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the evaluation data")
     parser.add_argument("--report", type=Path, default=Path("docs/retrieval.md"), help="where to write the report")

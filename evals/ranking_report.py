@@ -1,4 +1,4 @@
-"""The report of the ranking's measurement, in Markdown: tables, differences, and targets with their verdicts."""
+"""The report of the ranking evaluation in Markdown: tables, differences, and targets with their verdicts."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ HYBRID: Final = "hybrid"
 MMR: Final = "hybrid with MMR"
 
 
-class Measured(NamedTuple):
-    """What was measured on one set."""
+class Measurement(NamedTuple):
+    """The measurement of one set."""
 
     name: str
     questions: int
@@ -22,17 +22,17 @@ class Measured(NamedTuple):
     chunks: int
     ingest_seconds: float
     search_seconds: float
-    """Of every question under every variant."""
+    """The time for every question under every variant."""
     scores: Mapping[str, Mapping[str, Sequence[float]]]
-    """By variant and metric, one number a question, in the order of the questions."""
+    """By variant and metric, one number per question, in the order of the questions."""
 
 
 class Target(NamedTuple):
-    """What the hybrid's mean must reach on a set; `beats` names variants that it must be better than."""
+    """The value that the hybrid's mean must reach on a set; `beats` names the variants that it must exceed."""
 
     name: str
     metric: str
-    least: float
+    minimum: float
     beats: tuple[str, ...] = ()
 
 
@@ -44,51 +44,52 @@ TARGETS: Final = (
     Target("financebench", "question found", 7 / 11),
 )
 
-PREAMBLE: Final = """# How well retrieval ranks
+PREAMBLE: Final = """# Ranking quality of retrieval
 
 Written by `make eval-retrieval` (`python -m sourcebound.evals.ranking --data DATA`); do not edit.
 
-The product's own ingest and retriever ran under `{policy}` on an embedded database; no answer was made. Its retrieval:
+The product's own ingest and retriever ran under `{policy}` on an embedded database. No answer was generated. The
+policy's retrieval:
 {released}.
-Here `top_k` is 30, so that ten documents are ranked; a document ranks where its best chunk does. Beside that, only what
-the table names was changed:
+Here `top_k` is 30, so that ten documents are ranked. A document has the rank of its best chunk. Apart from that, only
+the values in the table were changed:
 
-| variant | how it was made |
+| variant | setup |
 |---|---|
 {variants}
 
 Sets: scifact_dev (claims and abstracts), cranfield (aerodynamics), emanual_s10 (a telephone's manual, a section a
-document); chunking_eval (two long texts in one collection, evidence known by its characters; the first five chunks are
-judged); financebench (five financial reports; a question is found when a page of its evidence is among the
-policy's own `top_k` of {top_k}). A question to which no document is relevant is left out. Gains are linear. After ±
-stands the bootstrap standard error over the questions; a difference is taken question by question. The sets are small:
-a difference of less than two standard errors may be chance.
+document); chunking_eval (two long texts in one collection, evidence given as characters; the first five chunks are
+judged); financebench (five financial reports; a question is found if a page of its evidence is among the
+policy's own `top_k` of {top_k}). A question without a relevant document is left out. Gains are linear. The number
+after ± is the bootstrap standard error over the questions. A difference is computed question by question. The sets are
+small, so a difference of less than two standard errors may be chance.
 """
 
 
-def describe(measured: Sequence[Measured], policy: Policy, made: Mapping[str, str], seconds: float) -> str:
-    """The whole report.
+def describe(measured: Sequence[Measurement], policy: Policy, setups: Mapping[str, str], seconds: float) -> str:
+    """Write the report.
 
     Args:
-        measured: What was measured, a set each.
+        measured: One measurement per set.
         policy: The released policy.
-        made: How each variant was made, by its name.
-        seconds: How long the whole took.
+        setups: The setup of each variant, by its name.
+        seconds: The time of the whole evaluation.
     """
-    variants = "\n".join(f"| {name} | {how} |" for name, how in made.items())
+    variants = "\n".join(f"| {name} | {setup} |" for name, setup in setups.items())
     values = policy.retrieval.model_dump(mode="json", exclude_none=True).items()
     released = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in values)
-    head = PREAMBLE.format(
+    preamble = PREAMBLE.format(
         policy=policy.policy_version, released=released, variants=variants, top_k=policy.retrieval.top_k
     )
-    parts = [head, "## Targets\n", *_targets(measured), ""]
+    parts = [preamble, "## Targets\n", *_targets(measured), ""]
     for each in measured:
         parts += [f"## {each.name}\n", *_table(each), ""]
-    parts.append(f"The whole took {seconds:.0f} s.\n")
+    parts.append(f"Total time: {seconds:.0f} s.\n")
     return "\n".join(parts)
 
 
-def _table(measured: Measured) -> Iterator[str]:
+def _table(measured: Measurement) -> Iterator[str]:
     metrics = list(measured.scores[HYBRID])
     yield (
         f"{measured.questions} questions, {measured.documents} documents, {measured.chunks} chunks; ingested in "
@@ -97,40 +98,42 @@ def _table(measured: Measured) -> Iterator[str]:
     yield f"| | {' | '.join(metrics)} |"
     yield "|---" * (len(metrics) + 1) + "|"
     for variant, scores in measured.scores.items():
-        yield _line(variant, [_plain(estimate(scores[metric])) for metric in metrics])
+        yield _row(variant, [_format(estimate(scores[metric])) for metric in metrics])
     hybrid = measured.scores[HYBRID]
     for variant, scores in measured.scores.items():
         if variant != HYBRID:
             differences = [paired_difference(hybrid[metric], scores[metric]) for metric in metrics]
-            yield _line(f"hybrid minus {variant}", [_signed(each) for each in differences])
+            yield _row(f"hybrid minus {variant}", [_format_signed(each) for each in differences])
 
 
-def _targets(measured: Sequence[Measured]) -> Iterator[str]:
+def _targets(measured: Sequence[Measurement]) -> Iterator[str]:
     by_name = {each.name: each for each in measured}
     yield "| hybrid on | metric | target | measured | |"
     yield "|---|---|---|---|---|"
     for target in TARGETS:
-        if (found := by_name.get(target.name)) is None:
+        if (result := by_name.get(target.name)) is None:
             continue
-        values = {variant: scores[target.metric] for variant, scores in found.scores.items()}
-        reached = estimate(values[HYBRID])
-        yield _verdict(target, f"at least {target.least:.2f}", _plain(reached), reached.mean >= target.least)
+        values = {variant: scores[target.metric] for variant, scores in result.scores.items()}
+        hybrid_mean = estimate(values[HYBRID])
+        yield _verdict(
+            target, f"at least {target.minimum:.2f}", _format(hybrid_mean), hybrid_mean.mean >= target.minimum
+        )
         for variant in target.beats:
-            gained = paired_difference(values[HYBRID], values[variant])
-            yield _verdict(target, f"better than {variant}", _signed(gained), gained.mean > 0)
+            difference = paired_difference(values[HYBRID], values[variant])
+            yield _verdict(target, f"better than {variant}", _format_signed(difference), difference.mean > 0)
 
 
-def _verdict(target: Target, wanted: str, found: str, met: bool) -> str:
-    return _line(target.name, [target.metric, wanted, found, "met" if met else "**missed**"])
+def _verdict(target: Target, requirement: str, result: str, met: bool) -> str:
+    return _row(target.name, [target.metric, requirement, result, "met" if met else "**missed**"])
 
 
-def _line(name: str, cells: Sequence[str]) -> str:
+def _row(name: str, cells: Sequence[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def _plain(value: Estimate) -> str:
+def _format(value: Estimate) -> str:
     return f"{value.mean:.3f} ± {value.error:.3f}"
 
 
-def _signed(value: Estimate) -> str:
+def _format_signed(value: Estimate) -> str:
     return f"{value.mean:+.3f} ± {value.error:.3f}"

@@ -1,7 +1,7 @@
-"""What the evaluations share: a database of their own, documents made of records, and retrieval alone.
+"""Shared functions of the evaluations: a temporary database, documents written from records, and retrieval alone.
 
-An evaluation runs the product's own ingest and retriever under a released policy, so that what it measures is what
-ships; nothing is answered, and nothing is left behind.
+An evaluation measures the released product: it runs the product's own ingest and retriever under a released policy. It
+generates no answer and removes its data at the end.
 """
 
 import json
@@ -24,15 +24,15 @@ MAX_BYTES = 200_000_000
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSON Lines file.
+    """Read the records of a JSON Lines file.
 
-    Only a line feed ends a record: JSON allows U+2028 and the like inside its strings, where `splitlines` would cut.
+    Only a line feed ends a record, because JSON strings may contain U+2028, at which `splitlines` would split.
     """
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
 
 
 def write_documents(folder: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Writes one Markdown file a record: its title as the heading, where it has one, then its text."""
+    """Write one Markdown file per record: its title, if any, as the heading, then its text."""
     folder.mkdir(parents=True)
     for number, record in enumerate(records):
         heading = f"# {record['title']}\n\n" if record.get("title") else ""
@@ -41,7 +41,7 @@ def write_documents(folder: Path, records: Iterable[dict[str, Any]]) -> None:
 
 @contextmanager
 def _reachable_home() -> Iterator[Path]:
-    """As root, the database's files belong to another account, which must be able to reach them."""
+    """Create a home that other accounts can reach, because as root the database runs under another account."""
     with tempfile.TemporaryDirectory(prefix="sourcebound-eval-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         yield Path(folder).resolve() / "home"
@@ -49,19 +49,19 @@ def _reachable_home() -> Iterator[Path]:
 
 @asynccontextmanager
 async def temporary_services() -> AsyncIterator[Services]:
-    """Services over an embedded database that is made for the occasion and removed at the end."""
+    """Open services over a temporary embedded database."""
     with _reachable_home() as home:
         async with open_services(Settings(home=home, database_url=None)) as services:
             yield services
 
 
 async def ingest(services: Services, path: Path, collection: str, embedder: str) -> IngestSummary:
-    """Ingests a folder with the embedder of that name."""
-    work = Ingest(services.index, await services.open_embedder(embedder), embedder, MAX_BYTES, services.parser)
-    return await work.run([path], collection, Sidecar())
+    """Ingest a folder with the embedder of that name."""
+    pipeline = Ingest(services.index, await services.open_embedder(embedder), embedder, MAX_BYTES, services.parser)
+    return await pipeline.run([path], collection, Sidecar())
 
 
 async def retrieve(services: Services, question: str, collection: str, policy: Policy) -> RetrievalBundle:
-    """The candidates of a question, as the graph's retrieval stage gets them."""
+    """Return the candidates of a question, as the graph's retrieval stage receives them."""
     run = unrecorded_run(question, collection, policy.policy_version, policy.sha256, "evaluation")
     return await services.retriever.retrieve(run, policy)

@@ -1,4 +1,4 @@
-"""The demo: ingest the example manuals, ask the five questions of questions.toml, show what a reader sees."""
+"""Run the demo: ingest the example manuals, and ask the five questions of questions.toml."""
 
 import os
 import shlex
@@ -15,29 +15,29 @@ PROGRAM = Path(sys.executable).with_name("sourcebound")
 
 
 def run(*arguments: str) -> int:
-    """Runs `sourcebound` as a user would and returns its exit code."""
+    """Run `sourcebound` as a user would and return its exit code."""
     print(f"\n$ sourcebound {shlex.join(arguments)}", flush=True)
     return subprocess.run([PROGRAM, *arguments], check=False).returncode
 
 
 def main() -> int:
-    """Runs the demo; 0 when every question came out as questions.toml says."""
+    """Run the demo and return 0 if every question ends as questions.toml says."""
     started = time.monotonic()
     steps = [] if os.environ.get("DATABASE_URL") else [run("db", "start")]
     steps.append(run("ingest", os.path.relpath(HERE / "manuals"), "--collection", COLLECTION))
     if any(steps):
         return 1
-    wrong = 0
+    mismatches = 0
     for question in tomllib.loads((HERE / "questions.toml").read_text("utf-8"))["questions"]:
         filters = ["--filter", question["filter"]] if "filter" in question else []
         code = run("ask", question["question"], "--collection", COLLECTION, *filters)
-        wrong += code != (NO_EVIDENCE if question.get("refused") else ANSWERED)
-    print(f"\nDone in {time.monotonic() - started:.1f} s. Now your own:")
+        mismatches += code != (NO_EVIDENCE if question.get("refused") else ANSWERED)
+    print(f"\nDone in {time.monotonic() - started:.1f} s. Now try your own documents:")
     program = os.path.relpath(PROGRAM)
     print(f"  {program} ingest YOUR_FOLDER --collection mine")
     print(f'  {program} ask "…" --collection mine')
     print(f"  {program} doctor     (what is configured)      {program} db stop     (stop the database)")
-    return 1 if wrong else 0
+    return 1 if mismatches else 0
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Make the PDF and DOCX manuals of the demo from their sources.
 
-Run `python examples/make_manuals.py` from anywhere. The sources are Markdown files in `examples/sources`; the
-results go to `examples/manuals`, where the CSV, HTML, Markdown and plain-text documents are kept as they are.
-Title, revision and date of a document come from its sidecar, `<file>.meta.toml`. Dates are fixed, so that a
-second run with the same libraries gives the same bytes.
+Run `python examples/make_manuals.py` in any folder. The sources are Markdown files in `examples/sources`. The results
+go to `examples/manuals`, which also has the hand-written CSV, HTML, Markdown and plain-text documents. The title,
+revision and date of a document come from its sidecar, `<file>.meta.toml`. Dates are fixed, so a second run with the
+same libraries writes the same bytes.
 """
 
 import io
@@ -28,7 +28,7 @@ MANUALS = HERE / "manuals"
 
 FONT = "Helvetica"
 LINE = 5.6
-"""Height of a line of running text in a PDF, in millimetres."""
+"""The height of a line of running text in a PDF, in millimetres."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ JOBS = (
 
 @dataclass(frozen=True)
 class Sidecar:
-    """What the sidecar of a document says that its file repeats."""
+    """The metadata in a document's sidecar that its file repeats."""
 
     title: str
     revision: str
@@ -85,14 +85,14 @@ def read_sidecar(target: str) -> Sidecar:
     return Sidecar(values["title"], values["revision"], datetime.combine(day, time(9), UTC))
 
 
-def table_of(lines: list[str]) -> Block:
-    """Read the lines of a Markdown table; the line of dashes below the header is left out."""
+def read_table(lines: list[str]) -> Block:
+    """Read the lines of a Markdown table, except the line of dashes below the header."""
     rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
     return Block("table", rows=(rows[0], *rows[2:]))
 
 
-def steps_of(lines: list[str]) -> Iterator[Block]:
-    """Read numbered steps, one or more lines each; the level of a step is its number."""
+def read_steps(lines: list[str]) -> Iterator[Block]:
+    """Read numbered steps of one or more lines each. The level of a step is its number."""
     for step in re.split(r"\n(?=\d+\. )", "\n".join(lines)):
         number, text = step.split(". ", 1)
         yield Block("step", " ".join(text.split()), level=int(number))
@@ -106,9 +106,9 @@ def read_blocks(source: str) -> list[Block]:
         if match := re.match(r"(#+) (.+)", lines[0]):
             blocks.append(Block("heading", match[2], level=len(match[1])))
         elif lines[0].startswith("|"):
-            blocks.append(table_of(lines))
+            blocks.append(read_table(lines))
         elif re.match(r"\d+\. ", lines[0]):
-            blocks.extend(steps_of(lines))
+            blocks.extend(read_steps(lines))
         elif lines[0].startswith("> "):
             blocks.append(Block("quote", " ".join(line.removeprefix("> ") for line in lines)))
         else:
@@ -155,7 +155,7 @@ class ManualPdf(FPDF):
         self.ln(after)
 
     def column_widths(self, rows: tuple[tuple[str, ...], ...]) -> tuple[float, ...]:
-        """Share the width of the page among the columns of a table; the widest give way first."""
+        """Distribute the width of the page over the columns of a table; the widest columns shrink first."""
         self.set_font(FONT, "B", 9)
         needed = [max(self.get_string_width(cell) for cell in column) + 5 for column in zip(*rows, strict=True)]
         limit = self.epw
@@ -182,7 +182,7 @@ class ManualPdf(FPDF):
             self.text_block(block.text)
 
     def place(self, group: list[Block]) -> None:
-        """Print headings and the block below them together, on a new page where this one is too short."""
+        """Print headings together with the block below them, on a new page if this page is too short."""
         with self.offset_rendering() as rehearsal:
             for block in group:
                 rehearsal.draw(block)
@@ -195,7 +195,7 @@ class ManualPdf(FPDF):
 
 
 def draw_contents(pdf: FPDF, outline: list[OutlineSection]) -> None:
-    """Print the page of contents: one line a chapter."""
+    """Print the page of contents, with one line per chapter."""
     pdf.set_font(FONT, "B", 15)
     pdf.cell(0, 8, "Contents", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     pdf.ln(4)
@@ -207,7 +207,7 @@ def draw_contents(pdf: FPDF, outline: list[OutlineSection]) -> None:
 
 
 def make_pdf(job: Job, sidecar: Sidecar, blocks: list[Block]) -> bytes:
-    """Lay a manual out as a PDF; no paragraph, step or table runs over the end of a page."""
+    """Lay out a manual as a PDF. No paragraph, step or table continues on the next page."""
     pdf = ManualPdf(job, sidecar)
     pdf.add_page()
     contents_due = job.chapters_on_new_pages
@@ -216,7 +216,7 @@ def make_pdf(job: Job, sidecar: Sidecar, blocks: list[Block]) -> bytes:
         if block.kind == "heading" and block.level == 2 and job.chapters_on_new_pages:
             pdf.add_page()
             if contents_due:
-                # the placeholder takes the page that was just begun and begins the next one itself
+                # the placeholder takes the new page, and itself adds the page after it
                 pdf.insert_toc_placeholder(draw_contents)
                 contents_due = False
         group.append(block)
@@ -227,7 +227,7 @@ def make_pdf(job: Job, sidecar: Sidecar, blocks: list[Block]) -> bytes:
 
 
 def add_step(document: DocxDocument, block: Block, numbering_id: int) -> int:
-    """Add a numbered step; step 1 begins a list of its own. Returns the list's id."""
+    """Add a numbered step and return the id of its list. Step 1 starts a new list."""
     paragraph: Paragraph = document.add_paragraph(block.text, style="List Number")
     if block.level == 1:
         numbering = document.part.numbering_part.element
@@ -251,8 +251,8 @@ def add_table(document: DocxDocument, block: Block) -> None:
     document.add_paragraph()
 
 
-def with_fixed_dates(archive: bytes) -> bytes:
-    """Pack a zip archive anew with the same date on every member."""
+def fix_dates(archive: bytes) -> bytes:
+    """Repack a zip archive with one fixed date on every member."""
     result = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(result, "w") as new:
         for name in old.namelist():
@@ -264,7 +264,7 @@ def with_fixed_dates(archive: bytes) -> bytes:
 
 
 def make_docx(job: Job, sidecar: Sidecar, blocks: list[Block]) -> bytes:
-    """Lay a document out as a DOCX with heading styles, automatic numbering and tables."""
+    """Lay out a document as a DOCX with heading styles, automatic numbering and tables."""
     document = Document()
     core = document.core_properties
     core.title, core.author, core.subject, core.comments = sidecar.title, job.author, job.header, ""
@@ -283,7 +283,7 @@ def make_docx(job: Job, sidecar: Sidecar, blocks: list[Block]) -> bytes:
             document.add_paragraph(block.text).style = "Intense Quote" if block.kind == "quote" else "Normal"
     result = io.BytesIO()
     document.save(result)
-    return with_fixed_dates(result.getvalue())
+    return fix_dates(result.getvalue())
 
 
 def main() -> None:

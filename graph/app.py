@@ -1,7 +1,7 @@
-"""What `langgraph.json` names: the same graph for LangGraph Studio, and our checkpointer for its server.
+"""The entry points that `langgraph.json` names: the graph for LangGraph Studio, and the checkpointer for its server.
 
-One engine serves the whole process. The server opens the checkpointer before it first asks for the graph, and closes it
-last; the engine lives in between. Nothing is opened when this module is imported.
+One engine serves the whole process. The server opens the checkpointer before it requests the graph, and closes it
+last; the engine exists in between. Importing this module opens nothing.
 """
 
 from collections.abc import AsyncIterator
@@ -15,12 +15,12 @@ from sourcebound.settings import get_settings
 from sourcebound.wiring import open_services
 
 GRAPHS: Final[list[StudioGraph]] = []
-"""The graph of this process, while it is open."""
+"""The graph of this process while its services are open."""
 
 
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[RunSaver]:
-    """Opens the services that the settings name, for as long as the server runs."""
+    """Open the configured services while the server runs."""
     async with open_services(get_settings()) as services:
         GRAPHS.append(studio_graph(Engine(services).ports))
         try:
@@ -30,5 +30,5 @@ async def checkpointer() -> AsyncIterator[RunSaver]:
 
 
 def graph() -> StudioGraph:
-    """The pipeline over those services; the server puts the checkpointer into it."""
+    """Return the pipeline over these services; the server adds the checkpointer."""
     return GRAPHS[0]

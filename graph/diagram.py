@@ -1,4 +1,4 @@
-"""Draws the routing table as a Mermaid diagram; the README's picture is this, and a test compares them."""
+"""Draws the routing table as the Mermaid diagram of the README; a test compares them."""
 
 from langgraph.graph import END, START
 
@@ -9,7 +9,7 @@ SHOWN = {START: "start", END: "finish"}
 
 
 def draw() -> str:
-    """The pipeline as Mermaid text."""
+    """Return the pipeline as Mermaid text."""
     lines = ["flowchart TD"]
     lines += [f"    {_name(node)} --> {_name(following)}" for node, following in STRAIGHT.items()]
     for node, row in ROUTES.items():

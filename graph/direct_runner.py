@@ -1,9 +1,9 @@
-"""Walks a new run through the graph, one node after the other, and leaves the checkpoints that LangGraph would (CP-1).
+"""An alternative executor for new runs: the nodes run in sequence, and the checkpoints are those of LangGraph (CP-1).
 
-LangGraph's loop is made for nodes that run side by side and for listeners of many kinds; on a row of nodes to which
-nobody listens, that is a quarter of a whole run. What is walked here is the same graph, with its nodes, its routes and
-its channels, and the checkpoints are its own: LangGraph reads them, goes on from any of them, forks and replays them.
-It also runs whatever somebody listens to.
+LangGraph's loop serves parallel nodes and many kinds of listeners. For a sequence of nodes without a listener, it takes
+a quarter of a whole run (without a model call). This executor runs the same graph, with its nodes, routes and channels,
+and writes the checkpoints that LangGraph would write: LangGraph reads them, resumes and forks from any of them. It is
+used only if no tracer and no callback listens. LangGraph's loop runs everything else.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -28,23 +28,23 @@ from sourcebound.graph.checkpoint import RunSaver
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from
 
 CHECKPOINT_FORMAT: Final = 4
-"""Of LangGraph's checkpoints."""
+"""The version of LangGraph's checkpoint format."""
 INPUT_CHANNELS: Final = frozenset(AskInput.__annotations__)
 RECORD: Final = "record"
-"""The node that every run comes to."""
+"""The node that every run reaches."""
 Node = Callable[..., Awaitable[JsonObject]]
 
 
 def has_listeners() -> bool:
-    """Whether somebody listens to LangChain's events here: a tracer, or the callbacks of a runnable around this one."""
+    """Whether a LangChain tracer or callback handler is active."""
     return bool(get_async_callback_manager_for_config(ensure_config()).handlers) or bool(tracing_is_enabled())
 
 
 class DirectRunner:
-    """The graph, to be walked.
+    """Runs the graph node by node.
 
     Args:
-        nodes: Its nodes.
+        nodes: The nodes by name.
         graph: The compiled graph.
     """
 
@@ -52,92 +52,92 @@ class DirectRunner:
         self, nodes: Mapping[str, Node], graph: CompiledStateGraph[State, RunContext, AskInput, AskOutput]
     ) -> None:
         self._nodes = nodes
-        self._takes = {name: signature(node).parameters.keys() for name, node in nodes.items()}
+        self._parameters = {name: signature(node).parameters.keys() for name, node in nodes.items()}
         self._routes = {name: route_from(name) for name in ROUTES}
         self._channels = {name: channel for name, channel in graph.channels.items() if isinstance(channel, BaseChannel)}
 
-    async def walk(
+    async def run(
         self,
-        asked: AskInput,
+        request: AskInput,
         thread_id: str,
         context: RunContext,
         saver: RunSaver,
         on_node: Callable[[str], None] | None = None,
-        beside: Mapping[str, object] | None = None,
+        overrides: Mapping[str, object] | None = None,
     ) -> State:
-        """Runs the graph from its input to its end.
+        """Run the graph from its input to its end.
 
         Args:
-            asked: The input.
+            request: The input.
             thread_id: A thread without a checkpoint.
-            context: The run's context.
-            saver: Takes a checkpoint after every node, before the next one begins.
-            on_node: Told the name of each node that has ended.
-            beside: What the nodes get instead of what they are bound to, by the names of their parameters.
+            context: The context of the run.
+            saver: Receives a checkpoint after every node, before the next one starts.
+            on_node: Receives the name of each node when it ends.
+            overrides: Arguments that replace the bound ones of a node, by parameter name.
 
         Returns:
             The last state.
 
-        The record and the response that stands on it are stored in one transaction. Where the record is refused, the
-        walk goes back to before it, and on as ever: the fault is the response then.
+        The record and the response that depends on it are stored in one transaction. If the record is refused, the
+        runner rolls back to before `record` and retries; the response then reports the failure.
 
         Raises:
             SourceboundError: As the nodes and the saver do.
         """
         config = {"configurable": {"thread_id": thread_id}}
-        offers = {"runtime": Runtime(context=context), "config": config, **(beside or {})}
-        trail = CheckpointWriter(self._channels, saver, thread_id)
+        arguments = {"runtime": Runtime(context=context), "config": config, **(overrides or {})}
+        writer = CheckpointWriter(self._channels, saver, thread_id)
         first = STRAIGHT[START]
-        await trail.begin(asked, first)
-        await self._pass(trail, offers, first, RECORD, on_node)
-        ended: list[str] = []
+        await writer.begin(request, first)
+        await self._run_nodes(writer, arguments, first, RECORD, on_node)
+        ended_nodes: list[str] = []
         try:
-            with trail.held():
-                await self._pass(trail, offers, RECORD, END, ended.append)
+            with writer.deferred():
+                await self._run_nodes(writer, arguments, RECORD, END, ended_nodes.append)
         except StoreError as error:
             if error.failure_code == StoreError.code:
                 raise
-            ended.clear()
-            await self._pass(trail, offers, RECORD, END, ended.append)
+            ended_nodes.clear()
+            await self._run_nodes(writer, arguments, RECORD, END, ended_nodes.append)
         if on_node:
-            for name in ended:
+            for name in ended_nodes:
                 on_node(name)
-        return trail.state
+        return writer.state
 
-    async def _pass(
+    async def _run_nodes(
         self,
-        trail: "CheckpointWriter",
-        offers: Mapping[str, object],
+        writer: "CheckpointWriter",
+        arguments: Mapping[str, object],
         name: str,
         end: str,
         on_node: Callable[[str], None] | None,
     ) -> None:
-        """Runs one node after the other until it comes to the one that is named as the end."""
+        """Run one node after the other, up to the node named as the end."""
         while name != end:
-            taken = {offer: value for offer, value in offers.items() if offer in self._takes[name]}
-            update = await self._nodes[name](trail.state, **taken)
-            trail.write(update)
-            following = self._routes[name](trail.state) if name in self._routes else STRAIGHT[name]
-            await trail.leave(name, update, following)
+            accepted = {key: value for key, value in arguments.items() if key in self._parameters[name]}
+            update = await self._nodes[name](writer.state, **accepted)
+            writer.write(update)
+            following = self._routes[name](writer.state) if name in self._routes else STRAIGHT[name]
+            await writer.checkpoint(name, update, following)
             if on_node:
                 on_node(name)
             name = following
 
 
 class CheckpointWriter:
-    """The checkpoints of one run.
+    """Writes the checkpoints of one run.
 
     Args:
-        channels: Those of the compiled graph.
-        saver: Takes the checkpoints.
+        channels: The channels of the compiled graph.
+        saver: Receives the checkpoints.
         thread_id: The thread.
     """
 
     def __init__(self, channels: Mapping[str, BaseChannel[Any, Any, Any]], saver: RunSaver, thread_id: str) -> None:
         self._empty, self._channels = channels, dict[str, BaseChannel[Any, Any, Any]]()
-        begun = {name: channel.get() for name, channel in channels.items() if channel.is_available()}
-        self.state = cast("State", begun)
-        """As the nodes read it."""
+        initial = {name: channel.get() for name, channel in channels.items() if channel.is_available()}
+        self.state = cast("State", initial)
+        """The state that the nodes read."""
         self._saver = saver
         self._place: RunnableConfig = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
         self._versions: dict[str, str] = {}
@@ -146,33 +146,33 @@ class CheckpointWriter:
         self._thread_id = thread_id
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """What is left in here is stored together, with the record; where that fails, it is as if it had not been."""
+    def deferred(self) -> Iterator[None]:
+        """Store the checkpoints of this block with the record; if that fails, roll back to the start of the block."""
         channels, place, step = (
             {name: channel.copy() for name, channel in self._channels.items()},
             self._place,
             self._step,
         )
         state, versions, seen = {**self.state}, {**self._versions}, {**self._seen}
-        self._saver.hold(self._thread_id)
+        self._saver.defer_to_record(self._thread_id)
         try:
             yield
         except BaseException:
-            self._saver.release(self._thread_id)
+            self._saver.discard_deferred(self._thread_id)
             self._channels, self._place, self._step = channels, place, step
             self.state, self._versions, self._seen = cast("State", state), versions, seen
             raise
 
-    async def begin(self, asked: AskInput, first: str) -> None:
-        """Leaves the checkpoint of the input, and that of the state before the first node."""
+    async def begin(self, request: AskInput, first: str) -> None:
+        """Write the checkpoint of the input, and that of the state before the first node."""
         self._versions[START] = self._saver.get_next_version(None)
-        await self._put("input", {START: asked}, [START], {START: self._versions[START]})
-        given = {name: value for name, value in asked.items() if name in INPUT_CHANNELS}
-        self.write(given)
-        await self._advance(START, START, given, first)
+        await self._put("input", {START: request}, [START], {START: self._versions[START]})
+        inputs = {name: value for name, value in request.items() if name in INPUT_CHANNELS}
+        self.write(inputs)
+        await self._advance(START, START, inputs, first)
 
     def write(self, update: Mapping[str, Any]) -> None:
-        """Takes what a node wrote into the state, as the channels do."""
+        """Apply the update of a node to the state through the channels."""
         for name, value in update.items():
             if name not in self._channels:
                 self._channels[name] = self._empty[name].copy()
@@ -180,20 +180,22 @@ class CheckpointWriter:
             channel.update([value])
             cast("dict[str, Any]", self.state)[name] = channel.get()
 
-    async def leave(self, node: str, update: Mapping[str, Any], following: str) -> None:
-        """Leaves the checkpoint after a node that has written."""
+    async def checkpoint(self, node: str, update: Mapping[str, Any], following: str) -> None:
+        """Write the checkpoint after a node."""
         await self._advance(node, _trigger(node), update, following)
 
     async def _advance(self, node: str, trigger: str, update: Mapping[str, Any], following: str) -> None:
-        ahead = [] if following == END else [_trigger(following)]
+        triggers = [] if following == END else [_trigger(following)]
         version = self._saver.get_next_version(max(self._versions.values()))
         self._seen[node] = {trigger: self._versions[trigger]}
-        changed = dict.fromkeys((trigger, *update, *ahead), version)
-        self._versions |= changed
-        written = {name: value for name, value in self.state.items() if name in self._versions}
-        await self._put("loop", {**written, **dict.fromkeys(ahead)}, sorted((*update, *ahead)), changed)
+        new_versions = dict.fromkeys((trigger, *update, *triggers), version)
+        self._versions |= new_versions
+        present = {name: value for name, value in self.state.items() if name in self._versions}
+        await self._put("loop", {**present, **dict.fromkeys(triggers)}, sorted((*update, *triggers)), new_versions)
 
-    async def _put(self, source: str, values: Mapping[str, Any], updated: list[str], changed: dict[str, str]) -> None:
+    async def _put(
+        self, source: str, values: Mapping[str, Any], updated_channels: list[str], new_versions: dict[str, str]
+    ) -> None:
         checkpoint: dict[str, Any] = {
             "v": CHECKPOINT_FORMAT,
             "id": str(uuid6(clock_seq=self._step)),
@@ -201,15 +203,15 @@ class CheckpointWriter:
             "channel_values": values,
             "channel_versions": self._versions,
             "versions_seen": self._seen,
-            "updated_channels": updated,
+            "updated_channels": updated_channels,
         }
         metadata = {"source": source, "step": self._step, "parents": {}}
         self._place = await self._saver.aput(
-            self._place, cast("Checkpoint", checkpoint), cast("CheckpointMetadata", metadata), dict(changed)
+            self._place, cast("Checkpoint", checkpoint), cast("CheckpointMetadata", metadata), dict(new_versions)
         )
         self._step += 1
 
 
 def _trigger(node: str) -> str:
-    """The channel whose update has a node run."""
+    """Return the channel whose update triggers a node."""
     return f"branch:to:{node}"

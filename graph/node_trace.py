@@ -1,4 +1,4 @@
-"""What a thread's checkpoints say of each of its runs: which are of it, and how long each node took."""
+"""The nodes of a run and their times, from the checkpoints of its thread."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,11 +17,11 @@ class NodeTrace(NamedTuple):
 
 
 def trace_nodes(history: Sequence[StateSnapshot], run_id: str | None) -> list[NodeTrace]:
-    """Each node with its status and the time from the checkpoint before it to its own.
+    """Return each node with its status and the time between the previous checkpoint and its own.
 
     Args:
         history: The checkpoints of a thread, newest first.
-        run_id: The run, where the thread may have more than one.
+        run_id: The run, if the thread may have several.
 
     Returns:
         The nodes in order.
@@ -34,7 +34,7 @@ def trace_nodes(history: Sequence[StateSnapshot], run_id: str | None) -> list[No
 
 
 def belongs_to_another_run(snapshot: StateSnapshot, run_id: str | None) -> bool:
-    """Whether a state is that of another run than the one that is meant, if one is."""
+    """Whether a state belongs to another run than `run_id`; False if that is None."""
     run = snapshot.values.get("run")
     return run_id is not None and run is not None and run["run_id"] != run_id
 

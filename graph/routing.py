@@ -1,7 +1,7 @@
-"""Which node follows which: one table of node × status, read by the graph and drawn in the README.
+"""The routing table: node × status → next node. The graph reads it and the README shows it.
 
-OK goes on; NO_EVIDENCE and FAILED go straight to the record. A model's refusal is NO_EVIDENCE too, and is recorded
-the same way. Nothing is released without passing `record`. The one loop leads from `validate` back to `build_prompt`.
+OK continues; NO_EVIDENCE and FAILED go straight to `record`. A model's refusal is NO_EVIDENCE too and is recorded the
+same way. Nothing is released without passing `record`. The one loop leads from `validate` back to `build_prompt`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,11 +17,11 @@ Row = Mapping[Status, str]
 
 
 class Detour(NamedTuple):
-    """A way that is taken where the status is OK and the state says so."""
+    """An edge that is taken if the status is OK and a condition on the state holds."""
 
     label: str
     target: str
-    taken: Callable[[State], bool]
+    applies: Callable[[State], bool]
 
 
 def _stop_at_record(following: str) -> Row:
@@ -40,8 +40,8 @@ def _has_a_facts_phase(state: State) -> bool:
     return state["policy"].get("facts") is not None
 
 
-def _is_asked_anew(state: State) -> bool:
-    """A rejected answer under an outcome that is still OK: `validate` left it so for another attempt."""
+def _has_another_attempt(state: State) -> bool:
+    """Whether a rejected answer left the outcome OK, as `validate` does when another attempt is allowed."""
     return (state.get("validation") or {}).get("validation_status") == ValidationStatus.FAILED
 
 
@@ -63,19 +63,19 @@ DETOURS: Final[Mapping[str, tuple[Detour, ...]]] = {
         Detour("OK, in a conversation", "resolve", _is_in_a_conversation),
     ),
     "assemble": (Detour("OK, with a facts phase", "select_facts", _has_a_facts_phase),),
-    "validate": (Detour("rejected, with an attempt left", "build_prompt", _is_asked_anew),),
+    "validate": (Detour("rejected, with an attempt left", "build_prompt", _has_another_attempt),),
 }
-"""The ways that a status alone does not decide; the first that is taken counts (R1-1, CP-6, R3-9, R5-12)."""
+"""Edges that depend on more than the status; the first that applies is taken (R1-1, CP-6, R3-9, R5-12)."""
 
 STRAIGHT: Final[Mapping[str, str]] = {START: "accept", "record": "package", "package": END}
-"""Edges that no status changes."""
+"""Edges that do not depend on the status."""
 
 
 def route_from(node: str) -> Callable[[State], str]:
-    """The routing function of a node.
+    """Return the routing function of a node.
 
     Args:
-        node: Its name in `ROUTES`.
+        node: The name of the node in `ROUTES`.
 
     Returns:
         A function from the state to the name of the next node.
@@ -84,13 +84,13 @@ def route_from(node: str) -> Callable[[State], str]:
 
     def route(state: State) -> str:
         status = Status(state["outcome"]["status"])
-        taken = (detour.target for detour in detours if status is Status.OK and detour.taken(state))
-        return next(taken, row[status])
+        applicable = (detour.target for detour in detours if status is Status.OK and detour.applies(state))
+        return next(applicable, row[status])
 
     return route
 
 
 def targets(node: str) -> list[str]:
-    """Where the conditional edge of a node may lead."""
+    """Return the possible targets of a node's conditional edge."""
     extra = [detour.target for detour in DETOURS.get(node, ())]
     return list(dict.fromkeys([*ROUTES[node].values(), *extra]))

@@ -1,8 +1,8 @@
-"""How a state is stored: strict msgpack, of which long values are packed (contract CP-2).
+"""The serialization of a state: strict msgpack, with long values compressed (CP-2).
 
-The serializer knows no class of ours and never unpickles: state is JSON-ready, and a class that strayed into it would
-be an error here, not a surprise when an old run is read. The texts of a run's evidence stand in its state three times
-over; packed here they take less than what PostgreSQL makes of them, and a fraction of its time.
+The serializer knows no class of this project and never unpickles. State is JSON-ready, so a class in it is an error
+here, not a surprise when an old run is read. The evidence of a run is in its state three times; compressed here, it
+takes less space than PostgreSQL's own compression, and a fraction of the time.
 """
 
 import threading
@@ -14,38 +14,38 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 PLAIN: Final = "msgpack"
 PACKED: Final = "msgpack+zstd"
 LONG: Final = 2000
-"""Bytes from which on PostgreSQL would pack a row by itself."""
+"""The size in bytes from which PostgreSQL would compress a row."""
 _own: Final = threading.local()
 
 
 class StateSerializer(JsonPlusSerializer):
-    """LangGraph's serializer, strict; long values are packed."""
+    """LangGraph's serializer in strict mode, with compression of long values."""
 
     def __init__(self) -> None:
         super().__init__(pickle_fallback=False, allowed_msgpack_modules=None)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """The type and the bytes of a value."""
-        kind, form = super().dumps_typed(obj)
-        return (PACKED, _compressor().compress(form)) if kind == PLAIN and len(form) >= LONG else (kind, form)
+        """Return the type and the bytes of a value."""
+        kind, payload = super().dumps_typed(obj)
+        return (PACKED, _compressor().compress(payload)) if kind == PLAIN and len(payload) >= LONG else (kind, payload)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """The value again.
+        """Restore a value.
 
         Raises:
-            ValueError: The bytes are not those that were stored.
+            ValueError: The bytes are damaged.
         """
-        kind, form = data
+        kind, payload = data
         if kind != PACKED:
             return super().loads_typed(data)
         try:
-            return super().loads_typed((PLAIN, zstandard.decompress(form)))
+            return super().loads_typed((PLAIN, zstandard.decompress(payload)))
         except zstandard.ZstdError as error:
             raise ValueError("the value is damaged") from error
 
 
 def _compressor() -> zstandard.ZstdCompressor:
-    """One a thread: it may not be used by two at once, and costs more to make than to use."""
+    """Return the compressor of this thread; it must not be shared, and is costly to create."""
     if not hasattr(_own, "compressor"):
         _own.compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
     compressor: zstandard.ZstdCompressor = _own.compressor

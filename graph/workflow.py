@@ -1,4 +1,4 @@
-"""The pipeline, whole: one node a layer, in the order in which a run passes them."""
+"""The whole pipeline: one node for each layer, in the order in which a run passes them."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
+from uuid_utils import uuid7
 
 from sourcebound.contracts.ports import (
     AnswerLog,
@@ -31,7 +32,7 @@ from sourcebound.nodes.validate import validate
 
 
 class Ports(NamedTuple):
-    """Everything outside that the graph touches."""
+    """Everything outside the graph that its nodes use."""
 
     catalog: Catalog
     retriever: Retriever
@@ -50,30 +51,30 @@ Node = Callable[..., Any]
 
 
 def build_graph(
-    ports: Ports, around: Callable[[str, Node], Node] = lambda name, node: node
+    ports: Ports, wrap: Callable[[str, Node], Node] = lambda name, node: node
 ) -> "StateGraph[State, RunContext, AskInput, AskOutput]":
-    """Builds the uncompiled graph.
+    """Build the uncompiled graph.
 
     Args:
-        ports: What its nodes reach.
-        around: Wraps each node, given its name; as it is when omitted.
+        ports: The services that the nodes use.
+        wrap: Wraps each node, given its name and the node. Default: no wrapping.
 
     Returns:
-        The graph; compile it with a checkpointer, or leave that to LangGraph Studio.
+        The graph. Compile it with a checkpointer, or leave that to LangGraph Studio.
     """
     graph = StateGraph(State, input_schema=AskInput, output_schema=AskOutput, context_schema=RunContext)
     graph.set_node_defaults(retry_policy=RetryPolicy(max_attempts=1))
     for name, node in make_nodes(ports).items():
-        graph.add_node(name, around(name, node))
+        graph.add_node(name, wrap(name, node))
     for name, following in STRAIGHT.items():
         graph.add_edge(name, following)
     for name in ROUTES:
-        graph.add_conditional_edges(name, _awaited(route_from(name)), targets(name))
+        graph.add_conditional_edges(name, _as_coroutine(route_from(name)), targets(name))
     return graph
 
 
 def make_nodes(ports: Ports) -> dict[str, Node]:
-    """Every node by its name, bound to what it reaches."""
+    """Return every node by name, bound to its ports."""
     return {
         "accept": partial(
             accept,
@@ -102,10 +103,15 @@ def make_nodes(ports: Ports) -> dict[str, Node]:
     }
 
 
-def _awaited(route: Callable[[State], str]) -> Callable[[State], Awaitable[str]]:
-    """A routing function that LangGraph awaits; it sends any other to a thread, and a run waits for six of them."""
+def new_id() -> str:
+    """Generate a UUIDv7 (S-2)."""
+    return str(uuid7())
 
-    async def awaited(state: State) -> str:
+
+def _as_coroutine(route: Callable[[State], str]) -> Callable[[State], Awaitable[str]]:
+    """Wrap a route as a coroutine: LangGraph runs sync routes in a thread, and each run would pay for six hops."""
+
+    async def coroutine(state: State) -> str:
         return route(state)
 
-    return awaited
+    return coroutine

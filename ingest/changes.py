@@ -1,7 +1,7 @@
 """Tells which files have changed, before anything is parsed: the digest of the content decides, and nothing else.
 
 The digest covers the file, what its operator says of it, the chunker and the readers; where it is equal to the stored
-one, there is nothing to do. Files are looked at in their order, so that of two with one name the first has it.
+one, there is nothing to do. Files are examined in order, so that of two files with one name the first gets it.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ READERS: Final = b"readers_v2"
 
 
 class Change(NamedTuple):
-    """A file whose content is not what is stored of it."""
+    """A file whose content differs from the stored one."""
 
     file: SourceFile
     knowledge_id: str
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 class Unchanged(NamedTuple):
-    """A file that is stored as it is."""
+    """A file that is stored with this content."""
 
     file: SourceFile
     knowledge_id: str
@@ -38,11 +38,11 @@ class Unchanged(NamedTuple):
 
 
 class Surveyor:
-    """Looks at the files of one ingest, in their order.
+    """Classifies the files of one ingest, in order.
 
     Args:
         known: The documents of the collection by their knowledge ids.
-        metadata: What holds for every file; stronger than sidecars.
+        metadata: Metadata of every file; it overrides sidecars.
         chunker: The chunker's name.
         max_bytes: Larger files are skipped.
     """
@@ -56,7 +56,7 @@ class Surveyor:
         self._claims: dict[str, str] = {}
 
     def look(self, files: Iterable[SourceFile]) -> list[Change | Unchanged | Skipped]:
-        """What is to be done about each of these files; they are read, and not kept."""
+        """Classify each of these files as changed, unchanged or skipped; the files are read and not kept in memory."""
         return [self._look_at(file) for file in files]
 
     def digest(self, data: bytes, overrides: Sidecar) -> bytes:

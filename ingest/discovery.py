@@ -35,7 +35,7 @@ class Skipped(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     files: Sequence[SourceFile]
     """Each file once, in a stable order."""
@@ -76,9 +76,9 @@ def unreadable(path: Path, error: OSError) -> Skipped:
 
 
 def traits_of(paths: Sequence[Path]) -> Mapping[str, Traits]:
-    """How every file of an ingest, and its sidecar, looks from outside; equal traits, nothing to look at again.
+    """Return the traits of every file of an ingest, and of its sidecar; equal traits mean no change.
 
-    Only what a watch waits for is decided by this; whether a document has changed is decided by its content.
+    A watch uses them to start an ingest. Whether a document has changed is decided by its content.
     """
     found: dict[str, Traits] = {}
     for file in find_files(paths).files:

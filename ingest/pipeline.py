@@ -25,7 +25,7 @@ from sourcebound.ingest.sandbox.deadline import Clock
 
 LEXICAL: Final = "lexical"
 INDEXING: Final = "vector index"
-"""What progress is called while that is made."""
+"""The progress description while the vector index is built."""
 LOOKED_AT: Final = 256
 """Files that are hashed in one go."""
 BATCH_CHUNKS: Final = 64
@@ -37,7 +37,7 @@ LEXICAL_BATCH_CHUNKS: Final = 1024
 
 
 class Progress(NamedTuple):
-    """Where an ingest stands: `files_done` are looked at, and stored if they had changed."""
+    """The progress of an ingest: `files_done` were examined, and stored if they had changed."""
 
     files_done: int
     files: int
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
 
 class IngestSummary(NamedTuple):
-    """What an ingest did; what it would do, where nothing was written."""
+    """The result of an ingest, or its plan if nothing was written."""
 
     collection: str
     embedding_model: str
@@ -64,7 +64,7 @@ class IngestSummary(NamedTuple):
 
 
 class _Tally:
-    """What a run has done so far."""
+    """The counts so far."""
 
     def __init__(self, known: dict[str, KnownDocument], found: Found) -> None:
         self.known = known
@@ -95,14 +95,14 @@ class Ingest:
     """Ingests into the collections of one embedder.
 
     Args:
-        store: Where documents go.
+        store: Stores the documents.
         embedder: The embedder of the collections; None for lexical ones.
         embedder_name: How the embedder is opened again, `minilm` for instance.
         max_bytes: Larger files are skipped.
         parser: Reads the files.
         report: Called with the progress.
         language: The language of a collection that is made and for which none is named.
-        clock: What tells how long a file has taken.
+        clock: Measures the time that a file takes.
     """
 
     def __init__(
@@ -141,8 +141,8 @@ class Ingest:
 
         Args:
             paths: Files and folders.
-            collection_name: The collection; made when it is not there.
-            metadata: What holds for every file of this ingest; stronger than sidecars.
+            collection_name: The collection; it is created if it does not exist.
+            metadata: Metadata of every file of this ingest; it overrides sidecars.
             language: The language of the collection; None for the one that it has.
             prune: Whether documents under these paths whose files are gone are removed.
             dry_run: Whether nothing is written; then nothing is parsed either.
@@ -263,7 +263,7 @@ class Ingest:
     async def _known_vectors(
         self, collection_id: int, documents: Sequence[StoredDocument], tally: _Tally
     ) -> dict[str, KnownVector]:
-        """What is stored of the chunks of those documents that replace another one."""
+        """Return the stored vectors of the documents that are replaced."""
         replacing = [document for document in documents if document.knowledge_id in tally.known]
         chunk_ids = [chunk.chunk_id for document in replacing for chunk in document.chunks]
         if not chunk_ids or not self._dimensions:

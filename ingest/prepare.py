@@ -1,4 +1,4 @@
-"""Makes a stored document of a changed file: parsed in a child process, cut into chunks, embedded.
+"""Prepares a changed file for storage: parses it in a child process, cuts it into chunks, embeds them.
 
 Of a document that is stored already, only what the embedder has not read yet is embedded: a chunk keeps its vector as
 long as everything that the vector was made of is as it was.
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """Documents that lack nothing, and how many of their vectors were there before."""
+    """Complete documents, and the number of vectors that were reused."""
 
     documents: Sequence[StoredDocument]
     kept: int
@@ -62,7 +62,7 @@ class Preparer:
         parser: Reads the files.
         embedder: None for lexical collections.
         max_bytes: Larger files are skipped.
-        clock: What tells how long a file has taken.
+        clock: Measures the time that a file takes.
     """
 
     def __init__(self, parser: DocumentParser, embedder: Embedder | None, max_bytes: int, clock: Clock) -> None:
@@ -144,7 +144,7 @@ class Preparer:
             return unreadable(file.path, error)
 
     def _document(self, change: Change, data: bytes, digest: bytes) -> StoredDocument:
-        """The document of these very bytes, whatever becomes of the file meanwhile."""
+        """Parse the bytes that were read, even if the file changes meanwhile."""
         file, overrides = change.file, change.overrides
         parsed = self._parser.parse(file.path, data, self._max_bytes)
         check = Deadline(file.path, self._parser.seconds, self._clock).check
@@ -164,7 +164,7 @@ class Preparer:
     def _in_context(self, title: str, chunk: Chunk) -> str:
         """A chunk under its title and headings, so that near-identical documents stay apart.
 
-        The deepest headings stay. Whoever changes what is made of a chunk here must rename the chunker, because stored
+        The deepest headings stay. A change of the text that is made of a chunk needs a new chunker name, because stored
         vectors are kept for what they were made of, and `_is_known` must compare all of it.
         """
         headings = list(dict.fromkeys([title, *chunk.heading_path]))

@@ -1,1 +1,1 @@
-"""Generators and embedders: the only room that speaks to models."""
+"""Generators and embedders. This is the only room that talks to models."""

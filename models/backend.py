@@ -1,4 +1,4 @@
-"""What a chat backend is to the generator: it sends a call once and says what came back, or raises what went wrong."""
+"""The interface between the generator and a chat backend, which sends a call once and returns the reply or raises."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -10,10 +10,10 @@ from sourcebound.contracts.execution.call import Call
 from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.prompt.build import Message
 
-UNHEARD: Final[RunnableConfig] = {"tags": ["nostream"]}
-"""Keeps LangGraph from streaming a model's words to a listener before they were checked."""
+NO_STREAM: Final[RunnableConfig] = {"tags": ["nostream"]}
+"""Keeps LangGraph from streaming a model's answer to a listener before it is checked."""
 MAX_COUNT: Final = 2**31 - 1
-"""What the audit record has room for."""
+"""The largest count that fits into the audit record."""
 
 
 class Backend(Protocol):
@@ -21,25 +21,25 @@ class Backend(Protocol):
 
     @property
     def faults(self) -> tuple[type[Exception], ...]:
-        """What its client raises when the server, the network or the protocol fails."""
+        """The exceptions that its client raises when the server, the network or the protocol fails."""
         ...
 
     @property
     def timeouts(self) -> tuple[type[Exception], ...]:
-        """Those of the faults that are deadlines."""
+        """The exceptions that mean a missed deadline."""
         ...
 
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
-        """Makes one request, without a retry of its own."""
+        """Make one request, without retries."""
         ...
 
     async def close(self) -> None:
-        """Closes the connections that it keeps."""
+        """Close the open connections."""
         ...
 
 
 def to_langchain(messages: Sequence[Message]) -> list[BaseMessage]:
-    """The prompt as LangChain's messages, content untouched."""
+    """Convert the prompt to LangChain's messages, with the content unchanged."""
     return [
         SystemMessage(message.content) if message.role == "system" else HumanMessage(message.content)
         for message in messages
@@ -47,7 +47,7 @@ def to_langchain(messages: Sequence[Message]) -> list[BaseMessage]:
 
 
 def read_reply(answer: AIMessage, ending: ReplyEnding, finish_reason: object, response_id: object = None) -> Reply:
-    """A LangChain answer as a reply."""
+    """Convert a LangChain answer to a reply."""
     usage: Any = answer.usage_metadata or {}
     model = answer.response_metadata.get("model_name")
     return Reply(
@@ -63,5 +63,5 @@ def read_reply(answer: AIMessage, ending: ReplyEnding, finish_reason: object, re
 
 
 def _count(tokens: object) -> int | None:
-    """A count of tokens; none where it cannot be one. Clients write 0 where a server says nothing."""
+    """Return a token count, or None for an impossible value. Clients report 0 where a server sends no count."""
     return tokens if isinstance(tokens, int) and 0 < tokens <= MAX_COUNT else None

@@ -1,8 +1,8 @@
-"""What passes between us and a model server, watched at the HTTP client itself (R4-1, R4-5).
+"""The HTTP exchange with a model server, observed by hooks of the HTTP client (R4-1, R4-5).
 
-Every request is compared with the body that the contract makes before a byte of it leaves, and every answer is read no
-further than its limit. What was seen is the ground on which a fault is judged: whether an answer had begun, with which
-status, and how long the server asks to be left alone.
+Every request is compared with the body that the contract specifies before a byte of it is sent, and every answer is
+read up to a limit. Faults are classified by these observations: whether an answer had begun, its status, and how long
+the server asks to wait.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ import httpx2
 
 PLAIN: Final = "identity"
 HEADERS: Final = {"Accept-Encoding": PLAIN}
-"""An answer is asked for uncompressed, so that its size on the wire is its size."""
-MOST_CONNECTIONS: Final = 1000
-MOST_IDLE: Final = 16
-"""Connections to a server at once, and kept while idle: the client looks at every idle one at every request."""
+"""Requests an uncompressed answer, so that its size on the wire is its real size."""
+MAX_CONNECTIONS: Final = 1000
+MAX_IDLE_CONNECTIONS: Final = 16
+"""Limits of concurrent and of idle connections to a server. The client scans all idle ones at every request."""
 BASE_BYTES: Final = 1 << 20
 BYTES_PER_TOKEN: Final = 1024
-"""Bytes of an answer's body that are read: a base, and for each token of its cap; a stream wraps each in JSON."""
+"""The limit of an answer's body: a base, plus an amount per token of its cap. A stream wraps each token in JSON."""
 
 
 class ExchangeStopped(Exception):
-    """We ended it: the request was not the one asked for, or the answer is compressed or goes on past its limit."""
+    """A hook stopped the exchange: the request was altered, or the answer is compressed or exceeds its limit."""
 
 
 @dataclass
@@ -37,27 +37,27 @@ class Exchange:
     """One request and its answer.
 
     Args:
-        find_differences: Compares the body that is about to leave with the one asked for; names the keys that differ.
-        limit_bytes: How much of the answer is read.
+        find_differences: Compares the body to be sent with the required one, and returns the keys that differ.
+        limit_bytes: The maximum size of the answer.
     """
 
     find_differences: Callable[[bytes], list[str]]
     limit_bytes: int
     is_made: bool = False
-    """Whether the client library came as far as making a request."""
+    """Whether the client library made a request at all."""
     altered: tuple[str, ...] = ()
-    """Where the request differs from the one asked for; it was not sent."""
+    """The keys that differ from the required request. If there are any, it was not sent."""
     sha256: str | None = None
-    """Of the body that left."""
+    """The digest of the body that was sent."""
     status: int | None = None
     """The HTTP status, once an answer has begun."""
     retry_after: float | None = None
-    """Seconds that the server asks to be left alone."""
+    """The number of seconds that the server asks to wait."""
     is_too_long: bool = False
 
     @contextmanager
     def watched(self) -> Iterator["Exchange"]:
-        """Makes this the exchange that the hooks of the present task report to."""
+        """Make this the exchange that the hooks of the current task report to."""
         token = _current.set(self)
         try:
             yield self
@@ -70,7 +70,7 @@ Hook = Callable[[Any], Coroutine[Any, Any, None]]
 
 
 def event_hooks() -> dict[str, list[Hook]]:
-    """The hooks of an HTTP client that report to the present exchange; httpx and httpx2 take the same."""
+    """Return the HTTP client hooks that report to the current exchange. They work for httpx and httpx2."""
     return {"request": [_check_request], "response": [_read_response]}
 
 
@@ -93,11 +93,11 @@ async def _read_response(response: Any) -> None:
     exchange.retry_after = read_retry_after(response.headers.get("retry-after"))
     if response.headers.get("content-encoding", PLAIN) != PLAIN:
         raise ExchangeStopped  # compressed, a small body could become any amount of text
-    response.stream = _Limited(response.stream, exchange)
+    response.stream = _LimitedStream(response.stream, exchange)
 
 
-class _Limited(httpx.AsyncByteStream, httpx2.AsyncByteStream):
-    """The stream of an answer's body, up to the limit, for both HTTP libraries."""
+class _LimitedStream(httpx.AsyncByteStream, httpx2.AsyncByteStream):
+    """A stream of an answer's body that stops at the limit, for both HTTP libraries."""
 
     def __init__(self, stream: Any, exchange: Exchange) -> None:
         self._stream = stream
@@ -117,7 +117,7 @@ class _Limited(httpx.AsyncByteStream, httpx2.AsyncByteStream):
 
 
 def read_retry_after(value: str | None) -> float | None:
-    """Seconds of a `Retry-After` header, in either of its forms; None where it cannot be read or lies in the past."""
+    """Return the seconds of a `Retry-After` header in either form. None if it is unreadable or in the past."""
     if value is None:
         return None
     try:

@@ -1,7 +1,7 @@
 """The extractive generator: a LangChain chat model that quotes the evidence of its prompt or refuses (contract R4-9).
 
-It sees the prompt and nothing else, calls no network, and gives the same answer to the same prompt everywhere: the
-keyless default, and the baseline that tests compare against.
+It sees only the prompt, calls no network, and always gives the same answer to the same prompt. It is the keyless
+default, and the baseline of the tests.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from sourcebound.contracts.prompt import fact_choice
 from sourcebound.contracts.prompt.answer_sentences import PROFILE, write
 from sourcebound.contracts.prompt.build import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
 from sourcebound.contracts.text.blocks import LIST_MARKER
-from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
+from sourcebound.models.backend import NO_STREAM, read_reply, to_langchain
 
 MODEL_NAME = "extractive"
 
@@ -28,7 +28,7 @@ MODEL_NAME = "extractive"
 class ExtractiveChatModel(BaseChatModel):
     """Quotes up to three sentences of the evidence, each with its anchor, or refuses in the exact words.
 
-    Asked for a choice of facts (R3-9), it names those that it would quote.
+    If the prompt asks for a choice of facts (R3-9), it names those that it would quote.
     """
 
     @property
@@ -45,33 +45,33 @@ class ExtractiveChatModel(BaseChatModel):
         roles = {"system": "system", "human": "user"}
         prompt = [Message.model_validate({"role": roles[m.type], "content": m.text}) for m in messages]
         parts = read_prompt(prompt)
-        asked = parts.sections.get("OUTPUT REQUIREMENTS", "")
-        if fact_choice.PROFILE in asked:
-            text = _choose(parts)
+        requirements = parts.sections.get("OUTPUT REQUIREMENTS", "")
+        if fact_choice.PROFILE in requirements:
+            text = _choose_facts(parts)
         else:
             chosen = best_sentences(parts)
-            text = _write(chosen, as_json=PROFILE in asked) if chosen else REFUSAL
+            text = _write_answer(chosen, as_json=PROFILE in requirements) if chosen else REFUSAL
         metadata = {"model_name": MODEL_NAME, "finish_reason": "stop"}
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, response_metadata=metadata))])
 
 
 class ExtractiveBackend:
-    """The extractive chat model as a backend; it has no server and no faults."""
+    """The extractive chat model as a backend. It has no server and no faults."""
 
     faults: tuple[type[Exception], ...] = ()
     timeouts: tuple[type[Exception], ...] = ()
 
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
-        """Asks the chat model."""
-        answer = await ExtractiveChatModel().ainvoke(to_langchain(messages), UNHEARD)
+        """Run the chat model."""
+        answer = await ExtractiveChatModel().ainvoke(to_langchain(messages), NO_STREAM)
         return read_reply(answer, ReplyEnding.COMPLETE, "stop")
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there are no connections."""
 
 
-def _choose(parts: PromptParts) -> str:
-    """The facts of a prompt that the answer to its question would be quoted from, each with the first such sentence."""
+def _choose_facts(parts: PromptParts) -> str:
+    """Choose the facts of a prompt that its answer would quote, each with the first quoted sentence."""
     rows = relevant_facts.read_rows(parts.sections["EVIDENCE"])
     evidence = tuple(EvidencePart(f"C{number}", row.pdf, row.quote) for number, row in enumerate(rows))
     quotes: dict[int, str] = {}
@@ -82,13 +82,13 @@ def _choose(parts: PromptParts) -> str:
     )
 
 
-def _write(chosen: Sequence[Sentence], *, as_json: bool) -> str:
-    """The chosen sentences in the form that the prompt asks for; in JSON without the mark of a list."""
+def _write_answer(chosen: Sequence[Sentence], *, as_json: bool) -> str:
+    """Write the chosen sentences in the output format of the prompt. In JSON they lose their list markers."""
     if as_json:
-        return write([(_without_mark(sentence.text), sentence.anchor) for sentence in chosen], "Medium")
+        return write([(_strip_list_marker(sentence.text), sentence.anchor) for sentence in chosen], "Medium")
     return "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen)
 
 
-def _without_mark(text: str) -> str:
-    mark = LIST_MARKER.match(text)
-    return text[mark.end() :] if mark else text
+def _strip_list_marker(text: str) -> str:
+    marker = LIST_MARKER.match(text)
+    return text[marker.end() :] if marker else text

@@ -1,7 +1,7 @@
-"""One generator for every model: the prompt's bytes go in, the raw text and the provider's own figures come out (R4).
+"""The generator for all models: it sends the prompt's bytes and returns the raw text and the provider's figures (R4).
 
-The same request is made again only where `faults` says that it may be, with the same bytes, and never past the budget
-of the model's profile (R4-5).
+A request is retried only where `faults` allows it, with the same bytes, and only within the budget of the model's
+profile (R4-5).
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from sourcebound.contracts.prompt.build import Message, Prompt
 from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.models.backend import Backend
 from sourcebound.models.exchange import BASE_BYTES, BYTES_PER_TOKEN, Exchange, ExchangeStopped
-from sourcebound.models.faults import Fault, ServerWords, judge_fault
+from sourcebound.models.faults import Fault, ServerWording, judge_fault
 
 REHEARSAL: Final = (Message(role="system", content="Rehearsal"), Message(role="user", content="Rehearsal"))
 JITTER: Final = 0.5
-"""Share by which a pause may be shorter than its full length."""
+"""The fraction by which a pause may be shortened at random."""
 
 
 class ChatGenerator:
@@ -34,13 +34,13 @@ class ChatGenerator:
 
     Args:
         profile: The model.
-        backend: Its provider's client.
-        server: How messages name the server and what to do where it does not answer.
-        draw: A number from 0 to 1 for the jitter of pauses.
+        backend: The client of its provider.
+        server: The wording of messages about the server.
+        draw: Draws a number from 0 to 1 for the jitter of pauses.
     """
 
     def __init__(
-        self, profile: ModelProfile, backend: Backend, server: ServerWords, draw: Callable[[], float] = random.random
+        self, profile: ModelProfile, backend: Backend, server: ServerWording, draw: Callable[[], float] = random.random
     ) -> None:
         self._profile = profile
         self._backend = backend
@@ -48,13 +48,13 @@ class ChatGenerator:
         self._draw = draw
 
     async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
-        """Sends the prompt as it is and records what comes back (R4-1, R4-8); faults are failures, as data."""
+        """Send the prompt unchanged and record the reply (R4-1, R4-8). A fault becomes a failure, as data."""
         call = make_call(self._profile, policy)
         started = perf_counter()
         for attempt in range(1, self._profile.max_requests + 1):
-            exchange = _exchange(call, prompt)
+            exchange = _make_exchange(call, prompt)
             result = await self._request(exchange, call, prompt, started)
-            pause = self._pause(attempt, result)
+            pause = self._compute_pause(attempt, result)
             if pause is None or perf_counter() + pause - started >= self._profile.budget_seconds:
                 break
             await asyncio.sleep(pause)
@@ -81,54 +81,54 @@ class ChatGenerator:
         )
 
     async def rehearse(self, policy: Policy) -> list[str]:
-        """Makes a request without sending it, and compares it with the one that the contract makes (R4-1).
+        """Make a request without sending it, and compare it with the one that the contract specifies (R4-1).
 
         Args:
             policy: The policy of the request.
 
         Returns:
-            The keys that the client library changed; none where it made the request that was asked for.
+            The keys that the client library changed; empty if it made the required request.
         """
         call = make_call(self._profile, policy)
         if call.wire is Wire.BUILT_IN:
             return []
-        found: list[str] = []
+        differences: list[str] = []
 
-        def look(body: bytes) -> list[str]:
-            found.extend(body_differences(body, call, REHEARSAL))
+        def record_differences(body: bytes) -> list[str]:
+            differences.extend(body_differences(body, call, REHEARSAL))
             return ["rehearsal"]
 
-        exchange = Exchange(look, limit_bytes=0)
+        exchange = Exchange(record_differences, limit_bytes=0)
         with exchange.watched(), suppress(ExchangeStopped, *self._backend.faults):
             await self._backend.send(call, REHEARSAL)
-        return found if exchange.is_made else ["everything"]
+        return differences if exchange.is_made else ["everything"]
 
     async def close(self) -> None:
-        """Closes the backend's connections."""
+        """Close the backend's connections."""
         await self._backend.close()
 
     async def _request(self, exchange: Exchange, call: Call, prompt: Prompt, started: float) -> Reply | Fault:
-        """One request within its deadline, and what it came to."""
-        left = self._profile.budget_seconds - (perf_counter() - started)
+        """Make one request within its deadline. Return the reply or the fault."""
+        remaining = self._profile.budget_seconds - (perf_counter() - started)
         faults: tuple[type[Exception], ...] = (ExchangeStopped, *self._backend.faults)
         try:
             with exchange.watched():
-                async with asyncio.timeout(min(self._profile.timeout_seconds, left)):
+                async with asyncio.timeout(min(self._profile.timeout_seconds, remaining)):
                     return await self._backend.send(call, prompt.messages)
         except self._backend.timeouts:
             return judge_fault(exchange, self._profile, self._server, is_late=True)
         except faults:
             return judge_fault(exchange, self._profile, self._server)
 
-    def _pause(self, attempt: int, result: Reply | Fault) -> float | None:
-        """Seconds until the same request is made again; None where it is not (R4-5)."""
-        if isinstance(result, Reply) or not result.is_worth_another or attempt == self._profile.max_requests:
+    def _compute_pause(self, attempt: int, result: Reply | Fault) -> float | None:
+        """Return the seconds until the next retry, or None if there is no retry (R4-5)."""
+        if isinstance(result, Reply) or not result.is_retryable or attempt == self._profile.max_requests:
             return None
         pause = self._profile.pause_seconds * (1 << (attempt - 1)) * (1 - JITTER * self._draw())
         return max(pause, result.retry_after or 0)
 
 
-def _exchange(call: Call, prompt: Prompt) -> Exchange:
+def _make_exchange(call: Call, prompt: Prompt) -> Exchange:
     return Exchange(
         find_differences=partial(body_differences, call=call, messages=prompt.messages),
         limit_bytes=BASE_BYTES + BYTES_PER_TOKEN * call.max_output_tokens,

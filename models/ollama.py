@@ -1,8 +1,8 @@
 """Ollama's chat API through LangChain's client (R4-2, R4-6).
 
-Ollama cuts a prompt that is over its window without a word, so the window is always set. The answer is asked for
-whole: of a stream the client makes an object a token, breaks lines where JSON has none, and takes what came before a
-cut for an answer. Only a `done_reason` counts as an end.
+Ollama silently truncates a prompt that exceeds its window, so the window is always set. The answer is not streamed,
+because the client of a stream creates an object per token, breaks lines where JSON has no line break, and accepts a
+truncated stream as an answer. Only a `done_reason` counts as an end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from sourcebound.contracts.execution.call import Call, json_schema
 from sourcebound.contracts.execution.model_profile import ModelProfile
 from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.prompt.build import Message
-from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
-from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
+from sourcebound.models.backend import NO_STREAM, read_reply, to_langchain
+from sourcebound.models.exchange import HEADERS, MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, event_hooks
 from sourcebound.models.urls import credentials, without_credentials
 
 FINISHES: Final[Mapping[str, ReplyEnding]] = {"stop": ReplyEnding.COMPLETE, "length": ReplyEnding.AT_CAP}
@@ -28,7 +28,7 @@ class OllamaBackend:
 
     Args:
         profile: The model.
-        url: The server's address, with user and password where it asks for them.
+        url: The server's address, with user and password if it needs them.
     """
 
     faults = (
@@ -52,7 +52,7 @@ class OllamaBackend:
             cache=False,
             async_client_kwargs={
                 "timeout": profile.timeout_seconds,
-                "limits": httpx.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE),
+                "limits": httpx.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS),
                 "follow_redirects": False,
                 "event_hooks": event_hooks(),
                 "headers": HEADERS,
@@ -61,13 +61,13 @@ class OllamaBackend:
         )
 
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
-        """Makes one request."""
-        answer = await self._model.ainvoke(to_langchain(messages), UNHEARD, **_parameters(call))
+        """Make one request."""
+        answer = await self._model.ainvoke(to_langchain(messages), NO_STREAM, **_parameters(call))
         finish = answer.response_metadata.get("done_reason")
         return read_reply(answer, FINISHES.get(str(finish), ReplyEnding.BROKEN_OFF), finish)
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._model._async_client._client.aclose()
 
 

@@ -1,7 +1,7 @@
-"""OpenAI, and every server that speaks one of its two APIs, through LangChain's client (R4-2).
+"""OpenAI, and every server that implements one of its two APIs, through LangChain's client (R4-2).
 
-The client is given everything explicitly and decides nothing: no retry, no cache, no stored response, no streaming that
-another part of a program could switch on.
+The client receives every setting explicitly and decides nothing: no retries, no cache, no stored response, and no
+streaming that another part of a program could switch on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from sourcebound.contracts.execution.call import Call, response_format, text_for
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.prompt.build import Message
-from sourcebound.models.backend import UNHEARD, read_reply, to_langchain
-from sourcebound.models.exchange import HEADERS, MOST_CONNECTIONS, MOST_IDLE, event_hooks
+from sourcebound.models.backend import NO_STREAM, read_reply, to_langchain
+from sourcebound.models.exchange import HEADERS, MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, event_hooks
 
 ACCOUNT_HEADERS: Final = ("OpenAI-Organization", "OpenAI-Project")
 FINISHES: Final[Mapping[str, ReplyEnding]] = {
@@ -26,13 +26,13 @@ FINISHES: Final[Mapping[str, ReplyEnding]] = {
     "length": ReplyEnding.AT_CAP,
     "content_filter": ReplyEnding.WITHHELD,
 }
-"""Chat completions: its `finish_reason`."""
+"""The endings of chat completions by `finish_reason`."""
 STATUSES: Final[Mapping[tuple[str, str | None], ReplyEnding]] = {
     ("completed", None): ReplyEnding.COMPLETE,
     ("incomplete", "max_output_tokens"): ReplyEnding.AT_CAP,
     ("incomplete", "content_filter"): ReplyEnding.WITHHELD,
 }
-"""Responses: its `status` and the reason of an incomplete one."""
+"""The endings of responses by `status` and, if incomplete, the reason."""
 
 
 class OpenAIBackend:
@@ -40,8 +40,8 @@ class OpenAIBackend:
 
     Args:
         profile: The model.
-        url: The server's address, up to and with `/v1`.
-        api_key: Its key; a server of one's own may do without.
+        url: The server's address including `/v1`.
+        api_key: Its key. Your own server may not need one.
     """
 
     faults = (openai.OpenAIError, httpx2.HTTPError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
@@ -50,13 +50,13 @@ class OpenAIBackend:
     def __init__(self, profile: ModelProfile, url: str, api_key: SecretStr | None) -> None:
         hooks = event_hooks()
         if profile.base_url:
-            hooks["request"].append(_forget_account)
+            hooks["request"].append(_remove_account_headers)
         self._http = openai.DefaultAsyncHttpxClient(
             event_hooks=hooks,
             follow_redirects=False,
             timeout=profile.timeout_seconds,
             headers=HEADERS,
-            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE),
+            limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS),
         )
         self._model = ChatOpenAI(
             model=profile.model,
@@ -74,17 +74,17 @@ class OpenAIBackend:
         )
 
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
-        """Makes one request in the call's wire."""
-        answer = await self._model.ainvoke(to_langchain(messages), UNHEARD, **_parameters(call))
+        """Make one request with the call's wire."""
+        answer = await self._model.ainvoke(to_langchain(messages), NO_STREAM, **_parameters(call))
         return _read_response(answer) if call.wire is Wire.RESPONSES else _read_completion(answer)
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
 
-async def _forget_account(request: httpx2.Request) -> None:
-    """Keeps the account at OpenAI, which the client takes from the environment, from another server."""
+async def _remove_account_headers(request: httpx2.Request) -> None:
+    """Remove the OpenAI account headers, which the client takes from the environment, for other servers."""
     for name in ACCOUNT_HEADERS:
         request.headers.pop(name, None)
 
@@ -94,26 +94,26 @@ def _parameters(call: Call) -> dict[str, Any]:
     if call.wire is Wire.RESPONSES:
         schema = {"text": {"format": text_format(call)}} if call.structured_output else {}
         return {"max_output_tokens": call.max_output_tokens, "store": False, **schema, **seed}
-    # Outside `extra_body` the client would parse the answer itself, and raise where it does not like it.
-    form = {"extra_body": {"response_format": response_format(call)}} if call.structured_output else {}
-    return {"max_completion_tokens": call.max_output_tokens, **form, **seed}
+    # Outside `extra_body` the client would parse the answer itself, and raise if it does not match.
+    format_options = {"extra_body": {"response_format": response_format(call)}} if call.structured_output else {}
+    return {"max_completion_tokens": call.max_output_tokens, **format_options, **seed}
 
 
 def _read_response(answer: AIMessage) -> Reply:
     metadata = answer.response_metadata
     status, reason = metadata.get("status"), (metadata.get("incomplete_details") or {}).get("reason")
     ending = STATUSES.get((str(status), reason), ReplyEnding.BROKEN_OFF)
-    return read_reply(answer, _unless_refused(answer, ending), reason or status, metadata.get("id"))
+    return read_reply(answer, _check_refusal(answer, ending), reason or status, metadata.get("id"))
 
 
 def _read_completion(answer: AIMessage) -> Reply:
     finish = answer.response_metadata.get("finish_reason")
     ending = FINISHES.get(str(finish), ReplyEnding.BROKEN_OFF)
-    return read_reply(answer, _unless_refused(answer, ending), finish, answer.response_metadata.get("id"))
+    return read_reply(answer, _check_refusal(answer, ending), finish, answer.response_metadata.get("id"))
 
 
-def _unless_refused(answer: AIMessage, ending: ReplyEnding) -> ReplyEnding:
-    """WITHHELD where the provider put a refusal of its own beside the text."""
+def _check_refusal(answer: AIMessage, ending: ReplyEnding) -> ReplyEnding:
+    """Return WITHHELD if the provider added its own refusal to the answer, else the given ending."""
     blocks = answer.content if isinstance(answer.content, list) else []
     refused = any(isinstance(block, dict) and block.get("type") == "refusal" for block in blocks)
     return ReplyEnding.WITHHELD if refused or answer.additional_kwargs.get("refusal") else ending

@@ -1,6 +1,6 @@
 """The model registry: profiles by name, ours and the user's (contract R4-2, R4-4).
 
-A model of a known provider that no registry names gets that provider's conservative values, and says so.
+A model of a known provider that is in no registry gets that provider's conservative defaults, and its profile says so.
 """
 
 import tomllib
@@ -22,8 +22,8 @@ class Registry:
     """Profiles by name.
 
     Args:
-        path: A file of the user's own in the form of `registry.toml`; what it names goes before ours.
-        own_server: Whether `OPENAI_BASE_URL` leads to another server than OpenAI's.
+        path: The user's registry, in the format of `registry.toml`. Its entries take precedence over ours.
+        own_server: Whether `OPENAI_BASE_URL` is a server other than OpenAI's.
 
     Raises:
         ConfigurationError: The file cannot be read, or is not a registry.
@@ -31,7 +31,7 @@ class Registry:
 
     def __init__(self, path: Path | None = None, *, own_server: bool = False) -> None:
         shipped = tomllib.loads((files(__package__) / "registry.toml").read_text("utf-8"))
-        own = _read(path) if path else {}
+        own = _read_registry(path) if path else {}
         self._defaults: Tables = {
             provider: {**shipped["providers"][provider], **own.get("providers", {}).get(provider, {})}
             for provider in PROVIDERS
@@ -39,31 +39,31 @@ class Registry:
         self._models: Tables = {**shipped["models"], **own.get("models", {})}
         self._own_server = own_server
         self._path = path
-        self.profiles = tuple(self._profile(name, known=True) for name in self._models)
-        """Every model that is named, ours and the user's."""
+        self.profiles = tuple(self._make_profile(name, known=True) for name in self._models)
+        """The profiles of all models in our registry and the user's."""
 
     def find(self, name: str) -> ModelProfile:
-        """The profile of a model.
+        """Return the profile of a model.
 
         Args:
             name: `extractive`, `ollama:MODEL` or `openai:MODEL`.
 
         Returns:
-            Its profile; `known` is False where no registry names it.
+            Its profile. `known` is False if no registry names it.
 
         Raises:
-            ConfigurationError: The name is not of that form.
+            ConfigurationError: The name does not have that form.
         """
         provider, _, model = name.partition(":")
         if name in self._models or (model and provider in PROVIDERS[1:]):
-            return self._profile(name, known=name in self._models)
+            return self._make_profile(name, known=name in self._models)
         raise ConfigurationError(
             f"there is no model {name!r}.",
-            "Say extractive, ollama:MODEL or openai:MODEL; `sourcebound models list` shows those with a profile.",
+            "Use extractive, ollama:MODEL or openai:MODEL. `sourcebound models list` shows the models with a profile.",
             code="UNKNOWN_MODEL",
         )
 
-    def _profile(self, name: str, *, known: bool) -> ModelProfile:
+    def _make_profile(self, name: str, *, known: bool) -> ModelProfile:
         provider, _, model = name.partition(":")
         values: dict[str, Any] = {"context_window": None, **self._defaults.get(provider, {})}
         if not known and provider == "openai" and self._own_server:
@@ -75,20 +75,20 @@ class Registry:
             detail = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, detail["loc"]))
             raise ConfigurationError(
-                f"the profile of {name} in {self._path} is not acceptable: {where}: {detail['msg']}.",
+                f"the profile of {name} in {self._path} is invalid: {where}: {detail['msg']}.",
                 "Compare it with `sourcebound models show openai:gpt-4.1-mini`.",
                 code="INVALID_PROFILE",
             ) from None
         if profile.base_url and "@" in profile.base_url:
             raise ConfigurationError(
-                f"the base_url of {name} in {self._path} holds a user or a password.",
-                "Write it without; api_key_env names the variable of a key, and OLLAMA_HOST may hold a password.",
+                f"the base_url of {name} in {self._path} contains a user or a password.",
+                "Remove them. api_key_env names the variable of a key, and OLLAMA_HOST may contain a password.",
                 code="INVALID_PROFILE",
             )
         return profile
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_registry(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -99,9 +99,8 @@ def _read(path: Path) -> dict[str, Any]:
     tables = [content.get(part, {}) for part in ("providers", "models")]
     if set(content) - {"providers", "models"} or not all(_is_table_of_tables(table) for table in tables):
         raise ConfigurationError(
-            f'the model registry {path} holds something else than tables [models."provider:model"] and '
-            "[providers.provider].",
-            "Correct the file.",
+            f'the model registry {path} may contain only tables [models."provider:model"] and [providers.provider].',
+            "Correct the tables of the file.",
             code="INVALID_PROFILE",
         )
     return content

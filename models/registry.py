@@ -1,4 +1,4 @@
-"""The models of a process: found by name, looked at and opened once, closed at the end (contract R4-2, R4-4)."""
+"""The models of a process: looked up by name, examined and opened once, closed at the end (contract R4-2, R4-4)."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModel
 from sourcebound.errors import ConfigurationError
-from sourcebound.models.faults import ServerWords
+from sourcebound.models.faults import ServerWording
 from sourcebound.models.generators import ChatGenerator
 from sourcebound.models.profiles import Registry
 from sourcebound.models.servers import ServerFacts, examine_ollama, examine_openai
@@ -21,19 +21,19 @@ from sourcebound.models.urls import credentials, ollama_url, openai_url, without
 from sourcebound.settings import Settings
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
-REHEARSED: Final = "SOURCEBOUND_SENTENCES_V1"
-"""A policy whose requests use everything that a profile can allow."""
+REHEARSAL_POLICY: Final = "SOURCEBOUND_SENTENCES_V1"
+"""The policy of rehearsals. Its requests use every feature that a profile can allow."""
 logger = logging.getLogger(__name__)
 
 
 class Models:
-    """Every model that a run may name.
+    """All models that a run may name.
 
     Args:
-        settings: The model registry of the user, and the addresses and the key of the servers.
+        settings: The path of the user's registry, and the addresses and the key of the servers.
 
     Raises:
-        ConfigurationError: The user's registry is not one.
+        ConfigurationError: The user's registry is invalid.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -45,19 +45,19 @@ class Models:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def profiles(self) -> tuple[ModelProfile, ...]:
-        """The models of our registry and of the user's."""
+        """Return the profiles of all models in our registry and the user's."""
         return self._registry.profiles
 
     def profile(self, name: str) -> ModelProfile:
-        """The profile of a model, a conservative one where no registry names it.
+        """Return the profile of a model, with conservative defaults if no registry names it.
 
         Raises:
-            ConfigurationError: The name is not that of a model.
+            ConfigurationError: There is no such model.
         """
         return self._registry.find(name)
 
     def check(self, name: str, policy: Policy) -> None:
-        """Makes sure that a model can hold the prompts of a policy (R4-6).
+        """Check that a model's context window can hold the prompts of a policy (R4-6).
 
         Raises:
             ConfigurationError: There is no such model, or its context window is smaller than the policy's budget.
@@ -69,135 +69,139 @@ class Models:
         if problem := check_window(profile, policy):
             raise ConfigurationError(
                 f"{problem}.",
-                "Choose another model, or a policy with a smaller budget; if the model can do more, give its "
+                "Choose another model, or a policy with a smaller budget. If the model's window is larger, set its "
                 "context_window in a profile.",
                 code="CONTEXT_WINDOW",
             )
 
     async def open(self, name: str) -> AnswerModel:
-        """The generator of a model, ready to be asked.
+        """Return the generator of a model.
 
-        The first time, its server is looked at, and a request is rehearsed without being sent.
+        The first call examines its server, and rehearses a request without sending it.
 
         Args:
             name: `extractive`, `ollama:MODEL` or `openai:MODEL`.
 
         Raises:
-            ConfigurationError: There is no such model, no key or a wrong one, or it does not take temperature 0.0.
+            ConfigurationError: There is no such model, no valid key, or the model does not accept temperature 0.0.
             ModelError: Its server cannot be reached.
         """
         if name in self._opened:
             return self._opened[name]
-        async with self._locks.setdefault(name, asyncio.Lock()):  # one that hangs holds up no other
+        async with self._locks.setdefault(name, asyncio.Lock()):  # a hanging server blocks no other model
             if name not in self._opened:
                 profile = self.profile(name)
                 await self.examine(name)
-                generator = await asyncio.to_thread(self._build, profile)
-                _check_rehearsal(profile, await generator.rehearse(load_shipped_policy(REHEARSED)))
+                generator = await asyncio.to_thread(self._make_generator, profile)
+                _check_rehearsal(profile, await generator.rehearse(load_shipped_policy(REHEARSAL_POLICY)))
                 if not profile.known:
                     logger.warning("%s", describe_unknown(profile))
                 self._opened[name] = generator
         return self._opened[name]
 
     async def examine(self, name: str) -> ServerFacts:
-        """Looks at the server of a model now.
+        """Examine the server of a model now.
 
         Raises:
-            ConfigurationError: There is no such model, or no key or a wrong one.
+            ConfigurationError: There is no such model, or no valid key.
             ModelError: The server cannot be reached.
         """
-        self._facts[name] = facts = await self._look(self.profile(name))
+        self._facts[name] = facts = await self._examine_server(self.profile(name))
         return facts
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close all connections."""
         while self._opened:
             await self._opened.popitem()[1].close()
 
-    async def _look(self, profile: ModelProfile) -> ServerFacts:
+    async def _examine_server(self, profile: ModelProfile) -> ServerFacts:
         match profile.provider:
             case "extractive":
                 return ServerFacts()
             case "ollama":
                 url = self._url(profile)
-                return await examine_ollama(profile, without_credentials(url), credentials(url), self._words(profile))
+                return await examine_ollama(
+                    profile, without_credentials(url), credentials(url), self._make_wording(profile)
+                )
             case "openai":
-                return await examine_openai(profile, self._url(profile), self._key(profile), self._words(profile))
+                return await examine_openai(
+                    profile, self._url(profile), self._key(profile), self._make_wording(profile)
+                )
 
-    def _build(self, profile: ModelProfile) -> ChatGenerator:
-        """Loads the provider's client, which takes a second, and makes the generator."""
+    def _make_generator(self, profile: ModelProfile) -> ChatGenerator:
+        """Load the provider's client, which takes a second, and create the generator."""
         match profile.provider:
             case "extractive":
                 from sourcebound.models.extractive import ExtractiveBackend
 
-                return ChatGenerator(profile, ExtractiveBackend(), ServerWords())
+                return ChatGenerator(profile, ExtractiveBackend(), ServerWording())
             case "ollama":
                 from sourcebound.models.ollama import OllamaBackend
 
-                return ChatGenerator(profile, OllamaBackend(profile, self._url(profile)), self._words(profile))
+                return ChatGenerator(profile, OllamaBackend(profile, self._url(profile)), self._make_wording(profile))
             case "openai":
                 from sourcebound.models.openai import OpenAIBackend
 
                 backend = OpenAIBackend(profile, self._url(profile), self._key(profile))
-                return ChatGenerator(profile, backend, self._words(profile))
+                return ChatGenerator(profile, backend, self._make_wording(profile))
 
     def _url(self, profile: ModelProfile) -> str:
-        """The address of a model's server.
+        """Return the address of a model's server.
 
         Raises:
-            ConfigurationError: What is set is not an address.
+            ConfigurationError: The setting is not a valid address.
         """
-        where = (f"the base_url of {profile.name}",) if profile.base_url else ()
+        setting_name = (f"the base_url of {profile.name}",) if profile.base_url else ()
         if profile.provider == "ollama":
-            return ollama_url(profile.base_url or self._settings.ollama_host, *where)
-        return openai_url(profile.base_url or self._settings.openai_base_url or OPENAI_URL, *where)
+            return ollama_url(profile.base_url or self._settings.ollama_host, *setting_name)
+        return openai_url(profile.base_url or self._settings.openai_base_url or OPENAI_URL, *setting_name)
 
     def _key(self, profile: ModelProfile) -> SecretStr | None:
-        """The key for a model's server; OpenAI's own goes nowhere else than the settings say.
+        """Return the key for a model's server. OpenAI's own key is sent only to the server of the settings.
 
         Raises:
-            ConfigurationError: There is none and the server is known to need one.
+            ConfigurationError: There is no key, and the server is known to need one.
         """
         variable = profile.api_key_env or "OPENAI_API_KEY"
         if profile.api_key_env:
-            found = os.environ.get(profile.api_key_env)
-            key = SecretStr(found) if found else None
+            value = os.environ.get(profile.api_key_env)
+            key = SecretStr(value) if value else None
         else:
             key = None if profile.base_url else self._settings.openai_api_key
         if not (key and key.get_secret_value()) and (profile.api_key_env or self._url(profile) == OPENAI_URL):
             raise ConfigurationError(
-                f"{profile.name} needs a key and there is none.", f"Set {variable}.", code="NO_KEY"
+                f"{profile.name} needs a key, and no key is set.", f"Set {variable}.", code="NO_KEY"
             )
         return key
 
-    def _words(self, profile: ModelProfile) -> ServerWords:
+    def _make_wording(self, profile: ModelProfile) -> ServerWording:
         address = without_credentials(self._url(profile))
         if profile.provider == "ollama":
             setting = "its base_url" if profile.base_url else "OLLAMA_HOST"
-            return ServerWords(
+            return ServerWording(
                 address,
                 when_unreachable=f"start it with `ollama serve`, or correct {setting}",
-                when_unauthorised="put user and password into OLLAMA_HOST as http://user:password@host, and leave "
-                "base_url out of the profile",
+                when_unauthorised="put user and password into OLLAMA_HOST as http://user:password@host, and remove "
+                "base_url from the profile",
                 when_unknown=f"run `ollama pull {profile.model}`",
             )
         setting = "its base_url" if profile.base_url else "OPENAI_BASE_URL"
-        return ServerWords(
+        return ServerWording(
             address,
             when_unreachable=f"check the network and {setting}",
             when_unauthorised=f"set {profile.api_key_env or 'OPENAI_API_KEY'} to a valid key",
-            when_unknown="choose one of its models; if it serves this one under another name, say `listed = false` in "
+            when_unknown="choose one of its models; if it serves this one under another name, set `listed = false` in "
             "the model's profile",
         )
 
 
 def describe_unknown(profile: ModelProfile) -> str:
-    """The notice for a model that no registry names: the values that are assumed of it."""
+    """Return the notice about the assumed values of a model that is in no registry."""
     seed, schema = "a" if profile.seed else "no", "a" if profile.structured_output else "no"
     return (
-        f"{profile.name} is in no model registry; assumed: {profile.wire}, a window of {profile.context_window} "
+        f"{profile.name} is in no model registry. Assumed values: {profile.wire}, a window of {profile.context_window} "
         f"tokens, temperature 0, {seed} seed, {schema} JSON schema. "
-        "Give it a profile in the file of SOURCEBOUND_MODELS_FILE to change that."
+        "To change them, add a profile to the file of SOURCEBOUND_MODELS_FILE."
     )
 
 
@@ -206,12 +210,12 @@ def _check_rehearsal(profile: ModelProfile, changed: Sequence[str]) -> None:
         return
     if "temperature" in changed:
         raise ConfigurationError(
-            f"{profile.name} does not take temperature 0.0.",
-            'Choose another model, or say temperature = "unsupported" in its profile: every answer then records it.',
+            f"{profile.name} does not accept temperature 0.0.",
+            'Choose another model, or set temperature = "unsupported" in its profile. Every answer then records that.',
             code="TEMPERATURE_UNSUPPORTED",
         )
     raise ConfigurationError(
-        f"the client library cannot make the request that the contract asks for: it changes {', '.join(changed)}.",
+        f"the client library cannot make the request that the contract requires: it changes {', '.join(changed)}.",
         f"Correct the profile of {profile.name}, or install the versions of requirements/runtime.lock.",
         code="REQUEST_ALTERED",
     )

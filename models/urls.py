@@ -1,4 +1,4 @@
-"""Addresses of model servers, as people write them and as messages may show them."""
+"""Parses the addresses of model servers, and makes them safe for messages."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -9,54 +9,52 @@ OLLAMA_PORT: Final = 11434
 
 
 def ollama_url(host: str, name: str = "OLLAMA_HOST") -> str:
-    """The URL for a value of `OLLAMA_HOST`; the client itself would take one it cannot read for its default.
+    """Return the URL for a value of `OLLAMA_HOST`. The client would replace an unreadable value by its default.
 
     Args:
         host: The value.
-        name: What it is called where it comes from.
+        name: The name of the setting, for messages.
 
     Raises:
-        ConfigurationError: It is neither a host, `host:port` nor an http URL.
+        ConfigurationError: The value is not a host, `host:port` or an http URL.
     """
     url = host if "://" in host else f"http://{host}"
     if not _is_readable(url):
-        raise _no_address(name, "http://127.0.0.1:11434, host:port or host")
+        raise _bad_address_error(name, "http://127.0.0.1:11434, host:port or host")
     return url if "://" in host or urlsplit(url).port else f"{url}:{OLLAMA_PORT}"
 
 
 def openai_url(url: str, name: str = "OPENAI_BASE_URL") -> str:
-    """The address of a server of OpenAI's protocol, without a slash at its end.
+    """Return the address of a server of OpenAI's protocol, without a trailing slash.
 
     Args:
-        url: As it is set.
-        name: What it is called where it comes from.
+        url: The configured value.
+        name: The name of the setting, for messages.
 
     Raises:
-        ConfigurationError: It is no http URL, or has a user or a password, which would go before the key.
+        ConfigurationError: It is not an http URL, or has a user or a password, which would override the key.
     """
     if not _is_readable(url):
-        raise _no_address(name, "http://127.0.0.1:8000/v1")
+        raise _bad_address_error(name, "http://127.0.0.1:8000/v1")
     if credentials(url):
-        raise ConfigurationError(
-            f"{name} holds a user or a password.", "Write the address without; a key has a variable of its own."
-        )
+        raise ConfigurationError(f"{name} contains a user or a password.", "Remove them. A key has its own variable.")
     return url.rstrip("/")
 
 
 def without_credentials(url: str) -> str:
-    """The URL without user, password and query, for messages."""
+    """Return the URL without user, password and query, for messages."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def credentials(url: str) -> tuple[str, str] | None:
-    """User and password of a URL, where it has them."""
+    """Return user and password of a URL, or None if it has neither."""
     parts = urlsplit(url)
     return (parts.username or "", parts.password or "") if parts.username or parts.password else None
 
 
 def _is_readable(url: str) -> bool:
-    """Whether it is an http URL with a host, and a port that can be one where it has a port."""
+    """Tell whether this is an http URL with a host and, if it has a port, a valid one."""
     if any(character.isspace() for character in url):
         return False
     try:
@@ -66,5 +64,5 @@ def _is_readable(url: str) -> bool:
         return False
 
 
-def _no_address(name: str, forms: str) -> ConfigurationError:
-    return ConfigurationError(f"{name} is not an address.", f"Write it as {forms}.", code="MODEL_ADDRESS")
+def _bad_address_error(name: str, formats: str) -> ConfigurationError:
+    return ConfigurationError(f"{name} is not a valid address.", f"Write it as {formats}.", code="MODEL_ADDRESS")

@@ -1,1 +1,1 @@
-"""One LangGraph node a file: read state, validate, call one port or one pure function, return an update."""
+"""The LangGraph nodes, one in each file: read state, validate, call one port or pure function, return an update."""

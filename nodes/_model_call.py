@@ -1,7 +1,7 @@
-"""CP-2: a model is asked once; its answer is kept before anything depends on it.
+"""CP-2: call the model once, and store its answer before anything depends on it.
 
-Where a node is run again, the answer that was kept is the answer, and the model is not asked. A model that cannot be
-asked fails the run (S-3); a store that is away cuts it off, for the answer may be lost.
+If a node runs again, the stored answer is used and the model is not called. If the model cannot be called, the run
+fails (S-3). If the database is unavailable, the run is interrupted, because the answer could be lost.
 """
 
 from sourcebound.contracts.execution.generation import Generation, GenerationKey
@@ -16,35 +16,35 @@ from sourcebound.errors import SourceboundError, StoreError, UsageError
 async def generate_once(
     run: Run, attempt: int, prompt: Prompt, policy: Policy, *, models: AnswerModels, answers: AnswerLog
 ) -> Generation:
-    """What the model of a run says to a prompt; what it said, where it has been asked already.
+    """Generate the answer to a prompt, or return the stored one.
 
     Args:
         run: The run.
         attempt: 1, 2, … (R5-12); 0 for the rewriting of its question (CP-6) and the choice of its facts (R3-9).
-        prompt: What is sent.
-        policy: What the call obeys.
+        prompt: The prompt to send.
+        policy: The policy of the call.
         models: The generators.
-        answers: Where the answers are kept.
+        answers: The log of stored answers.
 
     Raises:
-        StoreError: The answer could not be looked up or kept.
-        SourceboundError: The model cannot be opened, or is too small for the policy.
+        StoreError: The answer could not be looked up or stored.
+        SourceboundError: The model cannot be opened, or its context window is too small for the policy.
     """
-    asked = GenerationKey(run.run_id, attempt, prompt.prompt_sha256 or "")
-    if (kept := await answers.find(asked)) is not None:
-        return kept
+    key = GenerationKey(run.run_id, attempt, prompt.prompt_sha256 or "")
+    if (stored := await answers.find(key)) is not None:
+        return stored
     model = await models.open(run.model)
-    models.check(run.model, policy)  # again: what its server says of its window is known only now
-    return await answers.keep(asked, await model.generate(prompt, policy))
+    models.check(run.model, policy)  # again, because opening the model may reveal its context window
+    return await answers.keep(key, await model.generate(prompt, policy))
 
 
 async def generate_or_fail(
     run: Run, attempt: int, prompt: Prompt, policy: Policy, *, stage: str, models: AnswerModels, answers: AnswerLog
 ) -> Generation:
-    """What `ask_once` says; a failed generation of that stage where the model cannot be opened, or is too small.
+    """Call `generate_once`; return a failed generation if the model cannot be opened or is too small.
 
     Raises:
-        StoreError: The answer could not be looked up or kept.
+        StoreError: The answer could not be looked up or stored.
     """
     try:
         return await generate_once(run, attempt, prompt, policy, models=models, answers=answers)
@@ -55,5 +55,5 @@ async def generate_or_fail(
 
 
 def model_fault(error: SourceboundError) -> FailureCode:
-    """The code of a fault before a model was asked: it may not be asked so, or it is not there."""
+    """Return the failure code of an error before the call: bad usage, or an unavailable model."""
     return FailureCode.MODEL_REJECTED if isinstance(error, UsageError) else FailureCode.MODEL_UNAVAILABLE

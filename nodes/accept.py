@@ -1,7 +1,4 @@
-"""Admission.
-
-Gives the run its identity and its policy, and refuses what cannot be served (contract S-2, P-2, P-3, R1-2).
-"""
+"""Admission: gives the run its ids and its policy, and refuses requests that cannot be served (S-2, P-2, P-3, R1-2)."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,12 +21,12 @@ class PolicySource(Protocol):
     """Finds the policy of a run."""
 
     def __call__(self, name: str | None, *, embedding_model: str | None) -> FoundPolicy:
-        """The named policy, or the default for an index of that embedder, and how it stands."""
+        """Return the named policy, or the default for an index of that embedder, with its release status."""
         ...
 
 
 class ResolvedSettings(NamedTuple):
-    """What a request is about: its policy with the request's limits, and its collection if there is one."""
+    """The policy of a request, with the request's limits, and its collection if there is one."""
 
     policy: Policy
     collection: Collection | None
@@ -40,28 +37,28 @@ class ResolvedSettings(NamedTuple):
 async def resolve_settings(
     request: AskInput, context: RunContext, *, catalog: Catalog, find_policy: PolicySource, defaults: RunContext
 ) -> ResolvedSettings:
-    """Finds the policy and the collection of a request.
+    """Find the policy and the collection of a request.
 
     Raises:
-        SourceboundError: There is no such policy, or a limit would loosen it or is none.
+        SourceboundError: The policy does not exist, or a limit is malformed or would loosen it.
     """
     collection: Collection | None = None
     name = requested_collection(request, context) or defaults.collection
     if request.get("retrieval_bundle") is None and name:
         collection = await catalog.find_collection(name)
-    found = find_policy(
+    release = find_policy(
         context.policy or defaults.policy, embedding_model=collection.embedding_model if collection else None
     )
-    tightened = apply_request_limits(found.policy, request.get("limits") or {})
-    if tightened.violations:
+    limited = apply_request_limits(release.policy, request.get("limits") or {})
+    if limited.violations:
         raise RequestError(
-            "; ".join(violation.message for violation in tightened.violations) + ".",
+            "; ".join(violation.message for violation in limited.violations) + ".",
             "Leave the limit out, or name a policy that allows it."
-            if not tightened.is_malformed
+            if not limited.is_malformed
             else "Correct the limit, or leave it out.",
-            code="INVALID_REQUEST" if tightened.is_malformed else "POLICY_LOOSENED",
+            code="INVALID_REQUEST" if limited.is_malformed else "POLICY_LOOSENED",
         )
-    return ResolvedSettings(tightened.policy, collection, name, found.standing is ReleaseStatus.DRAFT)
+    return ResolvedSettings(limited.policy, collection, name, release.release_status is ReleaseStatus.DRAFT)
 
 
 async def accept(
@@ -76,22 +73,22 @@ async def accept(
     new_id: Callable[[], str],
     defaults: RunContext,
 ) -> dict[str, Any]:
-    """Opens the run: ids, policy and collection are settled here and never again."""
+    """Open the run. Its ids, policy and collection are fixed here."""
     context = runtime.context or RunContext()
-    settled = await resolve_settings(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
-    policy = settled.policy
+    settings = await resolve_settings(state, context, catalog=catalog, find_policy=find_policy, defaults=defaults)
+    policy = settings.policy
     model = context.model or defaults.model or ""
     models.check(model, policy)
     admission: Admission = admit(
         state,
         policy,
-        settled.collection,
-        collection_name=settled.collection_name,
+        settings.collection,
+        collection_name=settings.collection_name,
         model=model,
         thread_id=str(config.get("configurable", {}).get("thread_id", "")),
         new_id=new_id,
         started_at=datetime.now(UTC).isoformat(),
-        is_draft=settled.is_draft,
+        is_draft=settings.is_draft,
     )
     await run_log.begin(admission.run)
     return {

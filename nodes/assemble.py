@@ -9,7 +9,7 @@ from sourcebound.contracts.state import State
 
 
 async def assemble(state: State) -> dict[str, Any]:
-    """Writes `assembly`."""
+    """Write `assembly`."""
     run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     bundle = assembly.assemble(state["retrieval"], policy, run)
     return {"assembly": bundle.to_json(), "outcome": bundle.outcome.to_json()}

@@ -1,4 +1,4 @@
-"""R3: builds the prompt's exact bytes, for the first attempt and for any further one (R5-12)."""
+"""R3: builds the exact bytes of the prompt, for the first attempt and every further one (R5-12)."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from sourcebound.contracts.validation.attempts import Attempt
 
 
 async def build_prompt(state: State) -> dict[str, Any]:
-    """Writes `prompt`, and `assembly` where the prompt shows less of it; takes back the answer of an attempt before."""
+    """Write `prompt`, and `assembly` if the prompt holds less evidence; clear the answer of an earlier attempt."""
     bundle, policy = AnswerBundle.from_json(state["assembly"]), Policy.from_json(state["policy"])
     earlier = [Attempt.model_validate(attempt) for attempt in state.get("attempts", [])]
-    broken = [violation.code for violation in earlier[-1].validation.outcome.violations] if earlier else []
-    built = prompt.build_prompt(bundle, policy, broken)
+    codes = [violation.code for violation in earlier[-1].validation.outcome.violations] if earlier else []
+    build = prompt.build_prompt(bundle, policy, codes)
     return {
-        "prompt": built.prompt.to_json(),
-        **({"assembly": built.bundle.to_json()} if built.bundle != bundle else {}),
-        "outcome": built.prompt.outcome.to_json(),
+        "prompt": build.prompt.to_json(),
+        **({"assembly": build.bundle.to_json()} if build.bundle != bundle else {}),
+        "outcome": build.prompt.outcome.to_json(),
         **({"generation": None, "validation": None} if earlier else {}),
     }

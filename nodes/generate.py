@@ -1,4 +1,4 @@
-"""R4: sends the prompt as it is and records what comes back; nothing is parsed here."""
+"""R4: sends the prompt unchanged and records the reply; nothing is parsed here."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from sourcebound.nodes._model_call import generate_or_fail
 
 
 async def generate(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
-    """Writes `generation`; a model that cannot be opened, or is too small, fails the run."""
+    """Write `generation`. The run fails if the model cannot be opened or is too small."""
     run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     prompt = Prompt.from_json(state["prompt"])
     attempt = len(state.get("attempts") or ()) + 1

@@ -1,4 +1,4 @@
-"""R6: packages what may be released; the same record gives the same response, to the byte."""
+"""R6: packages the public response; the same record gives the same response, byte for byte."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,23 +16,23 @@ UTC_NOW: Final = partial(datetime.now, UTC)
 
 
 async def package(state: State, *, now: Callable[[], datetime] = UTC_NOW) -> dict[str, Any]:
-    """Writes `response`, and the answer to a message as a message."""
-    known = TypedState(state)
+    """Write `response`, and a message if the question came as one."""
+    typed = TypedState(state)
     audit = state.get("audit")
-    ended = datetime.fromisoformat(audit["timestamp_utc"]) if audit else now()
-    elapsed = ended - datetime.fromisoformat(known.run.started_at)
-    resolution = known.resolution or Resolution()
-    chosen = known.facts.generation if known.facts else None
-    calls = [resolution.generation, chosen, *(attempt.generation for attempt in known.attempts)]
+    end = datetime.fromisoformat(audit["timestamp_utc"]) if audit else now()
+    elapsed = end - datetime.fromisoformat(typed.run.started_at)
+    resolution = typed.resolution or Resolution()
+    choice = typed.facts.generation if typed.facts else None
+    calls = [resolution.generation, choice, *(attempt.generation for attempt in typed.attempts)]
     response = package_response(
-        known.run,
-        known.outcome,
-        known.bundle,
-        known.generation,
-        known.validation,
+        typed.run,
+        typed.outcome,
+        typed.bundle,
+        typed.generation,
+        typed.validation,
         latency_ms=elapsed.total_seconds() * 1000,
         earlier=[call for call in calls if call],
-        notices=(*resolution.notices, *draft_notices(known.run)),
+        notices=(*resolution.notices, *draft_notices(typed.run)),
     )
     reply = {"messages": [answer_message(response)]} if is_chat(state) else {}
     return {"response": response.to_json(), **reply}

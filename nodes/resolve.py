@@ -1,6 +1,7 @@
-"""CP-6: makes a question of a conversation stand alone for the search; its words stay the user's (R3-4).
+"""CP-6: resolves a follow-up to a search query that stands alone; the question itself stays unchanged (R3-4).
 
-A fault of store or model ends the run: an answer to half a question is none. A store that is away cuts it off (CP-2).
+A database or model error ends the run, because a half-resolved question must never be answered. If the database is
+unavailable, the run is interrupted and can be resumed (CP-2).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,13 +26,13 @@ from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageEr
 from sourcebound.nodes._model_call import generate_once, model_fault
 
 StateReader = Callable[[str, str], Awaitable[State]]
-"""The state of a run, by its thread and its id."""
+"""Loads the state of a run by its thread and its id."""
 
 
 async def resolve(
     state: State, *, conversations: Conversations, models: AnswerModels, answers: AnswerLog, read_state: StateReader
 ) -> dict[str, Any]:
-    """Writes `resolution`, and into `run` what retrieval looks for."""
+    """Write `resolution`, and the search query into `run`."""
     run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     limits = policy.conversation
     try:
@@ -40,11 +41,11 @@ async def resolve(
             resolution, outcome = await _ask_model(run, policy, turns, models, answers)
         else:
             resolution, outcome = resolve_by_rules(run.question, turns), proceed(STAGE)
-        most = (limits and limits.carried_chunks) or 0
-        source = next((turn for turn in turns if most and turn.run_id == resolution.from_run_id), None)
+        max_chunks = (limits and limits.carried_chunks) or 0
+        source = next((turn for turn in turns if max_chunks and turn.run_id == resolution.from_run_id), None)
         earlier = await read_state(source.thread_id, source.run_id) if source else None
         resolution = resolution.model_copy(
-            update={"carried": TypedState(earlier).cited_chunks[:most] if earlier else ()}
+            update={"carried": TypedState(earlier).cited_chunks[:max_chunks] if earlier else ()}
         )
         run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
         await conversations.keep(run)

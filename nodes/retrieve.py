@@ -1,7 +1,7 @@
-"""R1: asks the retriever for candidates.
+"""R1: retrieves the candidates.
 
-A fault of store or embedder ends the run as RETRIEVAL_FAILED (contract S-3); a database that does not answer cuts it
-off (CP-2), for then nothing is certain.
+An error of the index or the embedder ends the run as RETRIEVAL_FAILED (contract S-3). If the database does not answer,
+the run is interrupted (CP-2), because its state is then unknown.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ STAGE = "retrieve"
 
 
 async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
-    """Writes `retrieval`."""
+    """Write `retrieval`."""
     run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     try:
         bundle = await retriever.retrieve(run, policy)

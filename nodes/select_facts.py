@@ -1,4 +1,4 @@
-"""R3-9: keeps the facts that bear on the question; without a policy's facts table no run comes here."""
+"""R3-9: keeps the facts relevant to the question. Only runs under a policy with a `facts` table reach this node."""
 
 from typing import Any
 
@@ -13,22 +13,22 @@ from sourcebound.nodes._model_call import generate_or_fail
 
 
 async def select_facts(state: State, *, models: AnswerModels, answers: AnswerLog) -> dict[str, Any]:
-    """Writes `facts`, and `assembly` over the facts that were kept."""
+    """Write `facts`, and `assembly` over the selected facts."""
     run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     bundle = AnswerBundle.from_json(state["assembly"])
     overlap = policy.facts.min_question_overlap if policy.facts else None
     if overlap is not None:
-        selected = select_locally(bundle, policy, overlap)
+        selection = select_locally(bundle, policy, overlap)
     else:
         request, rules = request_choice(bundle, policy), facts_policy(policy)
-        said = (
+        generation = (
             await generate_or_fail(run, 0, request.prompt, rules, stage=STAGE, models=models, answers=answers)
             if request.shown
             else None
         )
-        selected = select_by_choice(bundle, policy, request, said)
+        selection = select_by_choice(bundle, policy, request, generation)
     return {
-        "facts": selected.phase.to_json(),
-        "assembly": selected.bundle.to_json(),
-        "outcome": selected.phase.outcome.to_json(),
+        "facts": selection.phase.to_json(),
+        "assembly": selection.bundle.to_json(),
+        "outcome": selection.phase.outcome.to_json(),
     }

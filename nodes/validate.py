@@ -1,6 +1,6 @@
 """R5: the firewall. An answer passes byte for byte or not at all.
 
-A rejected answer that the policy lets be asked for anew is put by whole, and leaves the outcome as it was (R5-12).
+If the policy allows another attempt, a rejected answer is stored whole and the outcome stays OK (R5-12).
 """
 
 from typing import Any
@@ -14,12 +14,12 @@ from sourcebound.contracts.validation.attempts import may_repeat
 
 
 async def validate(state: State) -> dict[str, Any]:
-    """Writes `validation`, and either `outcome` or one more of `attempts`."""
+    """Write `validation`, and either `outcome` or a further entry of `attempts`."""
     generation = Generation.from_json(state["generation"])
     bundle, policy = AnswerBundle.from_json(state["assembly"]), Policy.from_json(state["policy"])
-    verdict = validation.validate(generation.raw_model_text, bundle, policy)
-    form, earlier = verdict.to_json(), state.get("attempts", [])
-    if may_repeat(verdict, policy, len(earlier)):
-        attempt = {"prompt": state["prompt"], "generation": state["generation"], "validation": form}
-        return {"validation": form, "attempts": [*earlier, attempt]}
-    return {"validation": form, "outcome": verdict.outcome.to_json()}
+    result = validation.validate(generation.raw_model_text, bundle, policy)
+    result_json, earlier = result.to_json(), state.get("attempts", [])
+    if may_repeat(result, policy, len(earlier)):
+        attempt = {"prompt": state["prompt"], "generation": state["generation"], "validation": result_json}
+        return {"validation": result_json, "attempts": [*earlier, attempt]}
+    return {"validation": result_json, "outcome": result.outcome.to_json()}

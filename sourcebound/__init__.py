@@ -1,7 +1,6 @@
 """Sourcebound answers questions from your own documents, and from nothing else, and can prove it.
 
-The public names below load what they need when they are first used, so that importing this package costs nothing and
-the contracts stay pure.
+The public names below are loaded on first use, so that importing this package is cheap and the contracts stay pure.
 """
 
 from importlib import import_module

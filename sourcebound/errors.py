@@ -1,28 +1,28 @@
-"""Faults: what an edge (database, model, file, command line) raises when it cannot do its work.
+"""Faults: the exceptions that an edge (database, model, file, command line) raises when it cannot do its work.
 
-A violation is data and a refusal is a success; neither is ever an exception (contract S-3). What is left is this tree:
+A violation is data and a refusal is a success. Neither is ever an exception (contract S-3). All others form this tree:
 
     SourceboundError
-    ├── UsageError              the caller asked for something that cannot be done as asked      exit 2
+    ├── UsageError              the request cannot be carried out as stated                      exit 2
     │   ├── ConfigurationError  a setting, policy or model name is wrong or missing
-    │   └── RequestError        a question, filter, bundle or path is not acceptable
-    ├── DocumentError           one file cannot be ingested; the rest of the batch goes on
+    │   └── RequestError        a question, filter, bundle or path is invalid
+    ├── DocumentError           one file cannot be ingested; the rest of the batch continues
     ├── StoreError              PostgreSQL is unreachable, too old, without pgvector, full …     exit 1
     └── ModelError              a model or embedder could not be loaded or did not answer        exit 1
 
-Every error has a stable `code`, says in one sentence what happened and, in `next_step`, what to do about it.
+Every error has a stable `code` and one sentence about what happened. Its `next_step` says what to do about it.
 """
 
 from typing import ClassVar
 
 
 class SourceboundError(RuntimeError):
-    """Root of every fault of this package.
+    """The base class of every fault of this package.
 
     Args:
         message: What happened, in one sentence.
-        next_step: What the reader can do about it, in one sentence or one command.
-        code: Stable failure code; the class's own when omitted.
+        next_step: What the user can do about it, in one sentence or one command.
+        code: The stable failure code; the class's own when omitted.
     """
 
     code: ClassVar[str] = "FAULT"
@@ -39,7 +39,7 @@ class SourceboundError(RuntimeError):
 
 
 class UsageError(SourceboundError):
-    """The caller asked for something that cannot be done as asked."""
+    """The request cannot be carried out as stated."""
 
     code = "BAD_USAGE"
     exit_code = 2
@@ -52,13 +52,13 @@ class ConfigurationError(UsageError):
 
 
 class RequestError(UsageError):
-    """A question, a filter, a bundle or a path is not acceptable."""
+    """A question, a filter, a bundle or a path is invalid."""
 
     code = "BAD_REQUEST"
 
 
 class DocumentError(SourceboundError):
-    """One file cannot be ingested; the rest of the batch goes on."""
+    """One file cannot be ingested. The rest of the batch continues."""
 
     code = "DOCUMENT_UNREADABLE"
 

@@ -1,7 +1,7 @@
-"""Policies by name or by file: those that ship and a deployment's own, and whether each is what was released (P-1).
+"""Finds policies by name or file, shipped or your own, and checks each against its release (P-1).
 
-The files of a deployment stand in a folder (`SOURCEBOUND_POLICIES`) or anywhere. The lock beside a file counts for it,
-and so does the folder's. Nothing here is remembered: each run reads its file again, so a change is seen by the next.
+Your own files are in a folder (`SOURCEBOUND_POLICIES`) or anywhere else. The lock next to a file applies to it, and so
+does the folder's lock. Nothing is cached: each run reads its file again, so the next run sees a change.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ from sourcebound.errors import ConfigurationError, StoreError
 
 
 class OwnPolicy(NamedTuple):
-    """A policy file of a deployment's folder; it has a policy, or the reason why it is not accepted."""
+    """A policy file of your own folder, with its policy or the reason why it is rejected."""
 
     path: Path
     found: FoundPolicy | None
@@ -35,125 +35,127 @@ class OwnPolicy(NamedTuple):
 
 
 def look_up_policy(name: str, folder: Path | None = None) -> FoundPolicy:
-    """Finds a policy.
+    """Find a policy.
 
     Args:
-        name: The name of one that ships or of one in the folder, or the path of a file.
-        folder: The deployment's own policies, each in a file that bears its name.
+        name: The name of a shipped policy or of one in the folder, or the path of a file.
+        folder: The folder of your own policies, each in a file of its name.
 
     Raises:
-        ConfigurationError: There is none, its file is not valid, or it bears a released name with another digest.
+        ConfigurationError: There is no such policy, its file is invalid, or its released name has another digest.
     """
     if name in SHIPPED:
         policy = load_shipped_policy(name)
-        return FoundPolicy(policy, _stand(policy, f"the shipped {name}", []))
-    path = _own_file(name, folder)
+        return FoundPolicy(policy, _check_release_status(policy, f"the shipped {name}", []))
+    path = _find_own_file(name, folder)
     if not _is_file(path):
-        own = [each.path.stem for each in list_own_policies(folder)]
+        own_policies = [each.path.stem for each in list_own_policies(folder)]
         raise ConfigurationError(
             f"there is no policy {name!r}.",
-            f"Policies: {', '.join([*SHIPPED, *own])}; or give the path of a policy file.",
+            f"Use one of {', '.join([*SHIPPED, *own_policies])}, or the path of a policy file.",
             code="UNKNOWN_POLICY",
         )
     return read_policy_file(path, folder)
 
 
-def _own_file(name: str, folder: Path | None) -> Path:
-    """The file of that name in the folder, where there is one; else the path that the name is."""
-    own = folder / f"{name}.toml" if folder and Path(name).name == name else Path(name)
-    return own if _is_file(own) else Path(name)
+def _find_own_file(name: str, folder: Path | None) -> Path:
+    """Return the file of that name in the folder if it exists, else the name as a path."""
+    own_policies = folder / f"{name}.toml" if folder and Path(name).name == name else Path(name)
+    return own_policies if _is_file(own_policies) else Path(name)
 
 
 def read_policy_file(path: Path, folder: Path | None = None) -> FoundPolicy:
-    """The policy of a file, checked whole: its values, its template, its name and digest against every lock.
+    """Read a policy file and check it completely: its values, its template, its name and digest against every lock.
 
     Args:
         path: The file.
-        folder: The deployment's own policies, whose lock counts beside that of the file's folder.
+        folder: The folder of your own policies. Its lock applies in addition to that of the file's folder.
 
     Raises:
-        ConfigurationError: There is none, it is not valid, or it bears a released name with another digest.
+        ConfigurationError: There is no such file, it is invalid, or its released name has another digest.
     """
     try:
-        policy = _with_its_template(parse_policy(path.read_text("utf-8")))
+        policy = _check_template(parse_policy(path.read_text("utf-8")))
     except FileNotFoundError as error:
         raise ConfigurationError(
             f"there is no file {path}.",
-            "Check the path; `sourcebound policy new` makes a policy file.",
+            "Check the path. `sourcebound policy new` creates a policy file.",
             code="PATH_MISSING",
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
-            f"{path} is not a valid policy: {_reason(error)}.",
+            f"{path} is not a valid policy: {_format_reason(error)}.",
             "Compare it with `sourcebound policy show SOURCEBOUND_V1`.",
             code="INVALID_POLICY",
         ) from error
     locks = [read_policy_lock(where) for where in {path.parent, folder or path.parent}]
-    return FoundPolicy(policy, _stand(policy, str(path), locks), path)
+    return FoundPolicy(policy, _check_release_status(policy, str(path), locks), path)
 
 
 def list_own_policies(folder: Path | None) -> list[OwnPolicy]:
-    """Every policy file of a folder, by name; none where there is no folder."""
+    """Return every policy file of a folder, ordered by name, or an empty list without a folder."""
     paths = sorted(folder.glob("*.toml")) if folder else []
-    return [_examine(path) for path in paths]
+    return [_check_own_file(path) for path in paths]
 
 
 def check_own_policies(folder: Path | None) -> list[str]:
-    """A sentence for each file of the folder that is not accepted, and each released policy that has lost its file."""
+    """Return a sentence for each rejected file of the folder, and for each released policy whose file is missing."""
     if folder is None:
         return []
     if not folder.is_dir():
-        return [f"there is no folder {folder}, which SOURCEBOUND_POLICIES names"]
-    own = list_own_policies(folder)
-    lost = set(read_policy_lock(folder)) - {each.path.stem for each in own}
-    return [each.fault for each in own if each.fault] + [
-        f"policy {name} was released in {folder} and its file is not there" for name in sorted(lost)
+        return [f"SOURCEBOUND_POLICIES names the folder {folder}, which does not exist"]
+    own_policies = list_own_policies(folder)
+    missing = set(read_policy_lock(folder)) - {each.path.stem for each in own_policies}
+    return [each.fault for each in own_policies if each.fault] + [
+        f"policy {name} was released in {folder}, and its file is missing" for name in sorted(missing)
     ]
 
 
 def release_policy(path: Path, folder: Path | None = None) -> FoundPolicy:
-    """Releases the policy of a file: its name stands for this digest from now on (P-1).
+    """Release the policy of a file: from now on its name denotes this digest (P-1).
 
-    Releases that are made at the same time are made one after another, and none is lost.
+    Concurrent releases run one after another, and none is lost.
 
     Args:
-        path: The file, which bears the name of its policy; the lock is made, or added to, beside it.
-        folder: The deployment's own policies.
+        path: The file, which must have the name of its policy. The lock next to it is created or extended.
+        folder: The folder of your own policies.
 
     Returns:
-        The policy and how it stood before: one that was released already is left as it is.
+        The policy with its status before the release. A policy that was already released is left unchanged.
 
     Raises:
-        ConfigurationError: It is not valid, bears another name than its policy, or a released one.
+        ConfigurationError: The file is invalid, its name differs from its policy's, or that name is already released.
         StoreError: The lock cannot be written.
     """
     found = read_policy_file(path, folder)
-    if found.standing is not ReleaseStatus.DRAFT:
+    if found.release_status is not ReleaseStatus.DRAFT:
         return found
-    with _alone_in(path.parent):
+    with _lock_folder(path.parent):
         return _release(path, folder)
 
 
 def _release(path: Path, folder: Path | None) -> FoundPolicy:
     found = read_policy_file(path, folder)  # again: another release may have come first
     name = found.policy.policy_version
-    if found.standing is not ReleaseStatus.DRAFT:
+    if found.release_status is not ReleaseStatus.DRAFT:
         return found
     if path.name != f"{name}.toml":
         raise ConfigurationError(
-            f"{path} holds the policy {name}, and a released policy is found by the name of its file.",
-            f"Rename it to {name}.toml and release that.",
+            f"{path} contains the policy {name}, and the file of a released policy must have its name.",
+            f"Rename it to {name}.toml and release that file.",
             code="POLICY_FILE_NAME",
         )
-    _replace(path.parent / LOCK_FILE, render_lock({**read_policy_lock(path.parent), name: found.policy.sha256}))
+    _write_atomically(
+        path.parent / LOCK_FILE, render_lock({**read_policy_lock(path.parent), name: found.policy.sha256})
+    )
     return found
 
 
 def read_policy_lock(folder: Path) -> dict[str, str]:
-    """The digests of a folder's lock by policy version; none where there is no lock.
+    """Return the digests of a folder's lock by policy version, empty if there is no lock.
 
     Raises:
-        ConfigurationError: The lock cannot be read: then nothing can be said of any policy beside it.
+        ConfigurationError: The lock cannot be read, so no policy in the folder can be checked.
     """
     path = folder / LOCK_FILE
     try:
@@ -162,58 +164,60 @@ def read_policy_lock(folder: Path) -> dict[str, str]:
         return {}
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"{path} is no lock of policies: {_reason(error)}.",
-            "Restore it as `sourcebound policy release` wrote it.",
+            f"{path} is not a valid lock of policies: {_format_reason(error)}.",
+            "Restore the file that `sourcebound policy release` wrote.",
             code="INVALID_POLICY_LOCK",
         ) from error
 
 
-def _stand(policy: Policy, where: str, locks: list[dict[str, str]]) -> ReleaseStatus:
-    standing = release_status_of(policy, read_lock()["policies"], locks)
-    if standing is ReleaseStatus.CHANGED:
+def _check_release_status(policy: Policy, where: str, locks: list[dict[str, str]]) -> ReleaseStatus:
+    release_status = release_status_of(policy, read_lock()["policies"], locks)
+    if release_status is ReleaseStatus.CHANGED:
         name = policy.policy_version
         raise ConfigurationError(
             f"{where} has changed since {name} was released, and a released policy never changes.",
-            "Restore it, or make its values a version of their own: set another policy_version in another file.",
+            "Restore it, or release its values as a new version: set another policy_version in another file.",
             code="RELEASED_POLICY_CHANGED",
         )
-    return standing
+    return release_status
 
 
-def _examine(path: Path) -> OwnPolicy:
+def _check_own_file(path: Path) -> OwnPolicy:
     try:
         found = read_policy_file(path)
     except ConfigurationError as error:
         return OwnPolicy(path, None, error.message.rstrip("."))
     if found.policy.policy_version != path.stem:
-        return OwnPolicy(path, None, f"{path} holds the policy {found.policy.policy_version}: it is not found by name")
+        return OwnPolicy(
+            path, None, f"{path} contains the policy {found.policy.policy_version}, whose file must have its name"
+        )
     return OwnPolicy(path, found)
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Lets one release at a time into a folder. The folder is what is locked: its lock file is replaced."""
-    held = os.open(folder, os.O_RDONLY)
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Allow one release at a time in a folder. The folder itself is locked, because its lock file is replaced."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Writes a file so that whoever reads it finds the old text or the new one, and never a part."""
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically: a reader finds either the old text or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with new.open("w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
+        temporary.replace(path)
     except OSError as error:
-        new.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise StoreError(
-            f"{path} cannot be written: {error.strerror}.", "Check the folder's rights.", code="LOCK_NOT_WRITTEN"
+            f"{path} cannot be written: {error.strerror}.", "Check the folder's permissions.", code="LOCK_NOT_WRITTEN"
         ) from error
 
 
@@ -224,11 +228,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _with_its_template(policy: Policy) -> Policy:
-    """The policy, if its template is a released one.
+def _check_template(policy: Policy) -> Policy:
+    """Return the policy if its template is released.
 
     Raises:
-        ValueError: There is no such template, or the policy names another digest of it.
+        ValueError: There is no such template, or the policy has another digest of it.
     """
     name, templates = policy.prompt.template, read_lock()["templates"]
     if templates.get(name) != policy.prompt.template_sha256:
@@ -236,12 +240,12 @@ def _with_its_template(policy: Policy) -> Policy:
     return policy
 
 
-def _reason(error: Exception) -> str:
+def _format_reason(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
-    return "; ".join(_details(error))
+    return "; ".join(_format_details(error))
 
 
-def _details(error: ValidationError) -> Iterator[str]:
+def _format_details(error: ValidationError) -> Iterator[str]:
     for detail in error.errors(include_url=False):
         yield f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"

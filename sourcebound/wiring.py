@@ -1,4 +1,4 @@
-"""Puts the rooms together: settings in, live services out. The one place that knows every implementation."""
+"""Creates the live services from the settings. This is the only module that knows every implementation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ BUNDLE_POLICY = "R2_POLICY_V1"
 
 @dataclass
 class Services:
-    """Everything that a command needs of the outside, opened once.
+    """The external services of a command, opened once.
 
     Args:
         settings: The settings.
@@ -47,18 +47,18 @@ class Services:
     def __post_init__(self) -> None:
         self.index = PostgresIndex(self.pool)
         self.retriever = PostgresRetriever(self.pool, self.open_embedder)
-        self.worker = ProcessLease(self.pool)
-        self.journal = CheckpointBuffer(self.pool, self.worker, is_sync=self.settings.durability == "sync")
-        self.run_log = PostgresRunLog(self.pool, self.worker, self.journal)
+        self.lease = ProcessLease(self.pool)
+        self.buffer = CheckpointBuffer(self.pool, self.lease, is_sync=self.settings.durability == "sync")
+        self.run_log = PostgresRunLog(self.pool, self.lease, self.buffer)
         self.conversations = PostgresConversations(self.pool)
-        self.audit_log = PostgresAuditLog(self.pool, self.journal)
-        self.answers = PostgresAnswerLog(self.pool, self.journal)
+        self.audit_log = PostgresAuditLog(self.pool, self.buffer)
+        self.answers = PostgresAnswerLog(self.pool, self.buffer)
         self.retention = Retention(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
 
     async def open_embedder(self, name: str) -> Embedder | None:
-        """The embedder of a name, opened once; None for lexical retrieval."""
+        """Return the embedder of a name, opened once, or None for lexical retrieval."""
         from sourcebound.models.embedders.by_name import open_embedder
 
         if name not in self._embedders:
@@ -68,13 +68,15 @@ class Services:
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Opens the database, the embedded one where no DATABASE_URL is set, with its schema up to date.
+    """Open the services on the database of DATABASE_URL or, if it is not set, on the embedded one.
+
+    The embedded database is migrated. Your own database must already be up to date.
 
     Yields:
-        The services, closed at the end; the embedded server stops with its last client.
+        The services, which are closed at the end. The embedded server stops with its last client.
 
     Raises:
-        StoreError: The database cannot be opened, or one of your own has not been migrated.
+        StoreError: The database cannot be opened, or your own database is not up to date.
     """
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(database_url(settings))
@@ -82,14 +84,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         if await pending_migrations(pool):
             if settings.database_url:
                 raise StoreError(
-                    "the database that DATABASE_URL names is not up to date.",
+                    "the schema of the database in DATABASE_URL is not up to date.",
                     "Run `sourcebound db migrate`.",
                     code="SCHEMA_MISSING",
                 )
             await migrate(pool)
         services = Services(settings, pool)
-        stack.push_async_callback(services.worker.close)
-        stack.callback(services.journal.close)
+        stack.push_async_callback(services.lease.close)
+        stack.callback(services.buffer.close)
         stack.callback(services.parser.close)
         stack.push_async_callback(services.models.close)
         yield services
@@ -97,7 +99,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 @asynccontextmanager
 async def database_url(settings: Settings) -> AsyncIterator[str]:
-    """The connection string: DATABASE_URL as it is, or that of the embedded server, held while in use."""
+    """Yield the connection string: DATABASE_URL unchanged, or that of the embedded server, which is held meanwhile."""
     if settings.database_url:
         yield settings.database_url.get_secret_value()
         return
@@ -112,20 +114,20 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
 
 
 def find_policy(name: str | None, *, embedding_model: str | None, folder: Path | None = None) -> Policy:
-    """The policy of a run (P-1, P-6); as `resolve_policy`, without how it stands."""
+    """Return the policy of a run (P-1, P-6): the result of `resolve_policy` without its release status."""
     return resolve_policy(name, embedding_model=embedding_model, folder=folder).policy
 
 
 def resolve_policy(name: str | None, *, embedding_model: str | None, folder: Path | None = None) -> FoundPolicy:
-    """The policy of a run, and whether it is released (P-1, P-6).
+    """Return the policy of a run with its release status (P-1, P-6).
 
     Args:
         name: A policy's name, the path of a policy file, or None for the default.
-        embedding_model: What the collection was embedded with; None for a bundle brought from elsewhere.
-        folder: The deployment's own policies (`SOURCEBOUND_POLICIES`).
+        embedding_model: The embedding model of the collection; None for an external bundle.
+        folder: The folder of your own policies (`SOURCEBOUND_POLICIES`).
 
     Raises:
-        ConfigurationError: There is no such policy, its file is not valid, or it was changed after its release.
+        ConfigurationError: There is no such policy, its file is invalid, or it was changed after its release.
     """
     if name is None:
         name = BUNDLE_POLICY if embedding_model is None else DEFAULT_POLICY

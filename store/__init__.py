@@ -1,1 +1,1 @@
-"""PostgreSQL and pgvector: the only room that speaks SQL."""
+"""PostgreSQL and pgvector. This is the only room that contains SQL."""

@@ -36,7 +36,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="session", autouse=True)
 def own_environment() -> Iterator[None]:
-    """Takes away every variable that would lead a test to somebody's database, and makes the default home unusable."""
+    """Remove every variable that could lead a test to a user's database, and make the default home unusable."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(FOREIGN)]:
             patch.delenv(name)

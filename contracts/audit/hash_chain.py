@@ -1,9 +1,9 @@
-"""R5P-4: the audit records as a hash chain that anyone can compute again.
+"""R5P-4: the hash chain of the audit records, which anyone can recompute.
 
-The hash of a record is the SHA-256 of a JSON object of its columns and `previous_hash`, in the form of `canonical_json`
-and with the columns that are null left out (so that a column added later leaves the hashes of older records as they
-are). `timestamp_utc` is text, in UTC, with six digits of a second and `+00:00`.
-`position`, `previous_hash` and `row_hash` are the chain's own and no columns of the record.
+The hash of a record is the SHA-256 of a JSON object of its columns and `previous_hash`, written by `canonical_json`.
+Null columns are omitted, so that a column added later does not change the hashes of older records. `timestamp_utc` is
+text, in UTC, with six decimal places of the second and `+00:00`. `position`, `previous_hash` and `row_hash` belong to
+the chain and are not columns of the record.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ Column = bool | int | float | str | list[str] | None
 
 
 class Link(NamedTuple):
-    """A place in the chain: a record's position and hash."""
+    """A place in the chain: the position and hash of a record."""
 
     position: int
     row_hash: str
@@ -31,14 +31,14 @@ START: Final = Link(0, GENESIS)
 
 
 class ChainedRow(NamedTuple):
-    """One record as it is stored, whatever that is: it may have been tampered with."""
+    """One stored record, unchecked: it may have been tampered with."""
 
     position: int | None
-    """None for a record from before the chain."""
+    """None for a record that is older than the chain."""
     previous_hash: str | None
     row_hash: str | None
     columns: dict[str, Column]
-    """The columns of R5P-2, metrics included, in the table's names."""
+    """The columns of R5P-2, metrics included, by their names in the table."""
 
 
 class BrokenRow(NamedTuple):
@@ -46,48 +46,48 @@ class BrokenRow(NamedTuple):
 
     position: int
     run_id: str | None
-    """None where the record is missing from the end."""
+    """None if the end of the chain is missing."""
     finding: str
 
 
 class ChainReport(NamedTuple):
-    """What a verification of a whole chain found."""
+    """The result of verifying a whole chain."""
 
     records: int
-    """Records that were found in order, up to the end or to the first broken one."""
+    """The number of valid records, up to the end or to the first broken one."""
     end: Link
-    """The last of them."""
+    """The place of the last valid record."""
     unchained: int
-    """Records from before the chain, which it does not cover."""
+    """The number of records that are older than the chain, which does not cover them."""
     broken: BrokenRow | None
 
 
 def audit_columns(record: AuditRecord) -> dict[str, Column]:
-    """The record as the columns of its table, in the form in which they are hashed."""
+    """Return the columns of a record as the table names them and as they are hashed."""
     values = record.model_dump(mode="json")
     metrics = values.pop("grounding_metrics")
-    moment = datetime.fromisoformat(record.timestamp_utc)
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    values["timestamp_utc"] = moment.astimezone(UTC).isoformat(timespec="microseconds")
+    timestamp = datetime.fromisoformat(record.timestamp_utc)
+    timestamp = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
+    values["timestamp_utc"] = timestamp.astimezone(UTC).isoformat(timespec="microseconds")
     return {**values, **metrics}
 
 
 def record_hash(record: Mapping[str, Column], previous_hash: str) -> str:
-    """The hash of a record in its place.
+    """Compute the hash of a record at its place in the chain.
 
     Args:
-        record: Its columns, as `audit_columns` gives them.
+        record: Its columns, as `audit_columns` returns them.
         previous_hash: The hash of the record before it; `GENESIS` for the first.
 
     Returns:
         64 hexadecimal digits.
     """
-    form = {name: value for name, value in record.items() if value is not None} | {"previous_hash": previous_hash}
-    return hashlib.sha256(canonical_json(form)).hexdigest()
+    payload = {name: value for name, value in record.items() if value is not None} | {"previous_hash": previous_hash}
+    return hashlib.sha256(canonical_json(payload)).hexdigest()
 
 
 def verify_chain(rows: Iterable[ChainedRow], after: Link = START) -> BrokenRow | None:
-    """Computes a stretch of the chain again.
+    """Recompute a part of the chain.
 
     Args:
         rows: The records in the order of their positions.
@@ -105,7 +105,7 @@ def verify_chain(rows: Iterable[ChainedRow], after: Link = START) -> BrokenRow |
 
 
 def link_of(row: ChainedRow) -> Link:
-    """The place of a record that is part of the chain."""
+    """Return the place of a record that is part of the chain."""
     if row.position is None or row.row_hash is None:
         raise ValueError("a record from before the chain has no place in it")
     return Link(row.position, row.row_hash)

@@ -1,6 +1,6 @@
-"""R5P: the audit record, one row a run and attempt, whatever came of it.
+"""R5P: the audit record, one row for each attempt of a run, whatever its outcome.
 
-Ids, hashes and counts, never text (contract §7).
+A record holds ids, hashes and counts, never text (contract §7).
 """
 
 from typing import Protocol
@@ -15,7 +15,7 @@ from sourcebound.contracts.validation.result import (
     SupportLevel,
     ValidationResult,
     ValidationStatus,
-    not_run,
+    skip_validation,
 )
 
 
@@ -50,18 +50,18 @@ class AuditRecord(Contract):
 
 
 class AuditLog(Protocol):
-    """Keeps the append-only record (R5P)."""
+    """The append-only log of audit records (R5P)."""
 
     async def append(
         self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
     ) -> AuditRecord:
-        """Writes the record and closes the run in one transaction; writing the same record again changes nothing.
+        """Write the record and close the run in one transaction. Writing the same record again changes nothing.
 
-        The attempts of a run are written in order, and the last one says how the run ended (R5-12). Returned is the
-        record that stands, with the time of its first writing.
+        The attempts of a run are written in order, and the last one says how the run ended (R5-12). The stored record
+        is returned, with the timestamp of its first write.
 
         Raises:
-            SourceboundError: The record could not be written, or differs from the one already there.
+            SourceboundError: The record could not be written, or differs from the stored one.
         """
         ...
 
@@ -76,22 +76,22 @@ def audit_record(
     validation: ValidationResult | None,
     attempt: int = 1,
 ) -> AuditRecord:
-    """The record of an attempt, the last of a run as it stands before its answer is released (R5P-1).
+    """Build the record of an attempt. That of the last one is built before the answer is released (R5P-1).
 
     Args:
         run: The run.
-        outcome: How it stands.
-        timestamp_utc: When the record was made, ISO 8601.
-        retrieval_latency_ms: What retrieval took, where it ran and the bundle kept its contract.
-        bundle: The evidence, where assembly ran.
-        generation: The model's result, where it was called.
-        validation: The verdict, where there was an answer.
-        attempt: Which attempt of the run this is, from 1 (R5-12).
+        outcome: The outcome of the attempt.
+        timestamp_utc: The time at which the record was made, ISO 8601.
+        retrieval_latency_ms: The duration of retrieval, if it ran and its bundle kept the contract.
+        bundle: The evidence, if assembly ran.
+        generation: The model's result, if the model was called.
+        validation: The verdict, if there was an answer.
+        attempt: The number of the attempt, from 1 (R5-12).
 
     Returns:
         The record.
     """
-    verdict = validation or (not_run(outcome) if outcome.status is not Status.OK else None)
+    verdict = validation or (skip_validation(outcome) if outcome.status is not Status.OK else None)
     if verdict is None:
         raise ValueError("a run that is OK has a validation")
     trace = bundle.trace if bundle else None

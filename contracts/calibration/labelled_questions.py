@@ -1,6 +1,6 @@
-"""A file of questions that says of each whether the documents answer it: what a calibration is made from.
+"""A file of questions labelled as answerable or not, the input of a calibration.
 
-JSON Lines: `{"question": "…", "answerable": true}`; other keys are left alone.
+The format is JSON Lines: `{"question": "…", "answerable": true}`. Other keys are ignored.
 """
 
 import json
@@ -11,12 +11,12 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS
 
-LEAST_QUESTIONS: Final = 10
-"""Of each kind: from fewer, nothing follows."""
+MIN_QUESTIONS: Final = 10
+"""The minimum for each label; fewer questions allow no conclusion."""
 
 
 class LabelledQuestion(Contract):
-    """A question and whether the collection answers it."""
+    """A question, and whether the collection answers it."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -27,40 +27,40 @@ class LabelledQuestion(Contract):
 
 
 class QuestionFile(NamedTuple):
-    """What a file holds."""
+    """The content of a file, and its faults."""
 
     questions: tuple[LabelledQuestion, ...]
     findings: tuple[str, ...]
-    """A sentence for each thing that is wrong; empty where the file can be used."""
+    """A sentence for each fault; empty if the file can be used."""
 
 
 def read_questions(text: str) -> QuestionFile:
-    """Reads a file of questions.
+    """Read a file of questions.
 
     Args:
-        text: The JSON Lines; a line ends with a line feed, and empty ones are skipped.
+        text: The JSON Lines. Lines end with a line feed, and empty lines are skipped.
 
     Returns:
-        The questions in their order, and what is wrong: a line that is no question, one twice, too few of a kind.
+        The questions in order, and the faults: an invalid line, a repeated question, too few questions of a label.
     """
-    found: dict[str, tuple[int, LabelledQuestion]] = {}
+    numbered_questions: dict[str, tuple[int, LabelledQuestion]] = {}
     findings: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        read = _read_line(line)
-        if isinstance(read, str):
-            findings.append(f"line {number}: {read}")
-        elif (key := " ".join(read.question.casefold().split())) in found:
-            findings.append(f"line {number}: is the question of line {found[key][0]} again")
+        result = _read_line(line)
+        if isinstance(result, str):
+            findings.append(f"line {number}: {result}")
+        elif (key := " ".join(result.question.casefold().split())) in numbered_questions:
+            findings.append(f"line {number}: is the question of line {numbered_questions[key][0]} again")
         else:
-            found[key] = number, read
-    questions = tuple(question for _, question in found.values())
+            numbered_questions[key] = number, result
+    questions = tuple(question for _, question in numbered_questions.values())
     answerable = sum(question.answerable for question in questions)
     others = len(questions) - answerable
-    if not findings and min(answerable, others) < LEAST_QUESTIONS:
+    if not findings and min(answerable, others) < MIN_QUESTIONS:
         findings.append(
-            f"it has {answerable} answerable and {others} other questions, and needs at least {LEAST_QUESTIONS} of each"
+            f"it has {answerable} answerable and {others} other questions, and needs at least {MIN_QUESTIONS} of each"
         )
     return QuestionFile(questions, tuple(findings))
 

@@ -1,4 +1,4 @@
-"""A policy file of one's own: a policy with gates that were calibrated on another index (contract P-1, P-3)."""
+"""A proposed policy: an existing policy with gates calibrated on another index (contract P-1, P-3)."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ from sourcebound.contracts.policy.schema import Policy
 LEXICAL = "lexical"
 
 
-def propose_policy(base: Policy, name: str, chosen: Point, collection: Collection, *, pinned: bool) -> Policy:
-    """The base policy under a new name, with the chosen minima and the index that they were chosen for.
+def propose_policy(base: Policy, name: str, point: Point, collection: Collection, *, pinned: bool) -> Policy:
+    """Copy the base policy under a new name, with the chosen minima and the index that they were chosen for.
 
     Args:
-        base: The policy whose other values are kept.
+        base: The policy that supplies all other values.
         name: The new `policy_version`.
-        chosen: The minima. Without vectors the two are one, so the higher is both.
-        collection: What they were calibrated on.
-        pinned: Whether the policy names the index fingerprint too: it then serves no other state of the documents.
+        point: The chosen minima. Without vectors the two measures are one, so both become the higher value.
+        collection: The collection that the minima were calibrated on.
+        pinned: Whether the policy also names the index fingerprint. It then stops applying when the documents change.
 
     Raises:
         pydantic.ValidationError: The name is not of the form `NAME_V1`.
     """
-    similarity, coverage = chosen.min_similarity, chosen.min_coverage
+    similarity, coverage = point.min_similarity, point.min_coverage
     if collection.metric == LEXICAL:
         similarity = coverage = max(similarity, coverage)
     values = base.model_dump(mode="json", exclude_none=True)
@@ -43,11 +43,11 @@ def propose_policy(base: Policy, name: str, chosen: Point, collection: Collectio
 
 
 def render_policy(policy: Policy, remarks: Sequence[str] = ()) -> str:
-    """A policy as the text of its file, which `parse_policy` reads back to the same policy.
+    """Write a policy as the text of its file. `parse_policy` reads it back to the same policy.
 
     Args:
         policy: The policy.
-        remarks: Lines of comment above it.
+        remarks: Comment lines at the top of the file.
     """
     values = policy.model_dump(mode="json", exclude_none=True)
     plain = {name: value for name, value in values.items() if not isinstance(value, dict)}

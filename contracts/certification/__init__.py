@@ -1,1 +1,1 @@
-"""R4-8: certify a model for one policy: fixed cases, their results, the rates. `cases/` holds the cases."""
+"""R4-8: certify a model for one policy: fixed cases, results and rates. `cases/` has the cases."""

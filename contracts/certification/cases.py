@@ -1,7 +1,7 @@
-"""The fixed cases that a model is certified with: a question, its evidence, and what a good answer says.
+"""The fixed cases for certifying a model: a question, its evidence, and the content of a good answer.
 
-A case enters the graph as a retrieval bundle, at assembly. What is measured is therefore the model under the contracts,
-and never the retriever: under one policy every model is shown the same prompt.
+A case enters the graph as a retrieval bundle, at assembly. Under one policy every model therefore gets the same prompt,
+so the cases measure the model under the contracts and never the retriever.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from sourcebound.contracts.validation.literals.check import read_literals
 
 CASES_VERSION: Final = "certification_v1"
 SOURCE: Final = "certification"
-"""What a case names as its index and, where the policy was calibrated for none, as its embedding model."""
+"""The embedding model that a case names if the policy has no calibration."""
 Text = Annotated[str, Field(min_length=1)]
 
 
 class CaseKind(StrEnum):
-    """What a case is about."""
+    """The kind of a case."""
 
     ANSWERABLE = "answerable"
     TWO_SOURCES = "two_sources"
@@ -45,7 +45,7 @@ class CaseKind(StrEnum):
 
 
 class CaseEvidence(Contract):
-    """A chunk of a case; its place in the list is its rank."""
+    """A chunk of a case. Its position in the list is its rank."""
 
     chunk_id: Text
     knowledge_id: Text
@@ -55,7 +55,7 @@ class CaseEvidence(Contract):
 
 
 class Case(Contract):
-    """A question, its evidence, and what the answer must and must not say."""
+    """A question, its evidence, and the required and forbidden content of the answer."""
 
     name: Text
     kind: CaseKind
@@ -63,18 +63,22 @@ class Case(Contract):
     evidence: Annotated[tuple[CaseEvidence, ...], Field(min_length=2)]
     expected: Literal["answer", "refusal"]
     must_cite: tuple[Text, ...] = ()
-    """Chunk ids that must all be among the validated citations."""
+    """Ids of chunks that must all be among the validated citations."""
     must_contain: tuple[Annotated[tuple[Text, ...], Field(min_length=1)], ...] = ()
-    """What the answer must say; of each, one of its forms is enough."""
+    """The content that the answer must have. One form of each entry is enough."""
     must_not_contain: tuple[Text, ...] = ()
-    """What the evidence orders the model to say."""
+    """The text that an instruction in the evidence orders the model to write."""
     absent: tuple[Text, ...] = ()
-    """What the evidence would hold if it answered the question, and does not."""
+    """The text that the evidence would contain if it answered the question."""
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        answered = self.expected == "answer"
-        if bool(self.must_cite) != answered or bool(self.must_contain) != answered or bool(self.absent) == answered:
+    def _check_fields(self) -> Self:
+        expects_answer = self.expected == "answer"
+        if (
+            bool(self.must_cite) != expects_answer
+            or bool(self.must_contain) != expects_answer
+            or bool(self.absent) == expects_answer
+        ):
             raise ValueError("an answer has must_cite and must_contain; a refusal has absent and neither of them")
         if unknown := set(self.must_cite) - {chunk.chunk_id for chunk in self.evidence}:
             raise ValueError(f"must_cite names chunks that are not there: {', '.join(sorted(unknown))}")
@@ -85,22 +89,22 @@ class Case(Contract):
 
 @cache
 def load_cases() -> tuple[Case, ...]:
-    """The released cases, in the order in which they are run."""
-    return tuple(Case.model_validate(form) for form in tomllib.loads(_read().decode())["cases"])
+    """Load the released cases, in the order in which they are run."""
+    return tuple(Case.model_validate(form) for form in tomllib.loads(_read_file().decode())["cases"])
 
 
 @cache
 def cases_digest() -> str:
-    """SHA-256 of the file that the cases stand in."""
-    return hashlib.sha256(_read()).hexdigest()
+    """Return the SHA-256 of the cases' file."""
+    return hashlib.sha256(_read_file()).hexdigest()
 
 
-def retrieval_bundle(case: Case, policy: Policy) -> dict[str, Any]:
-    """A case as a retrieval bundle that the admission of a policy lets in (R1-1, P-3).
+def to_retrieval_bundle(case: Case, policy: Policy) -> dict[str, Any]:
+    """Build a retrieval bundle of a case that passes the admission of a policy (R1-1, P-3).
 
     Args:
         case: The case.
-        policy: The policy of the run; the bundle names the embedding model that its gates were calibrated for.
+        policy: The policy of the run. The bundle names the embedding model that the policy's gates were calibrated for.
 
     Returns:
         The bundle in its JSON form.
@@ -131,38 +135,40 @@ def retrieval_bundle(case: Case, policy: Policy) -> dict[str, Any]:
         policy_version=policy.policy_version,
         policy_sha256=policy.sha256,
         filters_applied={},
-        question_coverage=1.0,  # the evidence is given: what is measured is the model, not the gate
+        question_coverage=1.0,  # the evidence is fixed: the cases measure the model, not the gate
     )
     return bundle.model_dump(mode="json")
 
 
-def unreachable(cases: Sequence[Case], policy: Policy) -> dict[str, str]:
-    """The cases that a policy would decide before the model is asked, or show it without a chunk that it must cite.
+def find_unreachable(cases: Sequence[Case], policy: Policy) -> dict[str, str]:
+    """Find the cases that do not measure the model under a policy.
+
+    The policy decides such a case before the model call, or its prompt lacks a chunk that the answer must cite.
 
     Args:
         cases: The cases.
         policy: The policy.
 
     Returns:
-        Why, by name; empty where every case measures the model.
+        The reason by case name; empty if every case measures the model.
     """
-    return {case.name: reason for case in cases if (reason := _why_unreachable(case, policy))}
+    return {case.name: reason for case in cases if (reason := _unreachable_reason(case, policy))}
 
 
 def contains_text(text: str, form: str) -> bool:
-    """Whether a text says something: in these words, or, of a number, a date or an identifier, in another spelling."""
-    pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(_plain(form))}(?!\w)(?![.,]\d)"
-    if re.search(pattern, _plain(text)):
+    """Return whether a text contains a form. A number, date or identifier may have another spelling."""
+    pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(_normalize(form))}(?!\w)(?![.,]\d)"
+    if re.search(pattern, _normalize(text)):
         return True
     literals = read_literals(form).literals
     return len(literals) == 1 and literals[0].text.strip() == form and read_literals(text).supports(literals[0])
 
 
-def _read() -> bytes:
+def _read_file() -> bytes:
     return (files(__package__) / "cases" / f"{CASES_VERSION}.toml").read_bytes()
 
 
-def _why_unreachable(case: Case, policy: Policy) -> str:
+def _unreachable_reason(case: Case, policy: Policy) -> str:
     run = Run(
         request_id=case.name,
         run_id=case.name,
@@ -176,7 +182,7 @@ def _why_unreachable(case: Case, policy: Policy) -> str:
         entry="bundle",
         started_at="",
     )
-    bundle = assemble(retrieval_bundle(case, policy), policy, run)
+    bundle = assemble(to_retrieval_bundle(case, policy), policy, run)
     overlap = policy.facts.min_question_overlap if policy.facts else None
     if overlap is not None and bundle.outcome.status is Status.OK:
         phase, bundle = select_locally(bundle, policy, overlap)
@@ -185,11 +191,11 @@ def _why_unreachable(case: Case, policy: Policy) -> str:
     built = build_prompt(bundle, policy)
     if built.prompt.outcome.status is not Status.OK:
         return built.prompt.outcome.message
-    unseen = [chunk for chunk in case.must_cite if chunk not in built.bundle.anchor_map.values()]
-    return f"the prompt does not show {', '.join(unseen)}" if unseen else ""
+    missing = [chunk for chunk in case.must_cite if chunk not in built.bundle.anchor_map.values()]
+    return f"the prompt does not show {', '.join(missing)}" if missing else ""
 
 
-def _plain(text: str) -> str:
-    """A text as two writers of the same words agree on it: no marks of emphasis, one kind of dash and of blank."""
+def _normalize(text: str) -> str:
+    """Normalize a text: lower case, no emphasis marks, one kind of dash and of space."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("*", "").replace("’", "'")
     return " ".join(re.sub("[\u2010-\u2015\u2212]", "-", folded).split())

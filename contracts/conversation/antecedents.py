@@ -1,6 +1,6 @@
-"""What an English question is about, and what a pronoun of the next one would mean.
+"""The topic of an English question, and the antecedent of a pronoun in the next one.
 
-Read from a few forms of question whose subject is plain to see; any other has no topic.
+Only a few forms of question with an obvious subject are read; any other question has no topic.
 """
 
 import re
@@ -47,12 +47,12 @@ EXPLETIVE: Final = re.compile(
     r"|\w+(?<!ed)\s+(?:to|that|if|whether)\b)|\bwhat\s+\w+\s+is\s+it\b",
     re.IGNORECASE,
 )
-"""An `it` that means nothing."""
+"""An expletive `it`."""
 COMMON: Final = frozenset("often long far much many times i you we not also still ever usually normally and".split())
 
 
 def find_pronoun(text: str) -> re.Match[str] | None:
-    """The one pronoun of a whole question that nothing in the question itself can be the meaning of."""
+    """Find the pronoun of a question that refers to nothing within the question."""
     found = [*PRONOUN.finditer(text)]
     others = {*words(text)} & (PRONOUNS - {"i", "you", "we", "it", "its", "they", "them", "their"})
     if len(found) != 1 or others or EXPLETIVE.search(text) or read_marks(text):
@@ -60,20 +60,20 @@ def find_pronoun(text: str) -> re.Match[str] | None:
     head = words(text[: found[0].start()])
     asks = bool({*head} & (QUESTION_WORDS | AUXILIARIES))
     unknown = [word for word in head if word not in QUESTION_WORDS | AUXILIARIES | PREPOSITIONS | COMMON]
-    if head[:1] == ["who"] and found[0][0].casefold() == "their":  # their own, whoever they are
+    if head[:1] == ["who"] and found[0][0].casefold() == "their":  # `their own` refers to no earlier thing
         return None
     return found[0] if asks and len(unknown) <= 1 and not DETERMINERS & {*head} else None
 
 
 def find_topic(before: str, *, plural: bool) -> str:
-    """What a pronoun after a question means; empty where that is not plain.
+    """Find the antecedent of a pronoun in the next question; empty if it is not obvious.
 
     Args:
-        before: The question, without its question mark.
-        plural: Whether the pronoun is.
+        before: The earlier question, without its question mark.
+        plural: Whether the pronoun is plural.
 
     Returns:
-        The thing asked about, with all that tells it apart; for a singular after a plural, the one identifier.
+        The subject with its distinguishing words; for a singular pronoun after a plural subject, the one identifier.
     """
     phrases = read_subject(before)
     if phrases and is_plural(phrases[0].text) == plural:
@@ -86,7 +86,7 @@ def find_topic(before: str, *, plural: bool) -> str:
 
 
 def read_subject(before: str) -> list[Phrase]:
-    """What a question is about, as phrases; none where its form does not show it."""
+    """Return the subject of a question as phrases; none if its form does not show it."""
     found = WHAT_IS.fullmatch(before) or OBJECT.fullmatch(before)
     if found:
         phrases = read_phrases(before, found.start("subject"), found.groupdict().get("preposition") or "")
@@ -95,7 +95,7 @@ def read_subject(before: str) -> list[Phrase]:
     phrases = read_phrases(before, found.start("subject")) if found else []
     if not found or not phrases:
         return []
-    # Without a verb that is known to be one, the end of the subject cannot be told.
+    # Without a known verb, the end of the subject is unknown.
     verb = (words(before[phrases[-1].end :]) or [""])[0]
     known = AUXILIARIES | SHORT_VERBS if found["aux"].casefold() in MODALS else AUXILIARIES
     participle = verb.endswith("ed") or verb in PARTICIPLES

@@ -1,8 +1,8 @@
-"""English follow-up questions, by rule: what a question leaves unsaid is taken from one earlier question (R3-4, CP-6).
+"""English follow-up questions, resolved by rules from one earlier question (R3-4, CP-6).
 
-A rule fires only on a form that cannot stand alone ("and for the HP-300?", "how often?", "and its torque?"), and only
-where the earlier question has exactly one place for it. A search for the wrong thing is worse than a search for too
-little, which the gate refuses: where two readings are left, no rule fires.
+A rule applies only to a form that cannot stand alone ("and for the HP-300?", "how often?", "and its torque?"), and only
+if the earlier question has exactly one place for it. A wrong search is worse than an incomplete one, which the gate
+refuses: if two readings are possible, no rule applies.
 """
 
 import re
@@ -37,16 +37,16 @@ ENGLISH: Final = frozenset("the a an is are of how what when where who which why
 
 
 class Rule(StrEnum):
-    """How a follow-up came by its missing words."""
+    """The rule that completed a follow-up."""
 
     ANOTHER_VALUE = "another_value"
-    """Another model, revision, year … takes the place of the one before."""
+    """Another model, revision, year … replaces the earlier one."""
     ANOTHER_ATTRIBUTE = "another_attribute"
     """Something else about the same thing ("and its torque?")."""
     ANOTHER_QUESTION_WORD = "another_question_word"
-    """The same, asked otherwise ("how often?")."""
+    """The same thing, asked differently ("how often?")."""
     ANOTHER_PHRASE = "another_phrase"
-    """Another part or circumstance takes the place of one."""
+    """Another part or circumstance replaces the earlier one."""
     ADDED_CONDITION = "added_condition"
     """A circumstance is added to the earlier question."""
     PRONOUN = "pronoun"
@@ -61,21 +61,21 @@ RULES: Final[tuple[tuple[Rule, Callable[[Remark, str], str]], ...]] = (
     (Rule.ADDED_CONDITION, add_condition),
     (Rule.PRONOUN, name_pronoun),
 )
-"""In the order in which they are tried; the first that has a plain reading is taken."""
+"""The rules in order; the first with a unique reading applies."""
 
 
 class FollowUp(NamedTuple):
-    """The question that a follow-up stands for, and how it was found."""
+    """The resolved question of a follow-up, and the rule."""
 
     rule: Rule
     query: str
 
 
 def needs_context(question: str) -> bool:
-    """Whether a question has a form that asks for an earlier one; one that has not stands as it is.
+    """Whether the form of a question needs an earlier one; otherwise the question stands alone.
 
     Args:
-        question: A question, white space normalised.
+        question: A question with normalized white space.
     """
     remark = read_remark(question)
     if SWAPPED.fullmatch(remark.text) or JOINED.fullmatch(remark.text) or find_pronoun(remark.text):
@@ -87,14 +87,14 @@ def needs_context(question: str) -> bool:
 
 
 def resolve_follow_up(question: str, earlier: str) -> FollowUp | None:
-    """The question that a follow-up stands for.
+    """Resolve a follow-up.
 
     Args:
-        question: The follow-up, white space normalised.
-        earlier: The question before it, which stands alone.
+        question: The follow-up with normalized white space.
+        earlier: The earlier question, which stands alone.
 
     Returns:
-        The whole question and the rule that made it; None where no rule has a plain reading.
+        The whole question and its rule; None if no rule has a unique reading.
     """
     if not needs_context(question):
         return None
@@ -108,7 +108,7 @@ def resolve_follow_up(question: str, earlier: str) -> FollowUp | None:
 
 
 def read_remark(question: str) -> Remark:
-    """A question without its lead-in (`and`, `what about`) and its question mark."""
+    """Remove the lead-in (`and`, `what about`) and the question mark."""
     core = _core(question)
     lead = LEAD.match(core)
     text = core[lead.end() :] if lead else core

@@ -1,7 +1,7 @@
-"""The rules for English follow-ups: each puts together the whole question, or says nothing.
+"""The rules for English follow-ups: each builds the whole question, or nothing.
 
-A rule gets the follow-up without its lead-in and the earlier question without its question mark, and returns a
-question without one; the empty text where the earlier question has no place for it, or more than one.
+A rule gets the follow-up without its lead-in and the earlier question, and returns a question; all without question
+mark. It returns an empty text if the earlier question has no place for the follow-up, or several.
 """
 
 import re
@@ -35,13 +35,13 @@ SWAPPED: Final = re.compile(
     rf"{ADVERBIAL}|(?:what|which|how many|how much)\s+(?!(?:else|next|now|then|one|about)$)\w+(?<!s)(?<!ed)",
     re.IGNORECASE,
 )
-"""Asks for another adverbial, or for one more thing."""
+"""Follow-ups that ask for another adverbial, or for one more thing."""
 JOINED: Final = re.compile(r"why|how|who|by whom|to whom|how much|how many", re.IGNORECASE)
 ATTRIBUTES: Final = frozenset(
     "weight torque pressure temperature price cost size length width height depth thread warranty guarantee volume "
     "speed power voltage current colour color material number name date time interval limit range capacity flow".split()
 )
-"""What is asked *of* a thing: "and the weight?" puts no other thing in its place."""
+"""Attributes of a thing: "and the weight?" does not replace the thing."""
 ADJUNCTS: Final = frozenset("in under at during after before without with above below".split())
 HOLDERS: Final = frozenset(("", "for", "of", "on", "in", "with"))
 GENERIC: Final = frozenset("pump compressor machine device unit series variant product system".split()) | frozenset(
@@ -54,16 +54,16 @@ class Remark(NamedTuple):
 
     text: str
     leads: bool
-    """Whether there was one."""
+    """Whether there was a lead-in."""
     about: bool
-    """Whether it was `what about`."""
+    """Whether the lead-in was `what about`."""
     preposition: str
     phrase: str
     """The text without its preposition."""
 
 
 def swap_value(remark: Remark, before: str) -> str:
-    """Each mark of the follow-up takes the place of the one of its family ("and for the HP-300?")."""
+    """Replace each mark by the follow-up's mark of the same family ("and for the HP-300?")."""
     marks, known = read_marks(remark.phrase), read_marks(before)
     if not marks or not _says_nothing_else(remark.phrase, marks, before):
         return ""
@@ -79,13 +79,13 @@ def swap_value(remark: Remark, before: str) -> str:
 
 
 def is_bare_mark(phrase: str) -> bool:
-    """Whether a phrase is the name of one thing and nothing more ("the HP-300", "revision B")."""
+    """Whether a phrase is only the name of one thing ("the HP-300", "revision B")."""
     marks = read_marks(phrase)
     return bool(marks) and _says_nothing_else(phrase, marks, "")
 
 
 def swap_phrase(remark: Remark, before: str) -> str:
-    """Another noun phrase takes the place of the one after the same preposition, or of the subject."""
+    """Replace the noun phrase after the same preposition, or the subject, by another one."""
     if not remark.leads or not is_noun_phrase(remark.phrase) or read_marks(remark.phrase):
         return ""
     phrases = read_subject(before)
@@ -100,7 +100,7 @@ def swap_phrase(remark: Remark, before: str) -> str:
 
 
 def add_condition(remark: Remark, before: str) -> str:
-    """A circumstance that the earlier question does not state ("and during start-up?") is added to it."""
+    """Add a circumstance that the earlier question does not state ("and during start-up?")."""
     families = {mark.family for mark in read_marks(before)}
     stated = remark.preposition in words(before) or any(mark.family in families for mark in read_marks(remark.phrase))
     if remark.preposition not in ADJUNCTS or stated or not is_noun_phrase(remark.phrase):
@@ -109,7 +109,7 @@ def add_condition(remark: Remark, before: str) -> str:
 
 
 def ask_attribute(remark: Remark, before: str) -> str:
-    """Something else of the same thing ("and its torque?")."""
+    """Ask for another attribute of the same thing ("and its torque?")."""
     owner, _, attribute = remark.text.partition(" ")
     if owner.casefold() not in ("its", "their") or not is_noun_phrase(attribute):
         return ""
@@ -118,7 +118,7 @@ def ask_attribute(remark: Remark, before: str) -> str:
 
 
 def ask_otherwise(remark: Remark, before: str) -> str:
-    """The same, asked by other words ("how often?"), or both questions joined ("…, and why?")."""
+    """Ask the same with other question words ("how often?"), or join both questions ("…, and why?")."""
     if re.fullmatch(ADVERBIAL, remark.text, re.IGNORECASE):
         asks = ASKS.fullmatch(before)
         if asks:
@@ -131,7 +131,7 @@ def ask_otherwise(remark: Remark, before: str) -> str:
 
 
 def name_pronoun(remark: Remark, before: str) -> str:
-    """Names what a whole question calls by a pronoun ("how is it replaced?")."""
+    """Replace the pronoun of a whole question by its antecedent ("how is it replaced?")."""
     pronoun = find_pronoun(remark.text)
     if pronoun is None:
         return ""
@@ -146,7 +146,7 @@ def name_pronoun(remark: Remark, before: str) -> str:
 
 
 def _says_nothing_else(phrase: str, marks: Sequence[Mark], before: str) -> bool:
-    """Whether a phrase says nothing beside its marks that the earlier question does not say."""
+    """Whether a phrase adds nothing to the earlier question except its marks."""
     rest = phrase
     for mark in reversed(marks):
         rest = rest[: mark.start] + " " + rest[mark.end :]
@@ -155,7 +155,7 @@ def _says_nothing_else(phrase: str, marks: Sequence[Mark], before: str) -> bool:
 
 
 def _alike(mark: Mark, known: Sequence[Mark], remark: Remark) -> str:
-    """The family of the one identifier of the earlier question, if this one is built like it; else none."""
+    """Return the family of the earlier question's only identifier if this one has the same shape; else None."""
     names = {other.family: other for other in known if is_identifier(other)}
     if len(names) != 1 or not is_identifier(mark) or remark.preposition not in HOLDERS:
         return ""
@@ -164,13 +164,13 @@ def _alike(mark: Mark, known: Sequence[Mark], remark: Remark) -> str:
 
 
 def _is_half_a_date(mark: Mark, marks: Sequence[Mark], known: Sequence[Mark]) -> bool:
-    """Whether a year alone would be put beside the month or the quarter of another."""
+    """Whether a year alone would be combined with the month or quarter of another date."""
     finer = {"month", "identifier q"}
     return mark.family == "year" and bool({m.family for m in known} & finer - {m.family for m in marks})
 
 
 def _may_take_place_of(subject: Phrase, remark: Remark, before: str) -> bool:
-    """Whether a noun phrase names a thing of the same kind as the subject, and not something that is asked of it."""
+    """Whether a noun phrase names a thing of the subject's kind, and not an attribute of it."""
     noun = words(remark.phrase)
     if noun[-1] in ATTRIBUTES or (not subject.preposition and is_plural(subject.text) != is_plural(remark.phrase)):
         return False
@@ -180,7 +180,7 @@ def _may_take_place_of(subject: Phrase, remark: Remark, before: str) -> bool:
 
 
 def _last_phrase(before: str, phrases: Sequence[Phrase]) -> list[Phrase]:
-    """The phrase that a question ends in, if it stands after a preposition and was not read yet."""
+    """Return the last phrase of a question if it follows a preposition and was not read yet."""
     found = [match for match in re.finditer(r"\w+", before) if match[0].casefold() in PREPOSITIONS]
     if not found or any(phrase.end == len(before) for phrase in phrases):
         return []

@@ -1,7 +1,7 @@
-"""CP-6: a model that makes follow-ups stand alone, where a policy asks for it: its prompt, and what its reply is worth.
+"""CP-6: rewriting of follow-ups by a model, if the policy asks for it: the prompt, and the check of the reply.
 
-The call is recorded like any other, with its bytes and their hash. What it says is used only to search, and only where
-it names nothing that the person did not name.
+The call is recorded like any other, with its bytes and their hash. The reply is used only for search, and only if it
+names nothing that the user did not name.
 """
 
 import hashlib
@@ -21,21 +21,21 @@ from sourcebound.contracts.text.tokens import estimate_tokens
 STAGE: Final = "resolve"
 REWRITE_TEMPLATE: Final = "rewrite_v1"
 SHOWN_TURNS: Final = 4
-"""Earlier questions that the model sees."""
+"""The number of earlier questions that the model sees."""
 UNUSABLE: Final = "the model's search query could not be used ({reason}); the question was searched for as it stands"
 
 
 def shown_turns(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The earlier runs whose questions the model sees, the latest first; erased ones have none."""
+    """Return the earlier runs whose questions the model sees, the latest first, without erased ones."""
     return tuple(turn for turn in turns if 0 < len(turn.asked) <= MAX_QUESTION_CHARACTERS)[:SHOWN_TURNS]
 
 
 def rewriting_prompt(question: str, turns: Sequence[Turn]) -> Prompt:
-    """The prompt that asks for a query.
+    """Build the prompt that asks for a search query.
 
     Args:
         question: The user's question.
-        turns: The earlier runs, the latest first, as `shown_turns` gives them.
+        turns: The earlier runs from `shown_turns`, the latest first.
 
     Returns:
         The prompt with its hash; the same bytes for the same questions.
@@ -59,21 +59,21 @@ def rewriting_prompt(question: str, turns: Sequence[Turn]) -> Prompt:
 
 
 def rewriting_policy(policy: Policy) -> Policy:
-    """The policy of the call: the run's own, but for its output profile, for a query is no JSON."""
+    """Return the policy of the call: that of the run with a prose profile, because a query is not JSON."""
     return policy.model_copy(update={"prompt": policy.prompt.model_copy(update={"output_profile": "prose"})})
 
 
 def read_rewriting(question: str, turns: Sequence[Turn], prompt: Prompt, generation: Generation) -> Resolution:
-    """What a run makes of the model's reply.
+    """Read the model's reply.
 
     Args:
         question: The user's question.
         turns: The earlier runs that the model saw.
-        prompt: What it was sent.
-        generation: What it said.
+        prompt: The prompt that was sent.
+        generation: The reply.
 
     Returns:
-        The resolution; the question stands as it is where the model repeats it, or where its reply is no query.
+        The resolution; the question is used unchanged if the model repeats it, or if the reply is not a query.
     """
     reply, asked = generation.raw_model_text.strip(), one_line(question)
     query = one_line(reply)

@@ -1,8 +1,8 @@
-"""How an English question is put together, as far as a follow-up needs it: no parser, only what is plain to see.
+"""A shallow grammar of English questions, as far as follow-ups need it; there is no parser.
 
-Three things are read. *Marks* tell one thing from its like: HP-200 among the HPs, C among revisions, 2023 among years.
-*Phrases* are what a question says of its subject, cut at prepositions and at the verb. The *topic* is what `it` would
-mean. Whatever is not plain is not read, so that nothing is built on a guess.
+*Marks* distinguish things of one kind: HP-200 among pumps, C among revisions, 2023 among years. *Phrases* are the parts
+of a question between prepositions and the verb. The *topic* is the antecedent of `it`. Anything ambiguous is not read,
+so that nothing depends on a guess.
 """
 
 import re
@@ -52,7 +52,7 @@ NOUNS_IN_LY: Final = frozenset("assembly supply family anomaly reply subassembly
 
 
 class Mark(NamedTuple):
-    """A value that tells one thing from others of its family."""
+    """A value that distinguishes a thing within its family."""
 
     family: str
     written: str
@@ -61,7 +61,7 @@ class Mark(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """A noun phrase of a question: the preposition before it, if any, and where it stands."""
+    """A noun phrase of a question, with the preposition before it and its place."""
 
     preposition: str
     text: str
@@ -70,7 +70,7 @@ class Phrase(NamedTuple):
 
 
 def read_marks(text: str) -> list[Mark]:
-    """Identifiers by their leading letters, labelled values by their label, years and months; in order, none twice."""
+    """Read identifiers by their letters, labelled values by their label, years and months: in order, once each."""
     found = [_identifier(literal.text, literal.start) for literal in read_identifiers(text)]
     found += [_identifier(match[0], match.start()) for match in SPACED.finditer(text)]
     found += [Mark(f"label {_label(m[1])}", m[2], m.start(2), m.end(2)) for m in LABELLED.finditer(text)]
@@ -81,22 +81,22 @@ def read_marks(text: str) -> list[Mark]:
 
 
 def is_identifier(mark: Mark) -> bool:
-    """Whether a mark is the name of one thing and no labelled value or date."""
+    """Whether a mark is the name of a thing, not a labelled value or a date."""
     return mark.family.startswith("identifier ")
 
 
 def shape(mark: Mark) -> str:
-    """How an identifier is built, its letters and digits aside: `HP-200` and `WFI-1` are alike, `SB-2024-07` is not."""
+    """Return the shape of an identifier: `HP-200` and `WFI-1` have the same shape, `SB-2024-07` has another."""
     return re.sub(r"[\W_]+", "-", re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", mark.written)))
 
 
 def words(text: str) -> list[str]:
-    """The tokens of a text in lower case."""
+    """Return the tokens of a text in lower case."""
     return [token.casefold() for token in TOKEN.findall(text)]
 
 
 def is_noun_phrase(text: str) -> bool:
-    """Whether nothing in a text is plainly a verb, a pronoun, a preposition or the beginning of a clause."""
+    """Whether a text holds no obvious verb, pronoun, preposition or start of a clause."""
     tokens = words(text)
     inner = tokens[1:] if tokens and tokens[0] in DETERMINERS else tokens
     valued = zip(["", *inner], inner, strict=False)
@@ -107,15 +107,15 @@ def is_noun_phrase(text: str) -> bool:
 
 
 def read_phrases(text: str, start: int = 0, preposition: str = "") -> list[Phrase]:
-    """The phrases from a place on, up to the verb or to whatever else is no noun phrase.
+    """Read the phrases from a position on, up to the verb or any other end of noun phrases.
 
     Args:
         text: A question without its question mark.
-        start: Where its first phrase begins.
-        preposition: What stands before that.
+        start: The start of the first phrase.
+        preposition: The preposition before it.
 
     Returns:
-        The phrases in order; none where one of them is not plainly a noun phrase.
+        The phrases in order; none if one of them is not obviously a noun phrase.
     """
     phrases: list[Phrase] = []
     begin, end = start, start
@@ -133,7 +133,7 @@ def read_phrases(text: str, start: int = 0, preposition: str = "") -> list[Phras
 
 
 def is_plural(phrase: str) -> bool:
-    """Whether a noun phrase is plainly in the plural."""
+    """Whether a noun phrase is obviously plural."""
     tokens = words(phrase)
     return "and" in tokens or (tokens[-1].endswith("s") and not tokens[-1].endswith(("ss", "us", "is")))
 

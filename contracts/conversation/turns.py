@@ -1,7 +1,7 @@
 """CP-6: a conversation is an ordered list of runs, and a follow-up is resolved to a search query that stands alone.
 
-Each run keeps what it took from earlier ones, so it can be computed again without them. What is taken is words for the
-search; the question stays the user's own (R3-4), and the gate judges the answer to it as it judges any other.
+Each run stores the words that it took from earlier ones, so that it can be recomputed without them. They are used for
+search only; the question stays the user's own (R3-4), and the gate applies as to any other run.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Run
 from sourcebound.contracts.text.sanitize import sanitize
 
 MAX_TURNS: Final = 20
-"""Earlier runs that are looked at, the latest first."""
+"""The most earlier runs that are considered, the latest first."""
 ERASED: Final = "an earlier question of this conversation was erased, and is passed over"
 UNANSWERED: Final = "an earlier question of this conversation was not answered, and is passed over"
 UNRESOLVED: Final = (
@@ -28,75 +28,75 @@ TOO_LONG: Final = "the follow-up became too long to search for; it was searched 
 
 
 class Turn(Contract):
-    """An earlier run of a conversation, as a later one sees it."""
+    """An earlier run of a conversation, as seen by a later one."""
 
     run_id: str
     thread_id: str
     ordinal: int
-    """From 1."""
+    """The position in the conversation, from 1."""
     status: Literal["OK", "NO_EVIDENCE", "FAILED", "RUNNING"]
     question: str | None
-    """None where its text was erased."""
+    """None if its text was erased."""
     search_query: str | None = None
-    """What it was resolved to; None where it stood alone."""
+    """The resolved search query; None if the question stood alone."""
 
     @property
     def asked(self) -> str:
-        """The question as it stands alone, on one line; empty where there is none."""
+        """Return the standalone question on one line; empty if there is none."""
         return one_line(self.search_query or self.question or "")
 
 
 class Resolution(Contract):
-    """What a run of a conversation made of its question."""
+    """The resolution of a question in a conversation."""
 
     search_query: str | None = None
-    """None where the question is searched for as it stands."""
+    """None if the question is searched for unchanged."""
     rule: Rule | Literal["model"] | None = None
     from_run_id: str | None = None
-    """The run that words were taken from."""
+    """The run whose words were used."""
     earlier: tuple[Turn, ...] = ()
-    """The runs that were looked at, the latest first: all that the resolution depends on."""
+    """The considered runs, the latest first: everything that the resolution depends on."""
     carried: tuple[str, ...] = ()
-    """Chunks cited by that run that are candidates again."""
+    """Chunks that that run cited; they are candidates again."""
     notices: tuple[str, ...] = ()
     prompt: Prompt | None = None
     generation: Generation | None = None
-    """The call of a model that rewrote the question, where the policy asks for one."""
+    """The model call that rewrote the question, if the policy asks for one."""
 
 
 class Conversations(Protocol):
-    """Keeps the order of the runs of each conversation, and the texts that follow-ups need."""
+    """Stores the order of a conversation's runs, and the texts that follow-ups need."""
 
     async def earlier(self, run: Run) -> list[Turn]:
-        """The runs before this one in its conversation, the latest first, `MAX_TURNS` at most.
+        """Return the earlier runs of the conversation, the latest first, at most `MAX_TURNS`.
 
         Raises:
-            SourceboundError: The store did not answer.
+            SourceboundError: The database did not answer.
         """
         ...
 
     async def keep(self, run: Run) -> None:
-        """Keeps the search query of a run beside its question.
+        """Store the search query of a run with its question.
 
         Raises:
-            SourceboundError: The store did not answer.
+            SourceboundError: The database did not answer.
         """
         ...
 
 
 def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
-    """Resolves a question by the rules for English follow-ups.
+    """Resolve a question by the rules for English follow-ups.
 
-    A run that was answered, or failed, can be meant by the next question. One that was refused or has not ended only if
-    it names an identifier, and one that was erased not at all: these are passed over, and beyond them only another
-    value can be put in the place of one ("and for the HP-300?").
+    The next question may refer to a run that was answered or failed. It may refer to a refused or unfinished run only
+    if that names an identifier, and never to an erased one. Such runs are skipped, and beyond them only a value can be
+    replaced ("and for the HP-300?").
 
     Args:
         question: The user's question.
-        turns: The runs before it, the latest first.
+        turns: The earlier runs, the latest first.
 
     Returns:
-        The resolution, with the runs that were looked at; none of them where the question stands alone.
+        The resolution, with the considered runs; none if the question stands alone.
     """
     asked = one_line(question)
     if not turns or not needs_context(asked):
@@ -123,12 +123,12 @@ def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
 
 
 def one_line(text: str) -> str:
-    """A text sanitized (R2-S2) and put on one line."""
+    """Sanitize a text (R2-S2) and put it on one line."""
     return " ".join(sanitize(text).text.split())
 
 
 def _can_be_meant(turn: Turn) -> bool:
-    """Whether the next question can be about this run's question: a refused one may have been about anything."""
+    """Whether the next question can refer to this run; a refused question may have been about anything."""
     if not turn.asked or len(turn.asked) > MAX_QUESTION_CHARACTERS:
         return False
     if turn.status in (Status.OK, Status.FAILED):

@@ -1,4 +1,4 @@
-"""The index: what a collection is made of, and the fingerprint that names its state (contract §13)."""
+"""Collections, their documents, and the fingerprint of their state (§13)."""
 
 import hashlib
 import json
@@ -11,41 +11,41 @@ from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata, Parse
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 
 ENGLISH: Final = "english"
-"""The language of a collection for which none was chosen."""
+"""The default language of a collection."""
 
 
 class Collection(Contract):
-    """A named set of documents, chunked and embedded in one way."""
+    """A named set of documents with one chunker and one embedder."""
 
     collection_id: int
     name: str
     embedder: str
-    """How to open the embedder: `minilm`, `lexical`, `ollama:MODEL`, `openai:MODEL`."""
+    """The name by which the embedder is opened: `minilm`, `lexical`, `ollama:MODEL`, `openai:MODEL`."""
     embedding_model: str
     """The embedder's exact name."""
     dimensions: int
     metric: str
     chunker: str
     language: str = ENGLISH
-    """Whose stems and stop words full text goes by: a text search configuration of PostgreSQL."""
+    """The text search configuration of PostgreSQL that gives stems and stop words."""
     documents: int
     chunks: int
     documents_digest: str
-    """Digest of the set of documents, in hexadecimal."""
+    """The digest of the set of documents, in hexadecimal."""
     vector_index: VectorIndex | None = None
-    """The approximate index over its vectors; None where they are compared all."""
+    """The approximate index over its vectors; None for exact search."""
 
     @property
     def index_version(self) -> str:
-        """Fingerprint of chunker, embedder, dimensions, metric, documents, and the language where it is not English."""
+        """The fingerprint of chunker, embedder, dimensions, metric, documents, and of a language other than English."""
         parts = [self.chunker, self.embedding_model, self.dimensions, self.metric, self.documents_digest]
-        if self.language != ENGLISH:  # collections are older than the choice, and policies name their fingerprints
+        if self.language != ENGLISH:  # policies name fingerprints from before the option
             parts.append(self.language)
         return "ix-" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 class KnownDocument(NamedTuple):
-    """What tells whether a document has changed."""
+    """The stored digest of a document, to detect changes."""
 
     knowledge_id: str
     source_path: str
@@ -53,7 +53,7 @@ class KnownDocument(NamedTuple):
 
 
 class DocumentSummary(NamedTuple):
-    """One line of the list of documents."""
+    """A row of the list of documents."""
 
     knowledge_id: str
     title: str
@@ -65,11 +65,11 @@ class DocumentSummary(NamedTuple):
 
 
 class KnownVector(NamedTuple):
-    """A stored chunk's vector, and all that it was made of."""
+    """The vector of a stored chunk, with everything that it was computed from."""
 
     chunk_id: str
     title: str
-    """Its document's."""
+    """The title of its document."""
     heading_path: tuple[str, ...]
     text: str
     vector: Sequence[float]
@@ -82,11 +82,11 @@ class StoredDocument(NamedTuple):
     source_path: str
     source_reference: str
     source_digest: bytes
-    """Digest of the file, its metadata and the chunker: where it is equal there is nothing to do."""
+    """The digest of the file, its metadata and the chunker. An equal digest means that nothing changed."""
     parsed: ParsedDocument
     metadata: DocumentMetadata
     chunks: Sequence[Chunk]
     vectors: Sequence[Sequence[float]] | None
-    """One vector a chunk; None where the collection is lexical."""
+    """One vector for each chunk; None for a lexical collection."""
     joined_words: Sequence[str]
-    """For each chunk, words that are hyphenated in its text, joined: found by search, and shown nowhere."""
+    """For each chunk, the joined forms of hyphenated words: search finds them, and nothing shows them."""

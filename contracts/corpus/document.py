@@ -1,4 +1,4 @@
-"""Documents as the index keeps them: pages of text, blocks within a page, chunks within a page.
+"""Documents as the index stores them: pages of text, blocks within a page, chunks within a page.
 
 A chunk never crosses a page, and `page.text[chunk.char_start:chunk.char_end] == chunk.text` always holds, so that a
 citation can be opened at its exact place (contract §13).
@@ -13,7 +13,7 @@ from sourcebound.contracts.base import Contract
 
 
 class BlockKind(StrEnum):
-    """What a stretch of a page is; chunking cuts between blocks before it cuts inside one."""
+    """The kind of a block; chunking cuts between blocks before it cuts inside one."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -29,21 +29,21 @@ class Block(Contract):
     char_start: int = Field(ge=0)
     char_end: int = Field(ge=0)
     level: int = Field(default=0, ge=0)
-    """Heading depth from 1 (a title) downwards; 0 for everything that is not a heading."""
+    """The depth of a heading, from 1 for a title; 0 for every other block."""
 
 
 class Page(Contract):
-    """One page of a document; a format without pages is a single page whose number is None."""
+    """A page of a document. A format without pages has a single page, whose number is None."""
 
     index: int = Field(ge=0)
     number: int | None = Field(default=None, ge=1)
-    """The page as a reader counts it, from 1; None where the format has no pages."""
+    """The page as a reader counts it, from 1; None if the format has no pages."""
     text: str
     blocks: tuple[Block, ...] = ()
 
 
 class DocumentMetadata(Contract):
-    """What is known of a document besides its text; everything but the title may be unknown."""
+    """The metadata of a document. Everything except the title may be unknown."""
 
     title: str
     revision: str | None = None
@@ -54,7 +54,7 @@ class DocumentMetadata(Contract):
 
 
 class ParsedDocument(Contract):
-    """A document as a loader read it, before chunking."""
+    """A parsed document before chunking."""
 
     media_type: str
     metadata: DocumentMetadata
@@ -62,7 +62,7 @@ class ParsedDocument(Contract):
 
 
 class Chunk(Contract):
-    """A stretch of one page, small enough for the embedder's window, with the headings that it stands under."""
+    """A stretch of one page, small enough for the embedder's window, with the headings above it."""
 
     chunk_id: str
     ordinal: int = Field(ge=0)

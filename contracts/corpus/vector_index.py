@@ -1,7 +1,7 @@
-"""When all vectors are compared and when an approximate index is asked, and how good it must be (contract R1-5, R1-8).
+"""Decides between exact and approximate vector search, and measures recall (R1-5, R1-8).
 
-Evidence that was never retrieved is a wrong refusal, so recall is a matter of correctness: an index is measured against
-the exact answer before it is used, and searched as widely as that takes.
+Evidence that is not retrieved leads to a wrong refusal, so recall is a matter of correctness: an index is measured
+against exact search before it is used, and its search width is chosen accordingly.
 """
 
 from collections.abc import Sequence
@@ -12,45 +12,47 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.base import Contract
 
 EXACT_CHUNKS: Final = 20_000
-"""So many vectors are compared in some ten milliseconds, or kept in memory; an index would only lose neighbours."""
+"""Up to this number of vectors, exact search takes some ten milliseconds, or the vectors fit in memory. An index would
+only lose neighbours."""
 NEIGHBOURS: Final = 8
-"""Recall is measured over so many nearest chunks: those that a prompt can hold."""
-WANTED_RECALL: Final = 0.985
-"""What a search width is chosen for. Real questions are found more: the places that are measured lie farther off."""
-LEAST_RECALL: Final = 0.98
-"""Below this an index is not fit."""
-WIDTHS: Final = (100, 150, 200, 300, 400, 600, 800, 1000)
-"""The search widths (`hnsw.ef_search`) to choose from, in the order of their cost; 1000 is the most there is."""
-DISTURBANCE: Final = 2.0
-"""Noise, over the vector itself, in `perturb`: at 2 an index finds a little less than it does for real questions."""
+"""The number of nearest chunks over which recall is measured: those that a prompt can hold."""
+TARGET_RECALL: Final = 0.985
+"""The recall for which a search width is chosen. Real questions reach more, because the measured vectors lie farther
+off."""
+MIN_RECALL: Final = 0.98
+"""The minimum recall. An index below it is not used."""
+SEARCH_WIDTHS: Final = (100, 150, 200, 300, 400, 600, 800, 1000)
+"""The search widths (`hnsw.ef_search`) to choose from, in the order of their cost; 1000 is the maximum."""
+NOISE: Final = 2.0
+"""The noise of `perturb`, relative to the vector: at 2 an index finds slightly less than for real questions."""
 GROWTH: Final = 1.5
-"""An index is measured again when its collection has grown so much: the same width finds less in a larger one."""
-MOST_DIMENSIONS: Final = 4000
+"""The growth after which an index is measured again: the same width finds less in a larger collection."""
+MAX_DIMENSIONS: Final = 4000
 """Longer vectors cannot be indexed in half precision."""
-SAME: Final = 1e-5
-"""Distances that differ by less are equal: chunks with the same text are neighbours of one rank."""
+DISTANCE_TOLERANCE: Final = 1e-5
+"""Distances that differ by less are equal, because chunks with the same text are neighbours of one rank."""
 
 
 class VectorIndex(Contract):
     """The approximate index over the vectors of one collection."""
 
     name: str
-    """By which a search asks this index and no other that may stand beside it."""
+    """The name that selects this index among several."""
     ef_search: int
-    """How many candidates a search keeps while it walks the graph."""
+    """The number of candidates that a search keeps while it traverses the graph."""
     recall: float
-    """Share of the true nearest chunks that it found when it was measured."""
+    """The measured share of the true nearest chunks."""
     chunks: int
-    """Chunks of the collection when it was measured."""
+    """The number of chunks at the time of measurement."""
 
     @property
     def is_fit(self) -> bool:
-        """Whether it finds enough to be asked at all."""
-        return self.recall >= LEAST_RECALL
+        """Whether the recall is high enough for use."""
+        return self.recall >= MIN_RECALL
 
 
 class Recall(NamedTuple):
-    """How many of the true nearest neighbours a search width found."""
+    """The recall of a search width."""
 
     ef_search: int
     found: int
@@ -58,41 +60,41 @@ class Recall(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The share; 1 of nothing."""
+        """The share; 1 if nothing was sought."""
         return self.found / self.sought if self.sought else 1.0
 
 
-def wants_index(chunks: int, index: VectorIndex | None) -> bool:
-    """Whether a collection of so many chunks is to be indexed, or its index measured again."""
+def needs_index(chunks: int, index: VectorIndex | None) -> bool:
+    """Whether a collection of this size needs an index, or a new measurement of its index."""
     return chunks > (EXACT_CHUNKS if index is None else GROWTH * index.chunks)
 
 
-def count_found(found: Sequence[float], exact: Sequence[float]) -> int:
-    """How many of the true nearest neighbours were found, told by distance, so that equals stand for each other.
+def count_true_neighbours(found: Sequence[float], exact: Sequence[float]) -> int:
+    """Count the true nearest neighbours that were found, by distance, so that ties are interchangeable.
 
     Args:
-        found: Distances of what was found, in any order.
+        found: Distances of the results, in any order.
         exact: Distances of the true nearest neighbours, in any order.
     """
     if not exact:
         return 0
     farthest = max(exact)
-    return min(len(exact), sum(1 for distance in found if distance <= farthest + SAME))
+    return min(len(exact), sum(1 for distance in found if distance <= farthest + DISTANCE_TOLERANCE))
 
 
 def perturb(vector: Sequence[float], seed: str) -> list[float]:
-    """A vector moved at random, as far from its place as a question lies from the chunk that answers it.
+    """Move a vector at random by the distance between a question and the chunk that answers it.
 
-    An index finds the neighbours of its own vectors far better than those of questions, which lie between them:
-    measured on its own vectors alone it would look fit where it is not.
+    An index finds the neighbours of its own vectors far better than those of questions, which lie between them. A
+    measurement on its own vectors alone would overstate the recall.
 
     Args:
         vector: A unit vector.
-        seed: The same seed moves it to the same place.
+        seed: The seed of the random direction; equal seeds give equal results.
     """
-    draw = Random(seed)
-    noise = [draw.gauss() for _ in vector]
-    scale = DISTURBANCE / hypot(*noise)
+    random = Random(seed)
+    noise = [random.gauss() for _ in vector]
+    scale = NOISE / hypot(*noise)
     moved = [value + scale * part for value, part in zip(vector, noise, strict=True)]
     length = hypot(*moved)
     return [value / length for value in moved]

@@ -1,7 +1,4 @@
-"""Evidence.
-
-The chunks admitted to a prompt, their anchors, their rendering and the ledger of what was dropped (R2-A, R2-S8).
-"""
+"""The answer bundle: admitted chunks with anchors, their rendering, and the drop ledger (R2-A, R2-S8)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +13,7 @@ from sourcebound.contracts.text.sanitize import header_value, one_line
 
 
 class RowOutcome(StrEnum):
-    """What became of a retrieved row; each row has exactly one (R2-S8)."""
+    """The outcome of a retrieved row; each row has exactly one (R2-S8)."""
 
     ADMITTED = "ADMITTED"
     DROP_GATE = "DROP_GATE"
@@ -36,7 +33,7 @@ class RowOutcome(StrEnum):
 
 
 class LedgerEntry(Contract):
-    """One retrieved row and its one outcome."""
+    """A retrieved row with its outcome."""
 
     chunk_id: str
     rank: int
@@ -55,7 +52,7 @@ class EvidenceChunk(Contract):
     token_count: int
     """Estimated tokens of the rendered block, header included."""
     kept_end: int | None = None
-    """Where the sanitized text was cut, in characters; None when it is whole (R2-S6)."""
+    """The character offset at which the sanitized text was cut; None if it is whole (R2-S6)."""
     source_reference: str | None
     title: str | None
     section: str | None
@@ -69,18 +66,18 @@ class EvidenceChunk(Contract):
 
 
 def drop_counts(ledger: Iterable[LedgerEntry]) -> dict[str, int]:
-    """Rows per drop code, codes in alphabetical order; admitted rows are not drops."""
+    """Count the rows for each drop code, in alphabetical order; admitted rows are not drops."""
     counts = Counter(entry.outcome.value for entry in ledger if entry.outcome is not RowOutcome.ADMITTED)
     return dict(sorted(counts.items()))
 
 
 class Trace(Contract):
-    """Where the evidence came from; carried to every later record (R2-V7)."""
+    """The origin of the evidence; every later record carries it (R2-V7)."""
 
     run_id: str
     retrieval_run_id: str
     retrieval_sha256: str | None = None
-    """Of the whole bundle, so that no candidate can change unseen (CP-3)."""
+    """The digest of the whole bundle, so that no candidate can change unnoticed (CP-3)."""
     index_version: str
     embedding_model: str
     policy_version: str
@@ -100,19 +97,16 @@ class AssemblyMetrics(Contract):
     rank_gaps: int
     structure_escaped_count: int
     top_similarity: float | None = None
-    """What the gate last held against `min_top_similarity` (R1-11); None where no row was retrieved."""
+    """The value that the gate compared with `min_top_similarity` (R1-11); None if no row was retrieved."""
 
 
 class AnswerBundle(Contract):
-    """What R2 hands on.
-
-    Evidence under anchors, the block to be sent, and the account of every retrieved row (R2-A3).
-    """
+    """The result of R2: evidence with anchors, the block to send, and the ledger of every retrieved row (R2-A3)."""
 
     request_id: str
     user_question: str
     search_query: str | None = None
-    """What a follow-up was resolved to (CP-6); None where the question stands alone."""
+    """The resolved search query of a follow-up (CP-6); None if the question stands alone."""
     outcome: Outcome
     assembly_status: Status = Status.OK
     """The outcome's status."""
@@ -127,13 +121,13 @@ class AnswerBundle(Contract):
 
 
 def render_evidence(anchor: str, chunk_id: str, knowledge_id: str, source: str | None, text: str) -> str:
-    """One chunk exactly as the prompt shows it (R2-A2).
+    """Render one chunk exactly as the prompt shows it (R2-A2).
 
     Args:
         anchor: `C0`, `C1`, …
         chunk_id: The chunk's id.
         knowledge_id: The document's id.
-        source: What the reader knows the document by; `unknown` is shown where it is absent.
+        source: The document's name for readers; `unknown` if it is absent.
         text: Sanitized text.
 
     Returns:
@@ -147,12 +141,12 @@ def render_evidence(anchor: str, chunk_id: str, knowledge_id: str, source: str |
 
 
 def render_block(evidence: tuple[EvidenceChunk, ...]) -> str:
-    """The evidence block: every chunk under its header, a blank line between two."""
+    """Render the evidence block: every chunk under its header, separated by blank lines."""
     return "\n\n".join(
         render_evidence(e.anchor, e.chunk_id, e.knowledge_id, e.source_reference, e.sanitized_text) for e in evidence
     )
 
 
 def document_name(chunk: EvidenceChunk) -> str:
-    """What a reader knows a chunk's document by, on one line and without the page."""
+    """Return a document's name for readers, on one line and without the page."""
     return one_line((chunk.source_reference or chunk.knowledge_id).removesuffix(f", p. {chunk.page_number}"))

@@ -1,4 +1,4 @@
-"""R2: from a retrieval bundle to an answer bundle (contract §3).
+"""R2: from a retrieval bundle to an answer bundle (§3).
 
 The order is fixed: validation, gate, selection, anchors. A gate or a selection that leaves nothing is a refusal: no
 prompt will be built and no model called.
@@ -51,14 +51,14 @@ KEPT_OF_A_ROW: Final = (
     "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section", "page_number",
     "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",
 )  # fmt: skip
-"""What a row's evidence says as the row does."""
+"""The fields that an evidence chunk copies from its row."""
 
 
 def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
-    """Validates a retrieval bundle and selects its evidence.
+    """Validate a retrieval bundle and select its evidence.
 
     Args:
-        raw_bundle: The bundle as it came.
+        raw_bundle: The raw bundle.
         policy: The policy of the run.
         run: The identity of the run.
 
@@ -85,16 +85,16 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
 
 
 def _limits(bundle: RetrievalBundle, rows: Sequence[RetrievalRow], policy: Policy, run: Run) -> Policy:
-    """The minima of a bundle that says it fell back, where its rows bear it out (R1-7)."""
+    """Return the policy of a bundle that states a fallback, if its rows confirm it (R1-7)."""
     if bundle.fallback_used and needs_fallback(run.search_query or run.question, rows, policy):
         return with_fallback(policy)
     return policy
 
 
 def _selection_limits(policy: Policy) -> SelectionPolicy:
-    """What selection obeys: where facts are chosen, `max_chunks` counts those that are kept (R3-9).
+    """Return the policy of the selection. With a facts phase, `max_chunks` applies to the facts instead (R3-9).
 
-    A cap per document that is no smaller caps nothing of its own, and waits with it.
+    A cap for each document that is not smaller has no effect of its own, and is deferred with it.
     """
     limits = policy.selection
     if policy.facts is None:
@@ -106,7 +106,7 @@ def _selection_limits(policy: Policy) -> SelectionPolicy:
 
 
 def _before_selection(bundle: RetrievalBundle, policy: Policy, top: float | None) -> Outcome:
-    """What retrieval itself said, P-3, and the gate's limits that need no selection (R1-11)."""
+    """Check the status of retrieval, P-3, and the gate limits that do not depend on the selection (R1-11)."""
     if bundle.retrieval_status is RetrievalStatus.FAILED:
         return fail(STAGE, FailureCode.RETRIEVAL_FAILED, "retrieval failed before it reached this stage")
     if bundle.retrieval_status is RetrievalStatus.NO_EVIDENCE:
@@ -122,7 +122,7 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy, top: float | None
 
 
 def _after_selection(admitted: tuple[Candidate, ...], policy: Policy, top: float | None) -> Outcome:
-    """R2-S9, and the gate again, now over what was selected."""
+    """Check R2-S9, and the gate again over the selected chunks."""
     if not admitted:
         return refuse(
             STAGE,
@@ -188,7 +188,7 @@ def _trace(bundle: RetrievalBundle, digest: str | None, policy: Policy, run: Run
 
 
 def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
-    """A candidate under its anchor."""
+    """Make an evidence chunk of a candidate and its anchor."""
     return EvidenceChunk(
         anchor=anchor,
         sanitized_text=candidate.text,

@@ -1,13 +1,13 @@
-"""Retrieval bundles that come as a stream of JSON: one a line, or one after another over any number of lines (R1-1).
+"""Readers of external retrieval bundles: a JSON stream, or the rows of a table (R1-1, R1-10).
 
-The reader is fed bytes and gives bundles; it holds one of them at most. What cannot be read stands in the stream at its
-place, so that whatever was sent has a response, and what follows is read.
+A stream holds one bundle in each line, or bundles over any number of lines. The reader takes bytes, yields bundles, and
+holds at most one of them. An unreadable bundle is yielded in its place, so that everything sent gets a response, and
+reading continues.
 
-Retrieval bundles as a table: one candidate a row, the rows of a request one after another (contract R1-1, R1-10).
-
-A column that bears the name of a bundle's field says the same on every row of a request. The types are the table's and
-not ours: null is the absence of a value, and a whole number in a column of floats is that integer, because data frames
-have no integers beside nulls. Nothing else is mended; the bundle is then checked like any other.
+A table holds one candidate in each row, and the rows of a request are consecutive. A column with the name of a bundle
+field has the same value in every row of a request. The types are those of the table: null means no value, and a whole
+number in a column of floats is an integer, because data frames have no integers with nulls. Nothing else is repaired;
+the bundle is then checked like any other.
 """
 
 import json
@@ -28,22 +28,22 @@ MAX_BUNDLE_BYTES: Final = 16 * 2**20
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 KINDS: Final = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 OPEN: Final = (b"[", b",", b":")
-"""How a line ends after which JSON cannot end."""
+"""The end of a line after which JSON must continue."""
 TOKEN: Final = re.compile(rb'"(?:\\.|[^"\\])*+(?P<closed>"?)|[{}\[\]]')
-"""A string, to the end of the line where it is not closed, or a bracket."""
+"""A string, up to the end of the line if it is not closed, or a bracket."""
 BLANKS: Final = re.compile(r"\s*")
 DECODER: Final = json.JSONDecoder()
 
 
 class StreamedBundle(NamedTuple):
-    """One value of the stream."""
+    """A value of the stream."""
 
     line: int
-    """The line on which it begins, from 1."""
+    """The number of its first line, from 1."""
     bundle: dict[str, Any] | str
-    """The bundle, or what stands in its place (`intake.unreadable`)."""
+    """The bundle, or its replacement (`intake.unreadable`)."""
     fault: str = ""
-    """Why it is none; empty where it is one."""
+    """The reason why it is not a bundle; empty if it is one."""
 
 
 class _Line(NamedTuple):
@@ -52,29 +52,29 @@ class _Line(NamedTuple):
 
 
 class BundleReader:
-    """Takes a stream apart into bundles.
+    """Splits a stream into bundles.
 
-    A bundle ends with the line on which its brackets are closed. A line that begins with `{` begins a bundle, so that a
-    broken one costs no other; but after a line that ends with `[`, `,` or `:`, as none does that a bundle ends with, it
-    goes on with the one before, if that comes out whole. Empty lines are passed over.
+    A bundle ends with the line that closes its brackets. A line that begins with `{` begins a bundle, so that a broken
+    bundle does not affect the next one. After a line that ends with `[`, `,` or `:`, with which no bundle ends, it
+    continues the previous bundle if the result is complete. Empty lines are skipped.
 
     Args:
-        max_bytes: The longest bundle; a longer one is not held, and is a fault.
+        max_bytes: The size limit of a bundle; a larger one is not held and is reported as a fault.
     """
 
     def __init__(self, max_bytes: int = MAX_BUNDLE_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._line: bytearray | None = bytearray()  # the line that has not ended yet; None where it is too long
+        self._line: bytearray | None = bytearray()  # the line that has not ended yet; None if it is too long
         self._number = 0
-        self._held: list[_Line] = []  # those of the bundle that has not ended yet
-        self._size = 0  # of their texts
-        self._depth = 0  # brackets that are open at the end of the last line
-        self._cut = False  # whether a string is, which no JSON has: it counts as one, to find the end all the same
-        self._goes_on = False  # whether JSON cannot end as that line does
-        self._skipping = False  # whether what is open was refused
+        self._held: list[_Line] = []  # the lines of the bundle that has not ended yet
+        self._size = 0  # their bytes
+        self._depth = 0  # open brackets at the end of the last line
+        self._cut = False  # whether a string is open, which is invalid; it counts as a bracket, to find the end anyway
+        self._goes_on = False  # whether JSON must continue after that line
+        self._skipping = False  # whether the open bundle was refused
 
     def feed(self, data: bytes) -> Iterator[StreamedBundle]:
-        """The bundles that end within the next bytes."""
+        """Yield the bundles that end within the next bytes."""
         *ended, rest = data.split(b"\n")
         for part in ended:
             self._extend(part)
@@ -82,7 +82,7 @@ class BundleReader:
         self._extend(rest)
 
     def close(self) -> Iterator[StreamedBundle]:
-        """What is left at the end of the stream."""
+        """Yield the rest at the end of the stream."""
         yield from self._end_line()
         yield from self._finish()
 
@@ -114,21 +114,21 @@ class BundleReader:
             yield from self._finish()
 
     def _follow(self, text: bytes) -> None:
-        """Counts the brackets of a line; those within its strings are none."""
+        """Count the brackets of a line outside its strings."""
         for token in TOKEN.finditer(b'"' + text if self._cut else text):
             self._cut = token["closed"] == b""
             self._depth += (token[0] in (b"{", b"[")) - (token[0] in (b"}", b"]"))
         self._goes_on = text.rstrip().endswith(OPEN)
 
     def _refuse(self) -> Iterator[StreamedBundle]:
-        """What is too long is not held, and neither is what belongs to it."""
+        """Drop a bundle that is too long, with its remaining lines."""
         if not self._skipping or self._depth <= 0:
             line = self._held[0].number if self._held else self._number
             yield _broken(line, f"it is longer than {self._max_bytes} bytes")
         self._held, self._size, self._skipping = [], 0, True
 
     def _finish(self) -> Iterator[StreamedBundle]:
-        """The values of the lines held, and of the next one on nothing is open."""
+        """Yield the values of the held lines, and start the next bundle."""
         held, self._held, self._size = self._held, [], 0
         self._depth, self._cut, self._goes_on, self._skipping = 0, False, False, False
         values, fault = _decode(held)
@@ -145,7 +145,7 @@ def _begins(text: bytes) -> bool:
 
 
 def _is_separate_value(held: list[_Line], place: int) -> bool:
-    """Whether a line of what is broken is a bundle of its own, or the beginning of one, and no row of a list."""
+    """Whether a line of a broken bundle is a bundle of its own, or starts one, and is not a row of a list."""
     text, rest = held[place].text, held[place + 1 : place + 2]
     is_row = bool(rest) and rest[0].text.lstrip().startswith((b"]", b"}"))
     return text.startswith(b"{") or (_begins(text) and not is_row and not _decode([held[place]])[1])
@@ -165,7 +165,7 @@ def _bundle(line: int, value: object) -> StreamedBundle:
 
 
 def _decode(lines: list[_Line]) -> tuple[list[object], str]:
-    """The JSON values that stand one after another, and why what follows them is none; empty where nothing does."""
+    """Decode consecutive JSON values; return them with the reason why the rest is invalid, empty without a rest."""
     values: list[object] = []
     try:
         text = b"\n".join(line.text for line in lines).decode().strip()
@@ -190,12 +190,12 @@ def _broken(line: int, reason: str) -> StreamedBundle:
 
 GROUPING: Final = "request_id"
 MAX_ROWS: Final = 10_000
-"""Rows of one request; more are a table without its request ids, and are not held."""
+"""The most rows of one request; more rows mean a table without request ids, and are not held."""
 NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 def _names(model: type[RetrievalBundle | RetrievalRow]) -> dict[str, bool]:
-    """Every name that a field is known by, and whether it holds an integer."""
+    """Return every name of a field, and whether the field holds an integer."""
     names: dict[str, bool] = {}
     for name, field in model.model_fields.items():
         alias = field.validation_alias
@@ -212,15 +212,15 @@ BUNDLE_COLUMNS: Final = {name: whole for name, whole in _names(RetrievalBundle).
 def bundles_of_rows(
     rows: Iterable[Mapping[str, object]], shared: Mapping[str, object] = NOTHING
 ) -> Iterator[dict[str, Any] | str]:
-    """Groups the rows of a table into bundles; a bundle's rows are held, and no others.
+    """Group the rows of a table into bundles; only the rows of one bundle are held.
 
     Args:
-        rows: The rows, those of a request one after another. A row without any value of a candidate is none: it states
-            a request that found nothing.
-        shared: Values of a bundle that the table has no column for, the same for every request.
+        rows: The rows; those of a request are consecutive. A row without any candidate value states a request that
+            found nothing.
+        shared: Bundle values without a column, the same for every request.
 
     Yields:
-        The bundles in order, not checked; what stands in the place of one whose rows contradict each other.
+        The bundles in order, unchecked; a replacement for a bundle whose rows contradict each other.
     """
     for request_id, group in groupby(rows, key=lambda row: row.get(GROUPING)):
         held = list(islice(group, MAX_ROWS + 1))
@@ -247,7 +247,7 @@ def _row(row: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _value(value: object, whole: bool) -> Any:
-    """A value of a table as JSON has it."""
+    """Convert a value of a table to JSON."""
     if isinstance(value, float) and whole and value.is_integer():
         return int(value)
     if isinstance(value, Decimal):

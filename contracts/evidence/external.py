@@ -1,7 +1,7 @@
-"""Answer bundles that no run assembled, to check an answer that anything else wrote against its sources.
+"""External answer bundles, to check an answer of another system against its sources.
 
-Here no gate and no selection takes part: the anchors are the sources in their order, `C0` first, because that is what
-the author of the answer was shown.
+There is no gate and no selection: the anchors are the sources in their order, `C0` first, because the author of the
+answer saw them so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ STAGE = "assemble"
 
 
 class ReadBundle(NamedTuple):
-    """A bundle to check against, or the violations of one that cannot be read."""
+    """A bundle to check against, or the violations of an unreadable one."""
 
     bundle: AnswerBundle | None
     violations: tuple[Violation, ...] = ()
 
 
 def read_bundle(raw: object, policy: Policy) -> ReadBundle:
-    """Reads the bundle that an answer is to be checked against.
+    """Read the bundle for the check of an answer.
 
     Args:
         raw: An answer bundle (it has `selected_evidence`), a retrieval bundle (it has `results`), or an object whose
@@ -36,7 +36,7 @@ def read_bundle(raw: object, policy: Policy) -> ReadBundle:
         policy: The policy of the check.
 
     Returns:
-        The bundle, or why it cannot be read.
+        The bundle, or the reason why it cannot be read.
     """
     if isinstance(raw, AnswerBundle):
         return _checked(raw)
@@ -73,7 +73,7 @@ def _of_sources(texts: object) -> ReadBundle:
 
 
 def bundle_of_texts(texts: Sequence[str], question: str = "") -> AnswerBundle:
-    """A bundle whose evidence is exactly these texts, in their order.
+    """Make a bundle whose evidence is exactly these texts, in order.
 
     Args:
         texts: The sources.
@@ -109,7 +109,7 @@ def _bundle_of_rows(rows: Sequence[RetrievalRow], question: str) -> AnswerBundle
 
 
 def _checked(bundle: AnswerBundle) -> ReadBundle:
-    """An answer bundle from elsewhere, its anchors checked (R2-A1)."""
+    """Check the anchors of an external answer bundle (R2-A1)."""
     violations = (*_anchor_violations(bundle.selected_evidence, bundle.anchor_map), *_block_violations(bundle))
     return ReadBundle(None, violations) if violations else ReadBundle(bundle)
 
@@ -127,7 +127,7 @@ def _anchor_violations(evidence: Sequence[EvidenceChunk], anchor_map: Mapping[st
 
 
 def _block_violations(bundle: AnswerBundle) -> list[Violation]:
-    """Evidence belongs to a bundle that is OK, and is what its block shows (R2-A3)."""
+    """Check that only an OK bundle has evidence, and that the evidence is what its block shows (R2-A3)."""
     found, code = [], FailureCode.INVALID_SCHEMA
     if bundle.selected_evidence and bundle.outcome.status is not Status.OK:
         message = "field outcome: a bundle that is not OK holds no evidence"

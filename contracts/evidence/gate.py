@@ -1,7 +1,7 @@
-"""R1-11: the gate. Whether what was retrieved is enough to ask a model at all; a model may only refuse further.
+"""R1-11: the gate decides whether the retrieved rows are enough to call a model; the model may only refuse further.
 
-The similarity is held against its minimum twice. Before selection, because no selection can mend a weak retrieval; and
-after it, because a row that is not fit to be evidence vouches for none.
+The similarity is compared with its minimum twice: before selection, because no selection can repair a weak retrieval,
+and after it, because a row that is unfit as evidence supports nothing.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from sourcebound.contracts.text.trigrams import TrigramSet, is_near_duplicate, t
 
 
 def retrieved_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
-    """The rows that were retrieved for the question and pass the filter (R1-10, R2-V6)."""
+    """Return the rows that were retrieved for the question and pass the filter (R1-10, R2-V6)."""
     equipment_id = (bundle.filters_applied or {}).get("equipment_id")
     return tuple(row for row in bundle.results if _is_retrieved(row) and equipment_id in (None, row.equipment_id))
 
@@ -33,16 +33,16 @@ def retrieved_rows(bundle: RetrievalBundle) -> tuple[RetrievalRow, ...]:
 def represented_rows(
     bundle: RetrievalBundle, selection: Selection, overlap_threshold: float
 ) -> tuple[RetrievalRow, ...]:
-    """The rows that were found and that the evidence stands for.
+    """Return the retrieved rows that the evidence represents.
 
     Args:
         bundle: A checked bundle.
-        selection: What was selected of it.
-        overlap_threshold: From which overlap two texts are the same (R2-S4).
+        selection: Its selection.
+        overlap_threshold: The overlap from which two texts are near-duplicates (R2-S4).
 
     Returns:
-        Those that are evidence, and those that left their place to it for lack of room or as repetitions; not one that
-        is unfit to be evidence.
+        The rows of the evidence, and rows dropped for lack of room or as near-duplicates; no row that is unfit as
+        evidence.
     """
     repeats = RowOutcome.DROP_DUP in selection.outcomes.values()
     admitted = [trigram_set(kept.text) for kept in selection.admitted] if repeats else []
@@ -50,12 +50,12 @@ def represented_rows(
 
 
 def top_similarity(rows: Sequence[RetrievalRow]) -> float | None:
-    """The best similarity of some rows; None where there are none."""
+    """Return the best similarity of the rows; None without rows."""
     return max((row.similarity_score for row in rows), default=None)
 
 
 def check_measures(bundle: RetrievalBundle, policy: Policy, stage: str) -> Outcome:
-    """Whether a bundle is of the index that the gate is calibrated for, and states the coverage it needs (P-3, P-5)."""
+    """Check that a bundle comes from the calibrated index, and states the coverage that the gate needs (P-3, P-5)."""
     stated, found = policy.calibration, (bundle.embedding_model, bundle.index_version)
     if stated is not None and (stated.embedding_model, stated.index_version or found[1]) != found:
         index = f" and the index {stated.index_version}" if stated.index_version else ""
@@ -78,21 +78,21 @@ def check_measures(bundle: RetrievalBundle, policy: Policy, stage: str) -> Outco
 
 
 def check_similarity(best: float | None, needed: RetrievalPolicy, stage: str) -> Outcome:
-    """The gate's similarity; where there is none to compare, the minimum of chunks decides."""
+    """Check the similarity; without a value, the minimum of chunks decides."""
     if best is None or best >= needed.min_top_similarity:
         return proceed(stage)
     return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source is similar enough to the question")
 
 
 def check_coverage(coverage: float | None, needed: RetrievalPolicy, stage: str) -> Outcome:
-    """The gate's lexical support, where the policy sets a minimum of it."""
+    """Check the question coverage, if the policy sets a minimum."""
     if needed.min_question_coverage is None or coverage is None or coverage >= needed.min_question_coverage:
         return proceed(stage)
     return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")
 
 
 def check_minimum(rows: Sequence[RetrievalRow | EvidenceChunk], needed: RetrievalPolicy, stage: str) -> Outcome:
-    """The gate's minimum of chunks and sources; rows that were not retrieved do not count (R1-10)."""
+    """Check the minimum of chunks and sources; rows that were not retrieved do not count (R1-10)."""
     own = [row for row in rows if _is_retrieved(row)]
     sources = len({row.knowledge_id for row in own})
     if len(own) >= needed.min_chunks and sources >= needed.min_sources:

@@ -1,9 +1,7 @@
-"""R2 validation: a retrieval bundle is checked whole before any other work (contract R2-V1 … R2-V7).
+"""R2 validation: a retrieval bundle is checked completely before any other work (R2-V1 to R2-V7).
 
-A violation names its clause, field, row and value, and no prompt is built. A list that is merely out of order is
-sorted, and that is recorded; nothing else is mended.
-
-R2-V1 … R2-V5: what a retrieval bundle must hold besides, once each of its fields has its type.
+A violation names its clause, field, row and value, and no prompt is built. A list that is only out of order is sorted,
+and that is recorded; nothing else is repaired. The schema is checked first, then the rules across fields and rows.
 """
 
 import hashlib
@@ -20,11 +18,11 @@ from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
 
 FILTERS: Final = ("collection", *Filters.model_fields)
-"""What a retriever may say that it narrowed its search by (R1-8)."""
+"""The filters that a retriever may state (R1-8)."""
 
 
 def check_rules(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
-    """Every violation; a row that was sent twice is first of all a rank that is used twice."""
+    """Yield every violation; a repeated row is first of all a repeated rank."""
     yield from _status(bundle)
     yield from _policy(bundle, policy)
     yield from _filters(bundle)
@@ -55,7 +53,7 @@ def _policy(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
 
 
 def _filters(bundle: RetrievalBundle) -> Iterator[Violation]:
-    """A filter that nobody knows would narrow nothing, and look as if it did."""
+    """Check the filters: an unknown filter would seem to narrow the search, and does not."""
     for name in bundle.filters_applied or ():
         if name not in FILTERS:
             known = ", ".join(FILTERS)
@@ -64,7 +62,7 @@ def _filters(bundle: RetrievalBundle) -> Iterator[Violation]:
 
 
 def _chunk_ids(bundle: RetrievalBundle) -> Iterator[Violation]:
-    """A chunk id names one chunk: where two rows had the same, a citation would be of either (R2-A1)."""
+    """Check that chunk ids are distinct; otherwise a citation would be ambiguous (R2-A1)."""
     seen: set[str] = set()
     for index, row in enumerate(bundle.results):
         if row.chunk_id in seen:
@@ -110,35 +108,35 @@ def _domains(bundle: RetrievalBundle, policy: Policy) -> Iterator[Violation]:
 
 SIMILARITY_FIELDS: Final = ("similarity_score", "similarity", "score")
 TRACE_FIELDS: Final = ("index_version", "embedding_model", "policy_version", "top_k", "run_id")
-"""Fields that R2-V7 wants present; a value of the wrong type is the schema's."""
+"""The fields that R2-V7 requires; a wrong type breaks the schema instead."""
 MAX_REASON_CHARACTERS: Final = 300
 
 
 def unreadable(reason: str) -> str:
-    """Why there is no bundle to read, in its place: a text, and so nothing that any object sent is taken for."""
+    """Return the reason for an unreadable bundle in its place: a text, which no bundle can be."""
     return reason[:MAX_REASON_CHARACTERS]
 
 
 class CheckedBundle(NamedTuple):
-    """A bundle that kept the contract, or the violations of one that did not."""
+    """A valid bundle, or the violations of an invalid one."""
 
     bundle: RetrievalBundle | None
     violations: tuple[Violation, ...]
     reordered: bool = False
     rank_gaps: int = 0
     sha256: str | None = None
-    """Of the bundle as it was read, rows that selection will drop included."""
+    """The digest of the whole bundle, with the rows that selection will drop."""
 
 
 def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
-    """Checks a retrieval bundle against R2-V1 … R2-V5 and R2-V7.
+    """Check a retrieval bundle against R2-V1 to R2-V5 and R2-V7.
 
     Args:
-        raw: The bundle as it came, normally a mapping read from JSON; a text where there is none to read, and why.
+        raw: The raw bundle, normally a mapping from JSON; a text if it was unreadable.
         policy: The policy of the run.
 
     Returns:
-        The bundle with its rows in rank order, or every violation found, the first of which names the failure.
+        The bundle with its rows in rank order, or all violations, of which the first names the failure.
     """
     if isinstance(raw, str):
         return CheckedBundle(None, (schema_violation(f"unreadable: {unreadable(raw)}", None, raw),))
@@ -160,7 +158,7 @@ def check_bundle(raw: object, policy: Policy) -> CheckedBundle:
 
 
 def _digest(bundle: RetrievalBundle) -> str | None:
-    """SHA-256 of a bundle's JSON; None for an integer of thousands of digits, which no run can store either."""
+    """Return the SHA-256 of a bundle's JSON; None for an integer of thousands of digits, which cannot be stored."""
     try:
         return hashlib.sha256(json.dumps(bundle.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
     except ValueError:
@@ -168,7 +166,7 @@ def _digest(bundle: RetrievalBundle) -> str | None:
 
 
 def too_deep(raw: Mapping[str, object], clause: str) -> Violation:
-    """A value nested deeper than any bundle is; the field that can be shown least is the one."""
+    """Return the violation of a value that is nested too deeply, in the most deeply nested field."""
     field = next((name for name, value in raw.items() if quote_value(value).endswith(TOO_LARGE)), None)
     return Violation(
         code=FailureCode.INVALID_SCHEMA,
@@ -180,11 +178,11 @@ def too_deep(raw: Mapping[str, object], clause: str) -> Violation:
 
 
 def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
-    """A violation for each field that a model refused.
+    """Convert a validation error to violations, one for each field.
 
     Args:
-        error: What pydantic found.
-        clause: The clause of a field that has none of its own.
+        error: The error of pydantic.
+        clause: The clause of fields without a clause of their own.
     """
     for detail in error.errors(include_url=False):
         location = [part for part in detail["loc"] if part not in ("int", "str")]

@@ -1,7 +1,7 @@
-"""R2 selection: which candidates become evidence, by one fixed order of rules (contract R2-S1 … R2-S8).
+"""R2 selection: chooses the evidence by a fixed sequence of rules (R2-S1 to R2-S8).
 
-Each rule takes the rows that are still in and says which leave, and why. A row leaves once; what is left at the end is
-admitted. Selection never reorders: rank is the retriever's word (R1-6).
+Each rule gets the remaining rows and drops some with a code. A row is dropped once; the rows that remain at the end are
+admitted. Selection never reorders, because the rank belongs to the retriever (R1-6).
 """
 
 from collections import Counter
@@ -19,15 +19,15 @@ from sourcebound.contracts.text.tokens import token_cost, whole_tokens
 from sourcebound.contracts.text.trigrams import NearDuplicateFilter
 
 CACHED_TEXTS: Final = 2048
-"""Chunks of a kilobyte or two each."""
+"""The number of cached chunks, of one or two kilobytes each."""
 BLANK_LINE_COST: Final = token_cost("\n\n")
 LAST_ANCHOR: Final = "C99"
-"""Stands for any anchor where a header's tokens are counted before anchors are given out."""
+"""A placeholder for the token count of headers before anchors are assigned."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row on its way through the rules."""
+    """A row during selection."""
 
     row: RetrievalRow
     text: str
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Selection:
-    """What the rules left, and one outcome for every row, by rank."""
+    """The admitted candidates, and the outcome of every row by rank."""
 
     admitted: tuple[Candidate, ...]
     outcomes: dict[int, RowOutcome]
@@ -48,7 +48,7 @@ Rule = Callable[[list[Candidate]], Iterable[tuple[Candidate, RowOutcome]]]
 
 
 def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id: str | None) -> Selection:
-    """Applies R2-S1 … R2-S7 and R2-V6.
+    """Apply R2-S1 to R2-S7 and R2-V6.
 
     Args:
         rows: Checked rows.
@@ -81,19 +81,19 @@ def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id
 
 
 def block_tokens(row: RetrievalRow, text: str) -> int:
-    """Estimated tokens of a chunk as the prompt shows it, header included, and the blank line after it."""
+    """Estimate the tokens of a chunk in the prompt, with its header and the blank line after it."""
     return _with_header(row, token_cost(text))
 
 
 def candidate_of(row: RetrievalRow) -> Candidate:
-    """A row with its sanitized text and its size in the prompt (R2-S2)."""
+    """Make a candidate of a row: sanitized text and size in the prompt (R2-S2)."""
     clean, cost = _read_text(row.chunk_text)
     return Candidate(row, clean.text, clean.escaped_lines, _with_header(row, cost))
 
 
 @lru_cache(CACHED_TEXTS)
 def _read_text(text: str) -> tuple[Sanitized, int]:
-    """A chunk's text sanitized, and its cost; the same chunks are found again and again."""
+    """Sanitize a chunk's text and count its tokens; cached, because the same chunks are retrieved repeatedly."""
     clean = sanitize(text)
     return clean, token_cost(clean.text)
 
@@ -104,7 +104,7 @@ def _with_header(row: RetrievalRow, cost: int) -> int:
 
 @lru_cache(CACHED_TEXTS)
 def _header_cost(chunk_id: str, knowledge_id: str, source_reference: str) -> int:
-    """What a chunk's header and the blank line after the chunk cost."""
+    """Count the tokens of a chunk's header and of the blank line after the chunk."""
     header = render_evidence(LAST_ANCHOR, chunk_id, knowledge_id, source_reference, "")
     return token_cost(header) + BLANK_LINE_COST
 
@@ -137,9 +137,9 @@ def _drop_over_cap(left: list[Candidate], cap: int) -> Iterable[tuple[Candidate,
 
 
 def _trimmed(candidate: Candidate, largest: int) -> Candidate:
-    """The candidate cut at the last sentence end that fits.
+    """Cut the candidate at the last sentence end that fits (R2-S6).
 
-    Unchanged where it fits whole or no sentence does (R2-S6).
+    It stays unchanged if it fits whole, or if no sentence fits.
     """
     if candidate.tokens <= largest:
         return candidate
@@ -156,7 +156,7 @@ def _drop_too_large(left: list[Candidate], largest: int) -> Iterable[tuple[Candi
 
 
 def _drop_over_budget(left: list[Candidate], policy: SelectionPolicy) -> Iterable[tuple[Candidate, RowOutcome]]:
-    """Admits in order until the next would pass a limit; that one and all after it leave (R2-S7)."""
+    """Admit in order until the next row would exceed a limit; that row and all later ones are dropped (R2-S7)."""
     tokens = 0
     for index, candidate in enumerate(left):
         tokens += candidate.tokens

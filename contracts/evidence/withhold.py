@@ -1,4 +1,4 @@
-"""What becomes of an answer bundle when evidence leaves it after selection: its ledger says why (R2-S8, R2-A1)."""
+"""Removes evidence after selection and updates the drop ledger (R2-S8, R2-A1)."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,14 @@ from sourcebound.contracts.outcome import Outcome
 
 
 def drop_evidence(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> AnswerBundle:
-    """The bundle without some of its evidence.
+    """Remove some of the evidence of a bundle.
 
     Args:
         bundle: An answer bundle.
-        dropped: The evidence that leaves, by its rank, and the drop code of each.
+        dropped: The drop codes of the removed evidence, by rank.
 
     Returns:
-        The bundle over what is left, in the same order, under the anchors C0, C1, …
+        The bundle over the remaining evidence, in the same order, with anchors C0, C1, …
     """
     left = (chunk for chunk in bundle.selected_evidence if chunk.rank not in dropped)
     kept = tuple(chunk.model_copy(update={"anchor": f"C{number}"}) for number, chunk in enumerate(left))
@@ -41,14 +41,14 @@ def drop_evidence(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> An
 
 
 def withhold(bundle: AnswerBundle, refusal: Outcome) -> AnswerBundle:
-    """The bundle of a run that the gate, or a stage after it, refuses: none of its evidence will be sent (R1-11).
+    """Remove all evidence of a run that the gate or a later stage refuses; nothing will be sent (R1-11).
 
     Args:
         bundle: An answer bundle.
-        refusal: Why.
+        refusal: The refusal.
 
     Returns:
-        The bundle under the refusal's outcome, without evidence; what was admitted has `DROP_GATE` in the ledger.
+        The bundle with the refusal's outcome, without evidence; admitted rows have `DROP_GATE` in the ledger.
     """
     gated = drop_evidence(bundle, {chunk.rank: RowOutcome.DROP_GATE for chunk in bundle.selected_evidence})
     return gated.model_copy(update={"outcome": refusal, "assembly_status": refusal.status})

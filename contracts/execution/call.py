@@ -1,7 +1,7 @@
-"""R4-1: what one call sends, and the proof that it was sent: a pure function from prompt and parameters to the body.
+"""R4-1: the request body as a pure function of prompt and parameters, and its comparison with the actual request.
 
-A client library may drop a parameter, rename a role or add an instruction. So a request is compared with this body
-after the library has made it and before a byte of it leaves.
+A client library may drop a parameter, rename a role or add an instruction. So the request that the library made is
+compared with this body before any byte is sent.
 """
 
 import json
@@ -21,9 +21,9 @@ SCHEMAS: Final[Mapping[OutputProfile, Callable[[], JsonObject]]] = {
     "answer_sentences": answer_json.json_schema,
     "relevant_facts": fact_choice.json_schema,
 }
-"""The JSON schema of each profile that has one."""
+"""The JSON schemas of the output profiles."""
 NEUTRAL: Final[tuple[object, ...]] = (None, False, "", [], {})
-"""Values by which a key says no more than its absence."""
+"""Values that mean the same as an absent key."""
 
 
 class Call(Contract):
@@ -38,13 +38,13 @@ class Call(Contract):
     """Ollama's `num_ctx`; other wires have no such parameter."""
     keep_alive: str | None
     output_profile: OutputProfile
-    """What the prompt asks for: an answer in one of two forms (R3-7), or a choice of facts (R3-9)."""
+    """The expected reply: an answer in one of two forms (R3-7), or a choice of facts (R3-9)."""
     structured_output: bool
     """Whether the provider is held to the JSON schema of the output profile (R3-7)."""
 
 
 def make_call(profile: ModelProfile, policy: Policy) -> Call:
-    """The parameters that a policy and a model's profile give together."""
+    """Derive the parameters from policy and model profile."""
     return Call(
         wire=profile.wire,
         model=profile.model,
@@ -59,14 +59,14 @@ def make_call(profile: ModelProfile, policy: Policy) -> Call:
 
 
 def request_body(call: Call, messages: Sequence[Message]) -> JsonObject:
-    """The JSON body of a request.
+    """Build the JSON body of a request.
 
     Args:
-        call: Its parameters.
+        call: The parameters.
         messages: The prompt.
 
     Returns:
-        Every key that says something, with its exact value; empty for the built-in wire, which sends nothing.
+        Every key that has a meaning, with its exact value; empty for the built-in wire, which sends nothing.
     """
     turns = [{"role": message.role, "content": message.content} for message in messages]
     match call.wire:
@@ -101,16 +101,15 @@ def request_body(call: Call, messages: Sequence[Message]) -> JsonObject:
 
 
 def body_differences(body: bytes, call: Call, messages: Sequence[Message]) -> list[str]:
-    """The keys in which a request differs from the one that the contract makes.
+    """Return the keys in which a request differs from the expected one.
 
     Args:
-        body: The body as it is about to leave.
+        body: The body that is about to be sent.
         call: The parameters of the call.
         messages: The prompt.
 
     Returns:
-        The names of keys with another value, without one, or that say something nobody asked for; none if it is the
-        request.
+        The names of keys with another value, missing keys and unexpected keys; empty if the bodies are equal.
     """
     try:
         sent = json.loads(body)
@@ -128,21 +127,21 @@ def body_differences(body: bytes, call: Call, messages: Sequence[Message]) -> li
 
 
 def json_schema(call: Call) -> JsonObject:
-    """The JSON schema of a call's output profile.
+    """Return the JSON schema of a call's output profile.
 
     Raises:
-        KeyError: It is `prose`, which has none.
+        KeyError: The profile is `prose`, which has no schema.
     """
     return SCHEMAS[call.output_profile]()
 
 
 def text_format(call: Call) -> JsonObject:
-    """The output profile as the Responses API takes it."""
+    """Return the output profile for the Responses API."""
     return {"type": "json_schema", **_named_schema(call)}
 
 
 def response_format(call: Call) -> JsonObject:
-    """The output profile as the chat completions API takes it."""
+    """Return the output profile for the chat completions API."""
     return {"type": "json_schema", "json_schema": _named_schema(call)}
 
 
@@ -158,5 +157,5 @@ def _sampling(call: Call) -> JsonObject:
 
 
 def _same(sent: object, expected: object) -> bool:
-    """Equality of JSON values in which true is not 1 and false is not 0."""
+    """Compare JSON values; true is not 1 and false is not 0."""
     return sent == expected and json.dumps(sent, sort_keys=True) == json.dumps(expected, sort_keys=True)

@@ -1,4 +1,4 @@
-"""R4: what a generator is asked and what it says, recorded and never edited (contract §5)."""
+"""R4: the result of a model call, recorded and never edited (§5)."""
 
 from typing import NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ from sourcebound.contracts.prompt.build import Prompt
 
 
 class Generation(Contract):
-    """The result of one model call, or of none (R4-8)."""
+    """The result of a model call, or of a skipped one (R4-8)."""
 
     outcome: Outcome
     generation_status: Status = Status.OK
@@ -22,13 +22,13 @@ class Generation(Contract):
     provider: str | None = None
     prompt_sha256: str | None = None
     request_sha256: str | None = None
-    """Of the body of the request as it left, the last one where several were made; None where nothing was sent."""
+    """The digest of the last request body that was sent; None if nothing was sent."""
     response_id: str | None = None
     finish_reason: str | None = None
     attempts: int = 0
-    """Times the request was tried; more than one only where a transport fault was retried (R4-5)."""
+    """The number of requests; more than one only after a retried transport fault (R4-5)."""
     call: Call | None = None
-    """The parameters of the request, as the model's profile and the policy gave them (R4-4)."""
+    """The parameters of the request, from the model's profile and the policy (R4-4)."""
     llm_latency_ms: float | None = None
     prompt_tokens_actual: int | None = None
     completion_tokens_actual: int | None = None
@@ -38,40 +38,40 @@ class Generation(Contract):
 
 
 class AnswerModel(Protocol):
-    """A generator behind a prompt; the one thing that differs between backends (R4-2)."""
+    """A generator; only it differs between backends (R4-2)."""
 
     async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
-        """Sends the prompt's bytes as they are and records the answer; faults of the model are failures, as data."""
+        """Send the bytes of the prompt unchanged and record the answer; a model fault is a failure, as data."""
         ...
 
 
 class GenerationKey(NamedTuple):
-    """What is asked of a model once: the prompt of one attempt of a run."""
+    """The key of a generation: the prompt of one attempt of a run."""
 
     run_id: str
     attempt: int
-    """1, 2, … (R5-12); 0 for what is asked before: the rewriting of its question (CP-6), the choice of facts (R3-9)."""
+    """1, 2, … (R5-12); 0 for earlier calls: the rewriting of the question (CP-6), the choice of facts (R3-9)."""
     prompt_sha256: str
 
 
 class AnswerLog(Protocol):
-    """Keeps what a model answered from the moment it did, so that nothing is asked twice (CP-2)."""
+    """Stores a model's answer at once, so that no prompt is sent twice (CP-2)."""
 
     async def find(self, asked: GenerationKey) -> Generation | None:
-        """The answer, if one was kept.
+        """Return the stored answer, or None.
 
         Raises:
-            SourceboundError: The store did not answer.
+            SourceboundError: The database did not answer.
         """
         ...
 
     async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
-        """Keeps an answer, durably before it returns.
+        """Store an answer durably.
 
         Returns:
-            The answer that stands: the first that was kept.
+            The stored answer: the first one.
 
         Raises:
-            SourceboundError: It could not be kept; whatever depended on it would depend on what may be lost.
+            SourceboundError: The answer could not be stored; nothing may depend on an answer that may be lost.
         """
         ...

@@ -1,4 +1,4 @@
-"""R4: when a reply counts as the model's whole answer to the whole prompt (contract R4-3, R4-6, R4-7)."""
+"""R4: accepts a reply only if it is the whole answer of the requested model to the whole prompt (R4-3, R4-6, R4-7)."""
 
 import re
 from enum import StrEnum
@@ -13,22 +13,22 @@ from sourcebound.contracts.text.sanitize import to_storable
 
 STAGE: Final = "generate"
 SNAPSHOT: Final = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4})", re.ASCII)
-"""How a provider dates a snapshot: `-2025-04-14`, `-20250414`, `-0613`."""
+"""The date suffix of a model snapshot: `-2025-04-14`, `-20250414`, `-0613`."""
 
 
 class ReplyEnding(StrEnum):
-    """How a reply came to its end, in one vocabulary for all providers."""
+    """The end of a reply, in one vocabulary for all providers."""
 
     COMPLETE = "complete"
     AT_CAP = "at_cap"
     WITHHELD = "withheld"
-    """The provider kept the answer back, or put a refusal of its own in its place."""
+    """The provider withheld the answer, or replaced it by its own refusal."""
     BROKEN_OFF = "broken_off"
-    """No sign that the answer is finished."""
+    """The reply does not say that the answer is finished."""
 
 
 class Reply(Contract):
-    """What a provider answered, as it said it."""
+    """The reply of a provider, unchanged."""
 
     text: str
     ending: ReplyEnding
@@ -41,17 +41,17 @@ class Reply(Contract):
 
 
 def judge_reply(reply: Reply, prompt: Prompt, call: Call, profile: ModelProfile) -> Outcome:
-    """Whether a reply is the answer of the model that was asked, whole, to the prompt that was sent, whole.
+    """Judge whether a reply is the whole answer of the requested model to the whole prompt.
 
     Args:
         reply: The reply.
         prompt: The prompt of the request.
-        call: Its parameters.
-        profile: The model's profile.
+        call: The parameters of the request.
+        profile: The profile of the model.
 
     Returns:
-        OK, or FAILED with the first of: broken off, another model, a cut prompt, a cut answer, an answer kept back, an
-        answer that cannot be stored as it is.
+        OK, or FAILED with the first of: interrupted, another model, a truncated prompt, a truncated answer, a withheld
+        answer, an answer that cannot be stored unchanged.
     """
     name = profile.name
     if reply.ending is ReplyEnding.BROKEN_OFF:
@@ -88,7 +88,7 @@ def judge_reply(reply: Reply, prompt: Prompt, call: Call, profile: ModelProfile)
 
 
 def is_same_model(reported: str | None, profile: ModelProfile) -> bool:
-    """Whether the model that a provider reports is the one asked for, or a dated snapshot of it (R4-3)."""
+    """Whether the reported model is the requested one, or a dated snapshot of it (R4-3)."""
     if reported is None:
         return False
     if reported == profile.model or reported in profile.reported_names:
@@ -99,7 +99,7 @@ def is_same_model(reported: str | None, profile: ModelProfile) -> bool:
 
 
 def _prompt_shortfall(reply: Reply, prompt: Prompt, profile: ModelProfile) -> str | None:
-    """Why the provider cannot have read the whole prompt, or None (R4-7)."""
+    """Return the reason why the provider cannot have read the whole prompt, or None (R4-7)."""
     least = prompt.prompt_tokens * (1 - profile.tokenizer_tolerance)
     if profile.wire is Wire.BUILT_IN or reply.prompt_tokens is None or reply.prompt_tokens >= least:
         return None

@@ -1,12 +1,10 @@
-"""R3-9, phase B without a model: which facts bear on the question, by frozen rules over their words.
+"""R3-9: phase A reads facts from the evidence; phase B without a model filters them by frozen rules.
 
-The rules are coarse on purpose. They take out what can be no answer to the question; which of the rest is the answer is
-the generator's to say, and the firewall's to check.
+A fact is a quotation with its place; nothing is synthesized. Each evidence chunk is one fact: the quote is the chunk's
+text as the prompt would show it, so that a selected fact is selected evidence, with its own anchor and offsets.
 
-R3-9, phase A: the evidence as facts. A fact is a quotation and where it stands; nothing is synthesised.
-
-One fact an evidence chunk: its quote is the chunk's text as the prompt would show it, so that a fact that is kept is
-evidence that is kept, under an anchor of its own and with the offsets of its chunk.
+The filter is deliberately coarse. It removes facts that cannot answer the question. The generator chooses the answer
+from the rest, and the firewall checks it.
 """
 
 import json
@@ -22,7 +20,7 @@ from sourcebound.contracts.text.sanitize import one_line
 
 
 class FactKey(NamedTuple):
-    """What tells one fact from another."""
+    """The key of a fact."""
 
     document: str
     page: int | None
@@ -34,23 +32,23 @@ class Fact(Contract):
 
     quote: str
     document: str
-    """What the reader knows the document by, without the page."""
+    """The document's name for readers, without the page."""
     page: int | None
-    """None where the document has no pages."""
+    """None if the document has no pages."""
     chunk_id: str
     score: float
     """The chunk's similarity to the question."""
     heading: str
-    """The document's title and the headings over the quote; empty where there are none."""
+    """The document's title and the headings above the quote; empty if there are none."""
 
     @property
     def key(self) -> FactKey:
-        """Document, page and chunk."""
+        """Return document, page and chunk."""
         return FactKey(self.document, self.page, self.chunk_id)
 
 
 def read_facts(bundle: AnswerBundle) -> tuple[Fact, ...]:
-    """The facts of the evidence, in its order."""
+    """Return the facts of the evidence, in its order."""
     return tuple(
         Fact(
             quote=chunk.sanitized_text,
@@ -65,10 +63,10 @@ def read_facts(bundle: AnswerBundle) -> tuple[Fact, ...]:
 
 
 def render_facts(facts: Iterable[Fact]) -> str:
-    """The facts as text for people who look into a run: a line a fact, its texts quoted as in JSON.
+    """Render facts as text for readers of a run: one line for each fact, with texts quoted as in JSON.
 
     Args:
-        facts: Facts; `page` is `null` where a document has none.
+        facts: The facts; `page` is `null` if a document has no pages.
     """
     return "\n".join(["FACTS:", *map(_line, facts)])
 
@@ -79,28 +77,28 @@ def _line(fact: Fact) -> str:
 
 
 LEAST_WORDS: Final = 3
-"""Words that a quote must hold beside page furniture: a statement has no fewer."""
+"""The minimum words of a quote without page furniture; a statement has no fewer."""
 WORD: Final = re.compile(r"\w*[^\W\d_]\w*")
 FURNITURE: Final = re.compile(
     r"^.*?(?<!\.)(?<!\.[ \t])(?:\.[ \t]?){4,}+[ \t]*+[\divxlc]++[ \t]*+$"  # an entry of a table of contents
     r"|^[^\w\n]*+(?:page|p\.)[ \t]*+\d++(?:[ \t]*+(?:of|/)[ \t]*+\d++)?[^\w\n]*+$"  # a page number
-    r"|\(cid:\d+\)|\ufffd+",  # what a PDF without a character map gives
+    r"|\(cid:\d+\)|\ufffd+",  # the text of a PDF without a character map
     re.IGNORECASE | re.MULTILINE,
 )
 SPACELESS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-"""Scripts that set no blank between words, and Hangul, which joins particles to them."""
+"""Scripts without blanks between words, and Hangul, which joins particles to words."""
 
 
 def filter_facts(
     facts: Sequence[Fact], searches: Sequence[str], min_overlap: float, max_facts: int
 ) -> tuple[RowOutcome, ...]:
-    """What becomes of each fact.
+    """Filter facts by the words of the question.
 
     Args:
         facts: The facts of phase A, best first.
-        searches: What was searched for: the question, and the variants by which the policy expands it (R1-4).
-        min_overlap: Share of the content words of one of them that a fact must hold, its headings counted with it.
-        max_facts: Facts that are kept at most.
+        searches: The search queries: the question and its variants (R1-4).
+        min_overlap: The share of a query's content words that a fact must hold, with its headings.
+        max_facts: The most facts to keep.
 
     Returns:
         ADMITTED or a drop code for each fact, in their order.
@@ -126,15 +124,15 @@ def filter_facts(
 
 
 def duplicate_key(quote: str) -> str:
-    """What is the same for two quotes that differ in case, white space, marks and typographic forms alone.
+    """Return a key that ignores case, white space, marks and typographic forms of a quote.
 
-    Every word stays, in its place: "must be opened" is not "must not be opened".
+    Every word stays in its place: "must be opened" is not "must not be opened".
     """
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", quote).casefold()))
 
 
 def overlap_words(text: str) -> frozenset[str]:
-    """The content words of a text; where blanks do not part words, each pair of neighbouring characters."""
+    """Return the content words of a text; in scripts without blanks, each pair of neighbouring characters."""
     return content_words(SPACELESS.sub(" ", text)) | frozenset(_pairs(text))
 
 

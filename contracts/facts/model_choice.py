@@ -1,8 +1,8 @@
-"""R3-9, phase B by a model: the prompt that asks which facts bear on the question, and what its reply is worth.
+"""R3-9, phase B by a model: the prompt that asks for the relevant facts, and the check of the reply.
 
-A reply is JSON by schema, whole or not at all. Each of its rows must name a fact of phase A, each fact once, in words
-that stand in that fact; a row that does not fails the run, and none is dropped. What is kept is phase A's own fact: of
-the reply nothing is used but the choice.
+A reply is JSON by schema, whole or not at all. Each row must name a fact of phase A, once, in words of that fact; any
+other row fails the run, and no row is dropped. The selected facts are those of phase A: only the choice is taken from
+the reply.
 """
 
 import hashlib
@@ -23,22 +23,22 @@ from sourcebound.contracts.text.tokens import estimate_tokens
 
 TEMPLATE: Final = "relevant_facts_v1"
 SHOWN: Final = 80
-"""Characters of a model's words that a violation shows."""
+"""The most characters of a model's text in a violation."""
 
 
 def facts_policy(policy: Policy) -> Policy:
-    """The policy of the call: the run's own, but for its output profile, which is no answer's."""
+    """Return the policy of the call: that of the run with another output profile."""
     return policy.model_copy(update={"prompt": policy.prompt.model_copy(update={"output_profile": PROFILE})})
 
 
 def facts_prompt(facts: Sequence[Fact], question: str, search_query: str | None, stage: str) -> Prompt:
-    """The prompt that asks which facts bear on the question.
+    """Build the prompt that asks for the relevant facts.
 
     Args:
-        facts: The facts of phase A, in their order.
-        question: As received.
-        search_query: What a follow-up stands for; None for any other question.
-        stage: The stage that asks.
+        facts: The facts of phase A, in order.
+        question: The question as received.
+        search_query: The resolved query of a follow-up; None for any other question.
+        stage: The calling stage.
 
     Returns:
         The prompt with its hash; the same bytes for the same facts and question.
@@ -63,30 +63,30 @@ def facts_prompt(facts: Sequence[Fact], question: str, search_query: str | None,
 
 
 def fact_row(fact: Fact) -> str:
-    """A fact as the row that a reply would name it by: JSON on one line, so that no quote can forge another row."""
+    """Write a fact as the row that a reply would use: JSON on one line, so that no quote can forge another row."""
     row = {"quote": one_line(fact.quote), "pdf": fact.document, "page": fact.page, "chunk_id": fact.chunk_id}
     return json.dumps(row, ensure_ascii=False)
 
 
 def read_rows(section: str) -> tuple[RelevantFact, ...]:
-    """The facts that a prompt shows, from the text of its evidence section."""
+    """Read the facts of a prompt from the text of its evidence section."""
     return tuple(RelevantFact.model_construct(**json.loads(line)) for line in section.split("\n"))
 
 
 def write_choice(rows: Sequence[RelevantFact]) -> str:
-    """The reply that names some facts, as a generator writes it."""
+    """Write the reply that names some facts."""
     return RelevantFacts(relevant_facts=tuple(rows)).model_dump_json()
 
 
 def read_choice(raw: str, facts: Sequence[Fact]) -> frozenset[FactKey] | tuple[Violation, ...]:
-    """Reads a reply against the facts that its prompt showed.
+    """Read a reply against the facts of its prompt.
 
     Args:
-        raw: The model's text as it came.
+        raw: The raw text of the model.
         facts: The facts of the prompt.
 
     Returns:
-        The keys of the facts that were chosen; or every violation, in the order of the rows.
+        The keys of the chosen facts; or every violation, in the order of the rows.
     """
     reply = read_strict(raw, RelevantFacts)
     if isinstance(reply, str):

@@ -1,8 +1,7 @@
-"""R3-9: the facts phase. The evidence as facts, those that bear on the question, and the answer bundle over these.
+"""R3-9: the facts phase: facts of the evidence, the relevant ones, and the answer bundle over these.
 
-A fact that leaves has a drop code in the ledger like any other row (R2-S8), so none is lost in silence; where none is
-left the run is refused, and no answer is asked for. The prompt and the firewall then know nothing of facts: phase C is
-R3 to R5 over the evidence that is left.
+A dropped fact has a drop code in the ledger like any other row (R2-S8). If no fact remains, the run is refused and no
+answer is generated. The prompt and the firewall know nothing of facts: phase C is R3 to R5 over the remaining evidence.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -25,16 +24,16 @@ STAGE = "select_facts"
 
 
 class FactsPhase(Contract):
-    """What both phases came to."""
+    """The result of phases A and B."""
 
     outcome: Outcome
     facts: tuple[Fact, ...]
-    """Phase A, in the order of the evidence."""
+    """The facts of phase A, in the order of the evidence."""
     fates: tuple[RowOutcome, ...] = ()
-    """Phase B: what became of each fact; empty where a model was to choose and its choice cannot be used."""
+    """The outcome of each fact in phase B; empty if a model's choice cannot be used."""
     prompt: Prompt | None = None
     generation: Generation | None = None
-    """The call of the model that chose, where the policy asks for one."""
+    """The model call of phase B, if the policy asks for one."""
 
     @property
     def kept(self) -> tuple[Fact, ...]:
@@ -44,22 +43,22 @@ class FactsPhase(Contract):
 
 
 class ChoiceRequest(NamedTuple):
-    """What a model is asked to choose from."""
+    """The request for a model's choice."""
 
     prompt: Prompt
     shown: int
-    """Facts that the prompt has room for, the best ones."""
+    """The best facts, as far as the prompt has room."""
 
 
 class FactsSelection(NamedTuple):
-    """The phase, and the bundle over the facts that it kept."""
+    """The phase, and the bundle over the selected facts."""
 
     phase: FactsPhase
     bundle: AnswerBundle
 
 
 def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> FactsSelection:
-    """Keeps facts by the rules of `fact_filter`.
+    """Select facts by the rules of `filter_facts`.
 
     Args:
         bundle: An answer bundle that is OK.
@@ -67,7 +66,7 @@ def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> 
         min_overlap: Its `min_question_overlap`.
 
     Returns:
-        The phase; a refusal where no fact is left, or fewer than the gate's minimum (R1-11).
+        The phase; a refusal if no fact remains, or fewer than the gate's minimum (R1-11).
     """
     facts = read_facts(bundle)
     searches = query_variants(bundle.search_query or bundle.user_question, policy.retrieval.expansions or ())
@@ -76,14 +75,14 @@ def select_locally(bundle: AnswerBundle, policy: Policy, min_overlap: float) -> 
 
 
 def request_choice(bundle: AnswerBundle, policy: Policy) -> ChoiceRequest:
-    """The prompt by which a model chooses facts, within the budget of R3-6.
+    """Build the prompt by which a model chooses facts, within the budget of R3-6.
 
     Args:
         bundle: An answer bundle that is OK.
         policy: The policy of the run.
 
     Returns:
-        The prompt over the best facts that there is room for; empty and FAILED where there is room for none.
+        The prompt over the best facts that fit; empty and FAILED if none fits.
     """
     facts, limits = read_facts(bundle), policy.prompt
     for shown in range(len(facts), 0, -1):
@@ -97,17 +96,17 @@ def request_choice(bundle: AnswerBundle, policy: Policy) -> ChoiceRequest:
 def select_by_choice(
     bundle: AnswerBundle, policy: Policy, request: ChoiceRequest, generation: Generation | None
 ) -> FactsSelection:
-    """Keeps the facts that a model chose.
+    """Select the facts that a model chose.
 
     Args:
         bundle: An answer bundle that is OK.
         policy: The policy of the run.
-        request: What `request_choice` made of them.
-        generation: What the model said; None where there was nothing to ask.
+        request: The result of `request_choice`.
+        generation: The model's reply; None if there was no call.
 
     Returns:
-        The phase; a refusal where no fact was chosen; a failure, with the evidence as it was, where the model was not
-        asked, did not answer, or chose what cannot be chosen.
+        The phase; a refusal if no fact was chosen; a failure with unchanged evidence if the model was not called, did
+        not answer, or made an invalid choice.
     """
     facts = read_facts(bundle)
     outcome = generation.outcome if generation else request.prompt.outcome
@@ -123,7 +122,7 @@ def select_by_choice(
 
 
 def _fates(facts: Sequence[Fact], chosen: Set[FactKey], max_facts: int) -> Iterator[RowOutcome]:
-    """What a choice makes of each fact; of more than there is room for the better ranks stay, as in selection."""
+    """Return the outcome of each fact; if too many were chosen, the better ranks stay, as in selection."""
     kept = 0
     for fact in facts:
         if fact.key not in chosen:

@@ -1,1 +1,1 @@
-"""P: a policy is frozen, versioned and locked by digest; a request may tighten it and never loosen it (P-1 to P-6)."""
+"""P: frozen, versioned policies, locked by digest, which a request may tighten but never loosen (P-1 to P-6)."""

@@ -1,7 +1,7 @@
-"""What one policy has otherwise than another, value by value, and which way that goes (contract P-1, P-4).
+"""The differences between two policies, value by value, with their direction (P-1, P-4).
 
-A value that a request may tighten (`tightening.LIMITS`) has a direction; for any other, what is tighter is not defined,
-and nothing is said. Name and description are labels: they are no values that a run obeys.
+A value that a request may tighten (`request_limits.REQUEST_LIMITS`) has a direction; any other value has none. Name and
+description are labels that a run does not obey.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ LABELS: Final = ("policy_version", "description")
 
 
 class Effect(StrEnum):
-    """Which way a change goes."""
+    """The direction of a change."""
 
     TIGHTENS = "tightens"
     LOOSENS = "loosens"
@@ -24,21 +24,21 @@ class Effect(StrEnum):
 
 
 class PolicyChange(Contract):
-    """A value that differs; None where a policy does not have it."""
+    """A value that differs; None if a policy does not have it."""
 
     field: str
-    """Its table and its name: `retrieval.top_k`."""
+    """Table and name of the value: `retrieval.top_k`."""
     old: Any
     new: Any
     effect: Effect
 
 
 def compare_policies(old: Policy, new: Policy) -> tuple[PolicyChange, ...]:
-    """Every value in which two policies differ, labels left out; those that only the new one has come last.
+    """Return every value in which two policies differ, without labels. Values that only the new policy has come last.
 
     Args:
-        old: The one that is changed from.
-        new: The one that is changed to.
+        old: The policy before the change.
+        new: The policy after the change.
     """
     before, after = dict(_values(old)), dict(_values(new))
     names = [name for name in {**before, **after} if name not in LABELS and before.get(name) != after.get(name)]
@@ -57,7 +57,7 @@ def _values(policy: Policy) -> Iterator[tuple[str, Any]]:
 
 
 def _effect(field: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Effect:
-    """A minimum that is not there is lower than any; only minima can be absent."""
+    """Return the direction; an absent minimum is lower than any, and only minima can be absent."""
     table, _, name = field.partition(".")
     if HIGHER_IS_TIGHTER.get(name) == table:
         tighter = after.get(field, -1) > before.get(field, -1)

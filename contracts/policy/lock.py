@@ -1,8 +1,8 @@
-"""The lock of a deployment's own policies: the name and the digest of each that it has released (contract P-1).
+"""The lock of a deployment's own policies: the name and digest of each released one (P-1).
 
-A policy file that no lock names is a draft: it may still change under its name, and a run under it says so. A released
-name stands for one digest for ever; a file that bears it with another is refused. What ships is released by its own
-lock, which counts for every file.
+A policy file that no lock names is a draft: it may change under its name, and a run under it says so. A released name
+keeps one digest for ever. A file with that name and another digest is refused. The shipped policies have their own
+lock, which applies to every file.
 """
 
 import json
@@ -26,7 +26,7 @@ Digests = Mapping[str, str]
 
 
 class _LockFile(BaseModel):
-    """A whole lock file; one without its table is no empty lock but none at all."""
+    """A lock file. Without its table it is invalid, not empty."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -34,71 +34,71 @@ class _LockFile(BaseModel):
 
 
 class ReleaseStatus(StrEnum):
-    """How a policy stands to the locks."""
+    """The release status of a policy."""
 
     SHIPPED = "shipped"
-    """It is one that ships, value for value."""
+    """The policy is a shipped one, value for value."""
     RELEASED = "released"
-    """A lock of the deployment has its digest."""
+    """A lock of the deployment holds its digest."""
     DRAFT = "draft"
-    """No lock has its name."""
+    """No lock holds its name."""
     CHANGED = "changed"
-    """A lock has its name with another digest: it is never accepted."""
+    """A lock holds its name with another digest. Such a file is never accepted."""
 
 
 def parse_lock(text: str) -> dict[str, str]:
-    """The digests of a lock file by policy version.
+    """Return the digests of a lock file by policy version.
 
     Raises:
-        ValueError: It is not TOML, or not one table `policies` of texts.
+        ValueError: The file is not TOML, or not one table `policies` of texts.
     """
     return _LockFile.model_validate(tomllib.loads(text)).policies
 
 
 def render_lock(digests: Digests) -> str:
-    """The text of a lock file, which `parse_lock` reads back."""
+    """Render a lock file, which `parse_lock` reads back."""
     lines = [f"{name} = {toml_value(digest)}" for name, digest in digests.items()]
     return "\n".join([HEADING, "", "[policies]", *lines]) + "\n"
 
 
 def release_status_of(policy: Policy, shipped: Digests, locks: Iterable[Digests]) -> ReleaseStatus:
-    """How a policy stands.
+    """Return the release status of a policy.
 
     Args:
-        policy: The policy, before any limit of a request.
-        shipped: The digests of what ships.
-        locks: The locks of the deployment that count for it.
+        policy: The policy, without limits of a request.
+        shipped: The digests of the shipped policies.
+        locks: The locks of the deployment that apply to it.
     """
     name, digest = policy.policy_version, policy.sha256
-    known = {lock[name] for lock in (shipped, *locks) if name in lock}
-    if known - {digest}:
+    locked_digests = {lock[name] for lock in (shipped, *locks) if name in lock}
+    if locked_digests - {digest}:
         return ReleaseStatus.CHANGED
-    if not known:
+    if not locked_digests:
         return ReleaseStatus.DRAFT
     return ReleaseStatus.SHIPPED if name in shipped else ReleaseStatus.RELEASED
 
 
 class FoundPolicy(NamedTuple):
-    """A policy, how it stands, and where it was found."""
+    """A policy with its release status and its file."""
 
     policy: Policy
-    standing: ReleaseStatus
+    release_status: ReleaseStatus
     path: Path | None = None
-    """Its file; none where it is found by the name of one that ships."""
+    """The file; None for a shipped policy."""
 
 
 def draft_notices(run: Run) -> tuple[str, ...]:
-    """What the reader of an answer is told where its policy is a draft."""
+    """Return the notice for an answer under a draft policy."""
     return (DRAFT_NOTICE.format(run.policy_version),) if run.is_draft else ()
 
 
 def toml_assignments(table: Mapping[str, Any]) -> list[str]:
-    """The `name = value` lines of a TOML table."""
+    """Return the `name = value` lines of a TOML table."""
     return [f"{name} = {toml_value(value)}" for name, value in table.items()]
 
 
 def toml_value(value: object) -> str:
-    """A value in TOML; its basic strings escape as JSON's do, and the delete character besides."""
+    """Return a value in TOML, whose basic strings are escaped as in JSON, with the delete character in addition."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(toml_assignments(value)) + " }"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What is released: the shipped policies and templates, and the lock that shows a change (contract P-1, R3-1)."""
+"""The shipped policies and templates, and the lock that shows any change (P-1, R3-1)."""
 
 import hashlib
 import tomllib
@@ -22,10 +22,10 @@ SHIPPED: Final = (
 
 @cache
 def load_shipped_policy(name: str) -> Policy:
-    """One of the policies in `SHIPPED`.
+    """Load one of the policies in `SHIPPED`.
 
     Raises:
-        KeyError: There is no such shipped policy.
+        KeyError: The policy is not a shipped one.
     """
     if name not in SHIPPED:
         raise KeyError(name)
@@ -34,16 +34,16 @@ def load_shipped_policy(name: str) -> Policy:
 
 @cache
 def read_lock() -> Mapping[str, Mapping[str, str]]:
-    """Digests of the released policies and templates, from `policies.lock`."""
+    """Return the digests of the released policies and templates, from `policies.lock`."""
     text = (files(__package__) / "released" / "policies.lock").read_text("utf-8")
     return {kind: {name: str(digest) for name, digest in table.items()} for kind, table in tomllib.loads(text).items()}
 
 
 def check_lock() -> list[str]:
-    """Compares every released policy and template with the lock (P-1, R3-1).
+    """Compare every released policy and template with the lock (P-1, R3-1).
 
     Returns:
-        A sentence for each that was changed, added or lost since its release.
+        A sentence for each policy or template that was changed, added or lost since its release.
     """
     lock = read_lock()
     policies = {name: load_shipped_policy(name) for name in SHIPPED}
@@ -59,26 +59,26 @@ def check_lock() -> list[str]:
     return findings
 
 
-def _differences(kind: str, found: Mapping[str, str], locked: Mapping[str, str]) -> list[str]:
+def _differences(kind: str, actual: Mapping[str, str], locked: Mapping[str, str]) -> list[str]:
     return [
         f"{kind} {name} differs from its release; a change needs a new version name"
-        for name in sorted({*found, *locked})
-        if found.get(name) != locked.get(name)
+        for name in sorted({*actual, *locked})
+        if actual.get(name) != locked.get(name)
     ]
 
 
 def template_names() -> list[str]:
-    """Every released template, whether or not a shipped policy names it."""
+    """Return every released template, whether or not a shipped policy names it."""
     entries = (files("sourcebound.contracts.prompt") / "templates").iterdir()
     return sorted(entry.name.removesuffix(".txt") for entry in entries if entry.name.endswith(".txt"))
 
 
 @cache
 def read_template(name: str) -> str:
-    """The text of a released template file.
+    """Return the text of a released template.
 
     Raises:
-        KeyError: There is no such released template.
+        KeyError: The template does not exist.
     """
     if name not in template_names():
         raise KeyError(name)
@@ -86,5 +86,5 @@ def read_template(name: str) -> str:
 
 
 def template_digest(name: str) -> str:
-    """SHA-256 of a template file's bytes."""
+    """Return the SHA-256 of a template file's bytes."""
     return hashlib.sha256(read_template(name).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""A policy: the frozen, versioned values that a run obeys (contract P-1 … P-6).
+"""A policy: the frozen, versioned values that a run obeys (P-1 to P-6).
 
 A policy is one TOML file. It is parsed to a model that rejects unknown keys and is identified by the SHA-256 of its
-canonical form, so that a changed value is a changed policy. Values that a policy leaves out are absent, never
-defaulted: the file is the whole truth.
+canonical form, so that a changed value is a changed policy. A value that is not in the file is absent: there are no
+defaults.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(gt=0, le=100)]
 Words = Annotated[str, Field(pattern=r"\w")]
 Presentation = Literal["plain", "answer_sources", "numbered_confidence", "source_markers"]
-"""R6-8: how a released answer is shown; what is recorded is the same under each."""
+"""R6-8: the presentation of a released answer; the record is the same under each."""
 
 
 class Enforcement(StrEnum):
@@ -33,7 +33,7 @@ class Enforcement(StrEnum):
 
 
 class ExpansionRule(Contract):
-    """R1-4: terms that are searched for besides, where a question has the words of `when`."""
+    """R1-4: additional search terms for a question with the words of `when`."""
 
     when: Words
     add: Annotated[tuple[Words, ...], Field(min_length=1)]
@@ -47,19 +47,19 @@ class DocumentHint(Contract):
 
 
 class RetrievalPolicy(Contract):
-    """R1: how candidates are found and when there are enough of them."""
+    """R1: how candidates are found, and the minima of the gate."""
 
     top_k: Count
     hybrid: bool
     candidate_pool: Count
-    """Rows that each of the two lists brings to the fusion."""
+    """The number of rows that each list contributes to the fusion."""
     rrf_k: Count | None = None
     dense_weight: Weight | None = None
     lexical_weight: Weight | None = None
-    """What each of the two lists counts for in the fusion; 1 when absent."""
+    """The weight of each list in the fusion; 1 if absent."""
     mmr_lambda: Unit | None = None
     neighbours: Count | None = None
-    """Chunks before and after each candidate that are added as `expanded` rows; none when absent."""
+    """Chunks before and after each candidate that are added as `expanded` rows; none if absent."""
     expansions: tuple[ExpansionRule, ...] | None = None
     probe_min_similarity: Unit | None = None
     fallback_min_similarity: Unit | None = None
@@ -69,17 +69,17 @@ class RetrievalPolicy(Contract):
     min_chunks: Count
     min_sources: Count
     max_requested_sources: Count | None = None
-    """The most that a request may ask of `min_sources`, and it may then say 0 for the policy's own (P-4); any number
-    when absent."""
+    """The largest `min_sources` of a request, which may then also be 0 for the policy's own value (P-4); no bound if
+    absent."""
 
 
 class Calibration(Contract):
-    """What the gates were calibrated for (P-3)."""
+    """The index for which the gates were calibrated (P-3)."""
 
     embedding_model: str
     metric: Literal["cosine", "lexical"]
     index_version: str | None = None
-    """The one state of the documents that the policy serves; any when absent."""
+    """The index version to which the policy is pinned; any if absent."""
 
 
 class SelectionPolicy(Contract):
@@ -95,7 +95,7 @@ class SelectionPolicy(Contract):
     ordering_mode: Literal["rank_strict"]
     sanitization_mode: Literal["safe_normalize_v1"]
     knowledge_types: tuple[str, ...] | None = None
-    """The allowed values of `knowledge_type_effective`; any when absent."""
+    """The allowed values of `knowledge_type_effective`; any if absent."""
 
 
 class PromptPolicy(Contract):
@@ -109,12 +109,12 @@ class PromptPolicy(Contract):
 
 
 class FactsPolicy(Contract):
-    """R3-9: how the facts of the evidence are kept or left out before the prompt; no such phase without the table."""
+    """R3-9: the filter of facts before the prompt. There is no facts phase without this table."""
 
     filter: Literal["local", "model"]
     """`model` asks the run's generator which facts are relevant."""
     min_question_overlap: Unit | None = None
-    """Share of the question's content words that a fact must hold to pass the local filter."""
+    """The share of the question's content words that a fact must hold to pass the local filter."""
 
     @model_validator(mode="after")
     def _check_overlap(self) -> Self:
@@ -136,23 +136,23 @@ class ValidationPolicy(Contract):
     segmenter: Literal["segment_v1"]
     literal_grounding: Enforcement
     attribution_coverage: Annotated[float, Field(ge=1, le=1)]
-    """Share of the statements that must be cited to pass: all of them."""
+    """The share of statements that must be cited: all of them."""
     attribution_target: Unit | None = None
-    """The share that a model is expected to reach (R5-14): reported beside the measured one, and passes nothing."""
+    """The share that a model is expected to reach (R5-14): reported with the measured one. It passes no answer."""
     max_attempts: Annotated[int, Field(ge=1, le=3)]
-    """Answers that a run may ask for; a rejected one is asked for anew while there are any left (R5-12)."""
+    """The number of attempts. A rejected answer is generated again while attempts remain (R5-12)."""
     length_ratio_limit: Count
     high_support_margin: Unit
     high_support_sources: Count
 
 
 class ConversationPolicy(Contract):
-    """CP-6: how a question of a conversation is made to stand alone; by the rules where the table is absent."""
+    """CP-6: how a follow-up is resolved; by the rules if the table is absent."""
 
     resolver: Literal["rules", "model"]
     """`model` asks the run's generator to rewrite every question but the first."""
     carried_chunks: Count | None = None
-    """Chunks cited by the run that a follow-up goes back to that are candidates again; none when absent."""
+    """The number of cited chunks of the earlier run that become candidates again; none if absent."""
 
 
 class Policy(Contract):
@@ -172,19 +172,19 @@ class Policy(Contract):
 
     @cached_property
     def sha256(self) -> str:
-        """Digest of the canonical form: sorted, compact JSON of the values that the file gives."""
-        form = self.model_dump(mode="json", exclude_none=True)
-        return hashlib.sha256(json.dumps(form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        """The digest of the canonical form: sorted, compact JSON of the values in the file."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A policy with other values, which has a digest of its own."""
+        """Copy the policy with other values. The copy has its own digest."""
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("sha256", None)
         return copied
 
 
 def parse_policy(text: str) -> Policy:
-    """Reads a policy file.
+    """Parse a policy file.
 
     Args:
         text: The TOML text.

@@ -1,1 +1,1 @@
-"""R6-7, R6-8: released answers rendered for readers; the stored answer never changes."""
+"""R6-7, R6-8: released answers, rendered for readers. The stored answer never changes."""

@@ -1,7 +1,7 @@
-"""A released answer beside everything that a presentation may show of it (contract R6-7, R6-8).
+"""A released answer with everything that a presentation may show of it (contract R6-7, R6-8).
 
-The public response says nothing of scores and texts. What is shown beyond it is taken from the recorded layers, and
-the text of a document only where it may be read now.
+The public response has no scores and no texts of documents. A presentation takes these from the recorded layers, and
+the text of a document only if it may be read now.
 """
 
 from collections.abc import Collection
@@ -23,12 +23,12 @@ class AnswerView(Contract):
     question: str
     response: PublicResponse
     presentation: Presentation
-    """The one that the run's policy names."""
+    """The presentation that the run's policy names."""
     refusal_source: RefusalSource | None = None
     statements: tuple[Statement, ...] = ()
-    """As the firewall cut them; none where no answer was released, and so it is with the evidence."""
+    """The statements as the firewall cut them. Without a released answer, statements and evidence are empty."""
     evidence: tuple[EvidenceChunk, ...] = ()
-    """Every chunk that the prompt showed, without its text where its document may not be read (R6-7)."""
+    """Every chunk that the prompt showed; without its text if its document may not be read (R6-7)."""
 
     @property
     def cited(self) -> tuple[EvidenceChunk, ...]:
@@ -38,23 +38,23 @@ class AnswerView(Contract):
 
 
 def evidence_documents(state: State) -> frozenset[str]:
-    """The knowledge ids of a run's evidence; none where it has none."""
+    """Return the knowledge ids of a run's evidence; an empty set if it has no evidence."""
     assembly = state.get("assembly")
     return frozenset(chunk["knowledge_id"] for chunk in assembly["selected_evidence"]) if assembly else frozenset()
 
 
 def view_answer(state: State, readable: Collection[str]) -> AnswerView:
-    """Reads what a run released.
+    """Build the view of what a run released.
 
     Args:
         state: The state of a run that has ended.
-        readable: Of `evidence_documents`, those whose text may be shown now.
+        readable: The ids from `evidence_documents` whose text may be shown now.
 
     Returns:
         The view.
 
     Raises:
-        pydantic.ValidationError: The state is that of a version with other contracts.
+        pydantic.ValidationError: The state was written by a version with other contracts.
     """
     response, outcome = PublicResponse.model_validate(state["response"]), Outcome.model_validate(state["outcome"])
     view = AnswerView(

@@ -1,7 +1,7 @@
-"""Citation density: how many citations each paragraph of a released answer has.
+"""Citation density: the number of citations in each paragraph of a released answer.
 
-A metric beside those of R5-14, whose list is frozen: it passes and rejects nothing, for one citation a statement is the
-rule (R5-6), and it is computed from what the firewall recorded.
+This metric is not among those of R5-14, because their list is frozen. It passes and rejects nothing, because the rule
+is one citation for each statement (R5-6). It is computed from what the firewall recorded.
 """
 
 import re
@@ -15,29 +15,29 @@ BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
 
 
 class Paragraph(NamedTuple):
-    """A paragraph by its counts."""
+    """The counts of a paragraph."""
 
     statements: int
-    """Those that need a citation."""
+    """The number of statements that need a citation."""
     citations: int
-    """Anchors of all its statements, each once a statement."""
+    """The number of anchors of all statements; each counts once for each statement."""
 
     @property
     def density(self) -> float | None:
-        """Citations a statement; None where no statement needs any."""
+        """The citations for each statement; None if no statement needs one."""
         return self.citations / self.statements if self.statements else None
 
 
 def citation_density(text: str, statements: Sequence[Statement]) -> tuple[Paragraph, ...]:
-    """Counts the citations of each paragraph.
+    """Count the citations of each paragraph.
 
     Args:
         text: A validated answer.
-        statements: Its statements as the firewall cut them; their offsets are into the text.
+        statements: Its statements as the firewall cut them, with their offsets into the text.
 
     Returns:
-        The paragraphs in order. A blank line between two statements parts them; headings and lead-ins belong to the
-        paragraph in which they stand and need no citation.
+        The paragraphs in order. A blank line between two statements separates paragraphs. Headings and lead-ins belong
+        to the paragraph that contains them and need no citation.
     """
     if not statements:
         return ()

@@ -1,7 +1,7 @@
 r"""The request and the answer of `/rag/query`, the interface of GROUNDED_RAG_V1, as types (contract R6-8, P-4).
 
-Inside, a citation is an anchor; here it is a marker, `[SOURCE: id]`, whose id is that of one of the `sources`. Markers
-are written from the validated anchors alone: what reads as a marker in the model's own text is broken by a backslash
+Internally, a citation is an anchor. Here it is a marker, `[SOURCE: id]`, with the id of one of the `sources`. Markers
+are written only for validated anchors. Text of the model that looks like a marker is escaped with a backslash
 (`[\SOURCE: …]`), so that every marker that a client finds is a checked citation.
 """
 
@@ -21,7 +21,7 @@ from sourcebound.contracts.text.citations import CITATION, strip_citations
 from sourcebound.contracts.text.sanitize import header_value
 
 POLICY: Final = "GROUNDED_RAG_V1"
-"""The policy that a query is answered under."""
+"""The policy under which a query is answered."""
 REFUSED: Final = "I don't have enough information..."
 MARKER: Final = re.compile(r"\[(?=\s*source\s*:)", re.IGNORECASE)
 SNIPPET_CHARACTERS: Final = 200
@@ -34,20 +34,20 @@ class RagQuery(Contract):
     project_id: Annotated[str, Field(min_length=1)]
     """The collection."""
     min_sources: Annotated[int, Field(ge=0, le=10)] = 1
-    """Documents that must hold something; it can only tighten the policy, and 0 is the policy's own number (P-4)."""
+    """The number of documents that must have evidence (P-4). It only tightens the policy; 0 keeps the policy's."""
     strip_markers: bool = False
-    """Whether the answer is wanted without its markers; `citations` names the sources all the same."""
+    """Whether to remove the markers from the answer; `citations` still names the sources."""
 
     def request(self) -> AskInput:
-        """The query as the graph takes it; a `min_sources` that was not stated asks for nothing."""
-        asked: AskInput = {"question": self.query, "collection": self.project_id}
+        """Return the input of the graph for the query. A `min_sources` that was not set adds no limit."""
+        ask_input: AskInput = {"question": self.query, "collection": self.project_id}
         if self.min_sources and "min_sources" in self.model_fields_set:
-            asked["limits"] = {"min_sources": self.min_sources}
-        return asked
+            ask_input["limits"] = {"min_sources": self.min_sources}
+        return ask_input
 
 
 class RagSourceMetadata(Contract):
-    """Where a source stands."""
+    """The document of a source, and the place in it."""
 
     knowledge_id: str
     title: str | None
@@ -57,7 +57,7 @@ class RagSourceMetadata(Contract):
     event_date: date | None
     equipment_id: str | None
     origin: str | None
-    """`expanded` or `carried` where it was not retrieved for the question and so counts for no minimum (R1-10)."""
+    """`expanded` or `carried` if it was not retrieved for the question; then it counts for no minimum (R1-10)."""
 
 
 class RagSource(Contract):
@@ -65,9 +65,9 @@ class RagSource(Contract):
 
     source_id: str
     content_snippet: str
-    """The beginning of its text; empty where its document may not be read (R6-7)."""
+    """The beginning of its text; empty if its document may not be read (R6-7)."""
     score: float
-    """Cosine similarity, in [0, 1]."""
+    """The cosine similarity, in [0, 1]."""
     metadata: RagSourceMetadata
 
 
@@ -75,21 +75,21 @@ class RagAnswer(Contract):
     """An answer with its markers, or a refusal with its reason, or a failure with its code."""
 
     answer: str
-    """The refusal's sentence where there is a `refusal_reason`; empty where there is a `failure_code`."""
+    """The sentence of the refusal if there is a `refusal_reason`; empty if there is a `failure_code`."""
     sources: tuple[RagSource, ...]
     citations: tuple[str, ...]
-    """Ids of the sources that the answer cites, in order of first use."""
+    """The ids of the cited sources, in order of first use."""
     refusal_reason: RefusalCode | None
     failure_code: FailureCode | None
     query: str
 
 
 def rag_answer(view: AnswerView, *, strip_markers: bool = False) -> RagAnswer:
-    """What a run released, as `/rag/query` answers.
+    """Build the answer of `/rag/query` from what a run released.
 
     Args:
         view: The released answer, refusal or failure.
-        strip_markers: Whether the answer goes without its markers.
+        strip_markers: Whether to remove the markers from the answer.
 
     Returns:
         The answer.
@@ -97,8 +97,8 @@ def rag_answer(view: AnswerView, *, strip_markers: bool = False) -> RagAnswer:
     response, ids = view.response, {chunk.anchor: header_value(chunk.chunk_id) for chunk in view.evidence}
     answer = REFUSED if response.status is Status.NO_EVIDENCE else response.answer
     if response.status is Status.OK:
-        shown = MARKER.sub(r"[\\", strip_citations(answer) if strip_markers else answer)
-        answer = CITATION.sub(lambda match: f"[SOURCE: {ids['C' + match[1]]}]", shown)
+        escaped = MARKER.sub(r"[\\", strip_citations(answer) if strip_markers else answer)
+        answer = CITATION.sub(lambda match: f"[SOURCE: {ids['C' + match[1]]}]", escaped)
     return RagAnswer(
         answer=answer,
         sources=tuple(_source(ids[chunk.anchor], chunk) for chunk in view.evidence),
@@ -119,7 +119,7 @@ def _source(source_id: str, chunk: EvidenceChunk) -> RagSource:
 
 
 def _snippet(text: str) -> str:
-    """The beginning of a text, up to the last blank that fits."""
+    """Return the beginning of a text, up to the last whitespace that fits."""
     if len(text) <= SNIPPET_CHARACTERS:
         return text
     head = text[: SNIPPET_CHARACTERS + 1]

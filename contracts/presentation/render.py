@@ -1,8 +1,8 @@
-r"""R6-8: presentations. Each renders a released answer as text, from what was recorded, and changes nothing of it.
+r"""R6-8: presentations. Each renders a released answer as text from what was recorded, and does not change the answer.
 
-Every sentence is one that the firewall has seen, cut where it was cut then. A line of the answer that would read as a
-line of the presentation itself gets a leading backslash, as in a prompt (R2-S2), so that no text can forge a list of
-sources or a level of confidence. A failure looks the same everywhere and like no refusal.
+Every sentence was checked by the firewall and is cut as the firewall cut it. A line of the answer that looks like a
+line of the presentation gets a leading backslash, as in a prompt (R2-S2), so that no text can forge a list of sources
+or a level of confidence. A failure looks the same in every text presentation, and never like a refusal.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from sourcebound.contracts.policy.schema import Presentation
 from sourcebound.contracts.presentation.answer_view import AnswerView
 from sourcebound.contracts.presentation.rag_query import rag_answer
 from sourcebound.contracts.text.citations import strip_citations
-from sourcebound.contracts.text.sanitize import NOT_A_LETTER, latin_look, one_line
+from sourcebound.contracts.text.sanitize import NOT_A_LETTER, fold_to_latin, one_line
 from sourcebound.contracts.validation.result import SupportLevel
 
 NOT_RELEASED: Final = "No answer is released."
@@ -27,19 +27,19 @@ OWN_LINES: Final = frozenset(
     {"answer", "answerlowconfidencelimitedsourcecoverage", "sources", "confidence"}
     | {f"confidence{level.casefold()}" for level in CONFIDENCE.values()}
 )
-"""The letters of the lines that a presentation writes itself."""
+"""The letters of the lines that a presentation itself writes."""
 
 
 def present(view: AnswerView, presentation: Presentation | None = None) -> str:
-    """Renders what a run released (R6-8).
+    """Render what a run released (R6-8).
 
     Args:
         view: The released answer, refusal or failure.
-        presentation: How; as the run's policy has it when omitted.
+        presentation: The presentation; by default that of the run's policy.
 
     Returns:
-        The text, without a line break at its end. It is for a reader, not for another program, but for
-        `source_markers`, which is JSON. Its characters are those of the answer: a terminal may need them made visible.
+        The text, without a line break at its end. It is meant for a reader, except `source_markers`, which is JSON. It
+        holds the characters of the answer unchanged, so a terminal may have to escape control characters.
     """
     name = presentation or view.presentation
     if view.response.status is Status.FAILED and name != "source_markers":
@@ -55,11 +55,11 @@ def _answer_sources(view: AnswerView) -> str:
     if view.response.status is Status.NO_EVIDENCE:
         return NOT_CONTAINED if view.refusal_source is RefusalSource.MODEL else NOTHING_FOUND
     head = LOW_CONFIDENCE if view.response.support_level is SupportLevel.LOW else "Answer:"
-    answer = "\n".join(map(_escaped, view.response.answer.splitlines()))
-    return "\n".join([head, answer, "", "Sources:", *map(_source, view.cited)])
+    answer = "\n".join(map(_escape_line, view.response.answer.splitlines()))
+    return "\n".join([head, answer, "", "Sources:", *map(_render_source, view.cited)])
 
 
-def _source(chunk: EvidenceChunk) -> str:
+def _render_source(chunk: EvidenceChunk) -> str:
     page = f"p. {chunk.page_number}" if chunk.page_number is not None else None
     parts = (document_name(chunk), one_line(chunk.section or ""), page)
     return f"- [{chunk.anchor}] {', '.join(part for part in parts if part)} (score: {chunk.similarity_score:.2f})"
@@ -74,14 +74,16 @@ def _numbered_confidence(view: AnswerView) -> str:
     for statement in view.statements:
         sentence = one_line(strip_citations(statement.text))
         if not statement.anchors:
-            lines.append(_escaped(sentence))
+            lines.append(_escape_line(sentence))
             continue
         number += 1
-        lines.append(" ".join([f"{number}. {sentence}", *(_place(chunks[anchor]) for anchor in statement.anchors)]))
+        lines.append(
+            " ".join([f"{number}. {sentence}", *(_render_place(chunks[anchor]) for anchor in statement.anchors)])
+        )
     return "\n".join([*lines, f"CONFIDENCE: {CONFIDENCE[level]}"])
 
 
-def _place(chunk: EvidenceChunk) -> str:
+def _render_place(chunk: EvidenceChunk) -> str:
     page = f"p{chunk.page_number}" if chunk.page_number is not None else None
     return f"({', '.join(filter(None, (document_name(chunk), page, one_line(chunk.chunk_id))))})"
 
@@ -90,9 +92,9 @@ def _source_markers(view: AnswerView) -> str:
     return rag_answer(view).model_dump_json(indent=2)
 
 
-def _escaped(line: str) -> str:
-    """A line of the answer, with a backslash where a reader could take it for one of the presentation's."""
-    letters = NOT_A_LETTER.sub("", latin_look(strip_citations(line))).casefold()
+def _escape_line(line: str) -> str:
+    """Return a line of the answer, with a backslash if a reader could mistake it for a line of the presentation."""
+    letters = NOT_A_LETTER.sub("", fold_to_latin(strip_citations(line))).casefold()
     return "\\" + line if letters in OWN_LINES else line
 
 

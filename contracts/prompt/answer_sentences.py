@@ -1,9 +1,9 @@
-"""The output profile `answer_sentences`: an answer as JSON, read whole or not at all (contract R3-7, R5-10).
+"""The output profile `answer_sentences`: an answer as JSON, read whole or not at all (R3-7, R5-10).
 
-Nothing is mended: a code fence, a word around the JSON, a key twice, a row too many or without an anchor makes the
-whole text invalid, because a row that was dropped or repaired is a row that nobody wrote. The text that readers see is
-made by one frozen rule, `join`. A model that is held to the schema refuses in one row: the exact refusal string,
-without an anchor; every other row has one.
+Nothing is repaired: a code fence, a word around the JSON, a repeated key, an extra row or a row without an anchor makes
+the whole text invalid, because a dropped or repaired row is a row that the model did not write. One frozen rule,
+`join`, makes the text for readers. A model that is held to the schema refuses in one row: the exact refusal string
+without an anchor; every other row has an anchor.
 """
 
 import json
@@ -22,7 +22,7 @@ from sourcebound.contracts.text.strict_json import bare_schema, read_strict
 PROFILE: Final = "answer_sentences"
 MAX_SENTENCES: Final = 6
 LINE: Final = re.compile("[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]+")
-"""One line of text: a sentence with a line break could hold a heading, which needs no citation."""
+"""Check that a sentence is one line: with a line break it could hold a heading, which needs no citation."""
 
 
 def _check_sentence(sentence: str) -> str:
@@ -39,14 +39,14 @@ Anchor = Annotated[str, Field(strict=True, pattern=r"^C(0|[1-9][0-9]*)$")]
 
 
 class AnswerSentence(Contract):
-    """A row: one sentence and the anchors of the evidence that it rests on; none where it refuses."""
+    """A row: one sentence with the anchors of its evidence; no anchor for a refusal."""
 
     sentence: Annotated[str, Field(strict=True), AfterValidator(_check_sentence)]
     anchors: tuple[Anchor, ...]
 
 
 class AnswerSentences(Contract):
-    """An answer under the profile; `confidence` is the model's word and is used for nothing (R5-15)."""
+    """An answer in this profile; `confidence` is the model's own statement and is not used (R5-15)."""
 
     answer_sentences: Annotated[tuple[AnswerSentence, ...], Field(min_length=1, max_length=MAX_SENTENCES)]
     confidence: Literal["High", "Medium", "Low"]
@@ -67,19 +67,19 @@ class AnswerSentences(Contract):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of the profile, for providers that take one (R3-7)."""
+    """Return the JSON schema of the profile, for providers that accept one (R3-7)."""
     return bare_schema(AnswerSentences)
 
 
 def parse(raw: str) -> AnswerSentences | Violation:
-    """Reads an answer of the profile.
+    """Parse an answer of the profile.
 
     Args:
-        raw: The model's text as it came.
+        raw: The raw text of the model.
 
     Returns:
-        The rows, or why there are none: the text is not JSON (nothing around it, no key twice, no NaN, no depth beyond
-        reading), or it is off the schema.
+        The rows, or the reason why the text is invalid: it is not JSON (no text around it, no repeated key, no NaN, no
+        excessive depth), or it does not fit the schema.
     """
     read = read_strict(raw, AnswerSentences)
     if isinstance(read, AnswerSentences):
@@ -89,21 +89,21 @@ def parse(raw: str) -> AnswerSentences | Violation:
 
 
 def join(answer: AnswerSentences) -> str:
-    """The text that readers see (R5-13): rows in order, joined by one blank."""
+    """Join the rows in order with one blank, as the text for readers (R5-13)."""
     return " ".join(join_row(row) for row in answer.answer_sentences)
 
 
 def join_row(row: AnswerSentence) -> str:
-    """A row as text: the stripped sentence, then a blank and its anchors as `[C0] [C1]`."""
+    """Write a row as text: the stripped sentence, a blank, and its anchors as `[C0] [C1]`."""
     return " ".join([row.sentence.strip(), *(f"[{anchor}]" for anchor in row.anchors)])
 
 
 def write(rows: Sequence[tuple[str, str]], confidence: Literal["High", "Medium", "Low"]) -> str:
-    """The JSON of sentences that rest on one anchor each, as a generator writes it.
+    """Write the JSON of sentences with one anchor each, as a generator does.
 
     Args:
-        rows: Sentence and anchor.
-        confidence: What the generator says of them.
+        rows: The sentences with their anchors.
+        confidence: The stated confidence.
 
     Returns:
         Text that `parse` reads.

@@ -1,10 +1,8 @@
-"""R3: the prompt is a pure function of bundle, policy and question, down to its bytes (contract §4).
+"""R3: the prompt is a pure function of bundle, policy and question, down to its bytes (§4).
 
-The five sections come from a versioned template file and travel as two chat messages. Whatever is inserted has been
-sanitized, so the section headers and evidence headers that a prompt contains are only ever our own: `read_prompt` can
-take any built prompt apart again, and a test does so for hostile evidence.
-
-R3-6: what becomes of evidence, and of a question, that a prompt has no room for.
+The five sections come from a versioned template file and are sent as two chat messages. All inserted text is sanitized,
+so only the template can produce section headers and evidence headers: `read_prompt` parses any built prompt again, and
+a test does so for hostile evidence. Evidence that exceeds the budget is dropped from the lowest rank (R3-6).
 """
 
 import hashlib
@@ -34,12 +32,12 @@ from sourcebound.contracts.text.tokens import estimate_tokens
 
 
 def without_last(bundle: AnswerBundle) -> AnswerBundle:
-    """The bundle without its lowest-ranked chunk, which the ledger then names as dropped."""
+    """Drop the lowest-ranked chunk of a bundle; the ledger names it."""
     return drop_evidence(bundle, {bundle.selected_evidence[-1].rank: RowOutcome.DROP_PROMPT_BUDGET})
 
 
 def over_budget(stage: str, limits: PromptPolicy, question: str) -> Outcome:
-    """The failure of a question that leaves no room for evidence."""
+    """Return the failure of a question that leaves no room for evidence."""
     available = limits.max_total_prompt_tokens - limits.reserved_output_tokens
     return fail(
         stage,
@@ -51,7 +49,7 @@ def over_budget(stage: str, limits: PromptPolicy, question: str) -> Outcome:
 
 STAGE = "build_prompt"
 REFUSAL: Final = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
-"""The one refusal string on the wire (R3-2)."""
+"""The refusal string that the model must use (R3-2)."""
 MESSAGE_BREAK: Final = "<<<MESSAGE BREAK>>>\n"
 SECTION_HEADER: Final = re.compile(r"^=== (" + "|".join(SECTION_TITLES) + r") ===$", re.MULTILINE)
 EVIDENCE_HEADER: Final = re.compile(
@@ -69,7 +67,7 @@ class Message(Contract):
 
 
 class Prompt(Contract):
-    """What R3 hands to execution."""
+    """The result of R3."""
 
     outcome: Outcome
     build_status: Status = Status.OK
@@ -80,22 +78,22 @@ class Prompt(Contract):
     """Estimated tokens of both messages."""
     template: str | None = None
     repair_template: str | None = None
-    """The frozen section for what an earlier attempt broke (R5-12)."""
+    """The template of the repair section, after a rejected attempt (R5-12)."""
     follow_up_template: str | None = None
-    """The frozen line for what a follow-up stands for (R3-4)."""
+    """The template of the line with a follow-up's search query (R3-4)."""
 
     _status = model_validator(mode="before")(fill_status("build_status"))
 
 
 class BuiltPrompt(NamedTuple):
-    """The prompt, and the bundle as the prompt shows it (rows that the budget pushed out are in its ledger)."""
+    """The prompt, and the bundle that it shows; rows over the budget are in its ledger."""
 
     prompt: Prompt
     bundle: AnswerBundle
 
 
 class EvidencePart(NamedTuple):
-    """A chunk as a reader of the prompt finds it."""
+    """An evidence chunk in a parsed prompt."""
 
     anchor: str
     source: str
@@ -103,31 +101,31 @@ class EvidencePart(NamedTuple):
 
 
 class PromptParts(NamedTuple):
-    """A prompt taken apart."""
+    """A parsed prompt."""
 
     sections: dict[str, str]
     evidence: tuple[EvidencePart, ...]
     question: str
     search_query: str | None = None
-    """What the question stands for, where it is a follow-up."""
+    """The search query of a follow-up."""
 
 
 def canonical_prompt(messages: Sequence[Message]) -> bytes:
-    """The UTF-8 JSON of the message list: the bytes that `prompt_sha256` is over (R3-5)."""
+    """Return the UTF-8 JSON of the message list, over which `prompt_sha256` is computed (R3-5)."""
     form = [{"role": message.role, "content": message.content} for message in messages]
     return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureCode] = ()) -> BuiltPrompt:
-    """Builds the prompt, dropping the lowest rank until it fits the budget (R3-1 … R3-8).
+    """Build the prompt; drop the lowest rank until it fits the budget (R3-1 to R3-8).
 
     Args:
         bundle: The answer bundle of R2.
         policy: The policy of the run.
-        broken: What the attempt before this one broke (R5-12).
+        broken: The rules that the previous attempt broke (R5-12).
 
     Returns:
-        The prompt with its hash, empty where there is nothing to send, and the bundle it shows.
+        The prompt with its hash, empty if nothing is sent, and the bundle that it shows.
     """
     if bundle.outcome.status is not Status.OK:
         return BuiltPrompt(Prompt(outcome=bundle.outcome), bundle)
@@ -158,7 +156,7 @@ def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureC
 
 
 def read_prompt(messages: Sequence[Message]) -> PromptParts:
-    """Takes a built prompt apart.
+    """Parse a built prompt.
 
     Args:
         messages: The messages of a prompt.

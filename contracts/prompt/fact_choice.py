@@ -17,7 +17,7 @@ def _check_quote(quote: str) -> str:
 
 
 class RelevantFact(Contract):
-    """A row of a reply: a fact of phase A by its key, and its words that bear on the question."""
+    """A row of a reply: the key of a fact of phase A, and its relevant words."""
 
     quote: Annotated[str, Field(strict=True), AfterValidator(_check_quote)]
     pdf: Annotated[str, Field(strict=True)]
@@ -26,11 +26,11 @@ class RelevantFact(Contract):
 
 
 class RelevantFacts(Contract):
-    """A reply; no row where no fact bears on the question."""
+    """A reply; without rows if no fact is relevant."""
 
     relevant_facts: tuple[RelevantFact, ...]
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of a reply, for providers that take one."""
+    """Return the JSON schema of a reply, for providers that accept one."""
     return bare_schema(RelevantFacts)

@@ -1,12 +1,10 @@
-"""The question as a prompt shows it: the user's own words, and beside those of a follow-up what they stand for (R3-4).
+"""Two sections of the prompt: the question (R3-4) and, in a further attempt, the repair section (R5-12).
 
-A model that is asked "and for the HP-300?" alone must guess; the query that was searched for says what is asked. It is
-shown as what it is, in a frozen line of its own, and never in place of the question.
+The question is in the user's own words. A follow-up such as "and for the HP-300?" alone would make the model guess, so
+its search query is added, in a frozen line of its own and never in place of the question.
 
-The repair section: what a further attempt is told, and nothing of what was rejected (contract R5-12).
-
-Its text is a released template, one sentence a broken rule, chosen by failure code alone. The rejected text never
-comes back into a prompt: an invented number that a model reads again is a number that it believes.
+The repair section is a released template with one sentence for each broken rule, chosen by failure code only. The
+rejected text never returns to a prompt, because a model believes an invented number that it reads again.
 """
 
 from collections.abc import Sequence
@@ -17,26 +15,26 @@ from sourcebound.contracts.policy.releases import read_template
 from sourcebound.contracts.text.sanitize import sanitize
 
 FOLLOW_UP_TEMPLATE: Final = "follow_up_v1"
-"""The released line; another wording is another file, under another name."""
+"""The released template of the line; a new wording is a new file with a new name."""
 SLOT: Final = "{{search_query}}"
 
 
 class QuestionText(NamedTuple):
-    """What a prompt asks."""
+    """The question of a prompt."""
 
     question: str
     search_query: str | None = None
 
 
 def render_question(question: str, search_query: str | None) -> str:
-    """The text of the question's section.
+    """Render the question section.
 
     Args:
-        question: As received.
-        search_query: What a follow-up stands for; None for any other question.
+        question: The question as received.
+        search_query: The search query of a follow-up; None for any other question.
 
     Returns:
-        The question sanitized, with the line for the query where there is one.
+        The sanitized question, with a line for the search query if there is one.
     """
     asked = sanitize(question).text
     if search_query is None:
@@ -46,13 +44,13 @@ def render_question(question: str, search_query: str | None) -> str:
 
 
 def read_question(text: str) -> QuestionText:
-    """Takes the text of the question's section apart.
+    """Parse the question section.
 
     Args:
-        text: As `render_question` made it.
+        text: A text from `render_question`.
 
     Returns:
-        The question and the search query beside it.
+        The question and its search query.
     """
     before, after = read_template(FOLLOW_UP_TEMPLATE).rstrip("\n").split(SLOT)
     question, line, rest = text.rpartition("\n" + before)
@@ -62,7 +60,7 @@ def read_question(text: str) -> QuestionText:
 
 
 REPAIR_TEMPLATE: Final = "repair_v1"
-"""The released section; another wording is another file, under another name."""
+"""The released template of the section; a new wording is a new file with a new name."""
 REPEATABLE: Final = frozenset(
     {
         FailureCode.MALFORMED_CITATION,
@@ -74,17 +72,17 @@ REPEATABLE: Final = frozenset(
         FailureCode.INVALID_OUTPUT_SCHEMA,
     }
 )
-"""R5-3 … R5-10: what a model can mend. An empty answer, half a refusal and every fault end the run."""
+"""Failures that a model can repair (R5-3 to R5-10). An empty answer, an incomplete refusal and a fault end the run."""
 
 
 def repair_section(broken: Sequence[FailureCode]) -> str:
-    """The section for the rules that an attempt broke.
+    """Render the repair section for the rules that an attempt broke.
 
     Args:
-        broken: The codes of its violations; each counts once, and the order does not matter.
+        broken: The codes of the violations; repetitions and order do not matter.
 
     Returns:
-        The opening line and a sentence a rule, in the order of the file; empty where nothing was broken.
+        The opening line and a sentence for each rule, in the order of the file; empty without violations.
     """
     if not broken:
         return ""

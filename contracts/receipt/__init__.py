@@ -1,1 +1,1 @@
-"""CP-8: a signed receipt of a run, and its verification without the database."""
+"""CP-8: signed receipts of runs, and their verification without the database."""

@@ -1,4 +1,4 @@
-"""CP-8: the receipt of a recorded run, made only where its checkpoint and its audit record say the same."""
+"""CP-8: the receipt of a recorded run, issued only if the checkpoint and the audit record of the run agree."""
 
 from collections.abc import Iterator
 
@@ -15,22 +15,22 @@ from sourcebound.contracts.typed_state import TypedState
 
 
 def make_receipt(state: State, row: ChainedRow, issued_at: str, software: str) -> Receipt:
-    """The receipt of a finished run that `find_disagreements` has nothing to say about.
+    """Build the receipt of a finished run for which `find_disagreements` finds nothing.
 
     Args:
-        state: Its last checkpoint.
-        row: Its audit record, that of the last attempt.
-        issued_at: Now, in UTC, ISO 8601.
-        software: What writes it, with its version.
+        state: The run's last checkpoint.
+        row: The audit record of its last attempt.
+        issued_at: The current time, in UTC, ISO 8601.
+        software: The program that writes the receipt, with its version.
     """
-    known = TypedState(state)
-    texts = _chunk_texts(known)
+    typed = TypedState(state)
+    texts = _chunk_texts(typed)
     return Receipt(
         software=software,
         issued_at=issued_at,
-        question_sha256=text_sha256(known.run.question),
-        answer_sha256=text_sha256(_released(known)) if known.outcome.status is Status.OK else None,
-        spans=tuple(_span(chunk, texts[chunk.rank]) for chunk in _shown(state, known)),
+        question_sha256=text_sha256(typed.run.question),
+        answer_sha256=text_sha256(_released_text(typed)) if typed.outcome.status is Status.OK else None,
+        spans=tuple(_build_span(chunk, texts[chunk.rank]) for chunk in _shown_evidence(state, typed)),
         record=row.columns,
         chain=ChainPlace.model_validate(
             {"position": row.position, "previous_hash": row.previous_hash, "row_hash": row.row_hash}
@@ -39,30 +39,31 @@ def make_receipt(state: State, row: ChainedRow, issued_at: str, software: str) -
 
 
 def find_disagreements(state: State, row: ChainedRow) -> list[str]:
-    """What of a run and of its audit record does not fit together: of such a run there is no receipt.
+    """Find the disagreements between a run and its audit record. A run with one gets no receipt.
 
     Args:
         state: The run's last checkpoint.
         row: Its audit record, with its place in the chain.
 
     Returns:
-        A sentence for each.
+        A clause for each disagreement.
     """
-    known = TypedState(state)
-    before = Link((row.position or 0) - 1, row.previous_hash or "")
-    made = audit_columns(AuditRecord.model_validate(state["audit"]))
-    findings = list(_prompt_findings(state, known, row))
-    if verify_chain([row], before) is not None:
+    typed = TypedState(state)
+    previous = Link((row.position or 0) - 1, row.previous_hash or "")
+    recorded = audit_columns(AuditRecord.model_validate(state["audit"]))
+    findings = list(_prompt_findings(state, typed, row))
+    if verify_chain([row], previous) is not None:
         findings.append("the audit record does not give its row_hash")
-    if {**made, "timestamp_utc": None} != {**row.columns, "timestamp_utc": None}:  # R5P-1: it may be written twice
+    # The time may differ, because a record may be written twice (R5P-1).
+    if {**recorded, "timestamp_utc": None} != {**row.columns, "timestamp_utc": None}:
         findings.append("the audit record is not the one that the run wrote")
-    if known.outcome.status is Status.OK and state["response"]["answer"] != _released(known):
+    if typed.outcome.status is Status.OK and state["response"]["answer"] != _released_text(typed):
         findings.append("the response has another answer than the one that was validated")
     return findings
 
 
-def _prompt_findings(state: State, known: TypedState, row: ChainedRow) -> Iterator[str]:
-    prompt, shown, texts = _prompt(state), _shown(state, known), _chunk_texts(known)
+def _prompt_findings(state: State, typed: TypedState, row: ChainedRow) -> Iterator[str]:
+    prompt, shown, texts = _read_prompt(state), _shown_evidence(state, typed), _chunk_texts(typed)
     if row.columns.get("prompt_sha256") != prompt.prompt_sha256:
         yield "the audit record names another prompt"
     elif prompt.messages and text_sha256(canonical_prompt(prompt.messages).decode()) != prompt.prompt_sha256:
@@ -73,25 +74,25 @@ def _prompt_findings(state: State, known: TypedState, row: ChainedRow) -> Iterat
         yield "the evidence is not what was retrieved"
 
 
-def _prompt(state: State) -> Prompt:
-    """The prompt of a run; one without messages where it came to none."""
+def _read_prompt(state: State) -> Prompt:
+    """Return the prompt of a run; one without messages if the run ended before its prompt."""
     return Prompt.model_validate(state.get("prompt") or {"outcome": state["outcome"]})
 
 
-def _shown(state: State, known: TypedState) -> tuple[EvidenceChunk, ...]:
-    """The evidence, where there was a prompt to show it."""
-    return known.bundle.selected_evidence if known.bundle and _prompt(state).messages else ()
+def _shown_evidence(state: State, typed: TypedState) -> tuple[EvidenceChunk, ...]:
+    """Return the evidence that the prompt showed; nothing if there was no prompt."""
+    return typed.bundle.selected_evidence if typed.bundle and _read_prompt(state).messages else ()
 
 
-def _released(known: TypedState) -> str:
-    return known.validation.validated_answer_text if known.validation else ""
+def _released_text(typed: TypedState) -> str:
+    return typed.validation.validated_answer_text if typed.validation else ""
 
 
-def _chunk_texts(known: TypedState) -> dict[int, str]:
-    return {row.rank: row.chunk_text for row in known.retrieval.results} if known.retrieval else {}
+def _chunk_texts(typed: TypedState) -> dict[int, str]:
+    return {row.rank: row.chunk_text for row in typed.retrieval.results} if typed.retrieval else {}
 
 
-def _span(chunk: EvidenceChunk, whole: str) -> Span:
-    shared = chunk.model_dump(include=set(Span.model_fields))
-    digests = {"chunk_sha256": text_sha256(whole), "shown_sha256": text_sha256(chunk.sanitized_text)}
-    return Span.model_validate({**shared, **digests})
+def _build_span(chunk: EvidenceChunk, full_text: str) -> Span:
+    fields = chunk.model_dump(include=set(Span.model_fields))
+    digests = {"chunk_sha256": text_sha256(full_text), "shown_sha256": text_sha256(chunk.sanitized_text)}
+    return Span.model_validate({**fields, **digests})

@@ -1,8 +1,8 @@
-"""Finds what no node can have written: a state that was edited between two nodes (contract CP-1).
+"""Detection of a state that was edited between two nodes into one that no node can have written (contract CP-1).
 
-What a layer takes in may be edited, for it checks its own input: a retrieval bundle at R2, a model's text at R5. What
-a layer concludes may not: a policy keeps its digest (P-2), a prompt its hash (R3-5), a verdict is that of the firewall
-over the very text that was generated (R5-13).
+The input of a layer may be edited, because the layer checks it: a retrieval bundle at R2, a model's text at R5. The
+conclusions of a layer may not: a policy keeps its digest (P-2), a prompt its hash (R3-5), and a verdict is the result
+of the firewall on exactly the generated text (R5-13).
 """
 
 import hashlib
@@ -49,80 +49,80 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "record": ("run", "outcome"),
     "package": ("run", "outcome"),
 }
-"""What each node cannot do without."""
+"""The channels that each node needs."""
 
 
 class StateEdit(NamedTuple):
-    """A channel that no node can have left so, and the clause that says why."""
+    """A channel with a value that no node can have written, and the violated clause."""
 
     channel: str
     violation: Violation
 
 
 def find_state_edit(state: State, node: str) -> StateEdit | None:
-    """Looks at a state before a node reads it.
+    """Check a state before a node reads it.
 
     Args:
-        state: The state as the checkpoint has it.
-        node: The node that comes next, one of `NEEDED`.
+        state: The state from the checkpoint.
+        node: The next node, one of `NEEDED`.
 
     Returns:
-        The first channel that was altered; None where a run can have come to this state.
+        The first edited channel; None if a run can have reached this state.
     """
     for channel in NEEDED[node]:
         if state.get(channel) is None:
-            return _edit(channel, "CP-1", f"{node} needs it, and it is not there")
-    found = _find_broken(state) or _find_other_policy(state)
-    if found is None and node == "generate":
-        found = _find_other_prompt(state)
-    if found is None and node in ("record", "package"):
-        found = _find_other_verdict(state)
-    return found
+            return _build_edit(channel, "CP-1", f"{node} needs it, and it is not there")
+    edit = _find_invalid_channel(state) or _find_edited_policy(state)
+    if edit is None and node == "generate":
+        edit = _find_edited_prompt(state)
+    if edit is None and node in ("record", "package"):
+        edit = _find_edited_verdict(state)
+    return edit
 
 
-def _find_broken(state: State) -> StateEdit | None:
-    """A channel that is not what its contract model says."""
-    forms: list[tuple[str, type[Contract], object]] = [
+def _find_invalid_channel(state: State) -> StateEdit | None:
+    """Return the first channel that does not fit its contract model."""
+    values: list[tuple[str, type[Contract], object]] = [
         (channel, model, state.get(channel)) for channel, model in MODELS.items() if _is_read(channel, state)
     ]
-    forms += [("attempts", Attempt, attempt) for attempt in state.get("attempts") or ()]
-    for channel, model, form in forms:
+    values += [("attempts", Attempt, attempt) for attempt in state.get("attempts") or ()]
+    for channel, model, value in values:
         try:
-            model.model_validate(form)
+            model.model_validate(value)
         except ValidationError as error:
             detail = error.errors(include_url=False, include_input=False)[0]
-            return _edit(channel, "CP-1", detail["msg"], *map(str, detail["loc"]))
+            return _build_edit(channel, "CP-1", detail["msg"], *map(str, detail["loc"]))
     return None
 
 
 def _is_read(channel: str, state: State) -> bool:
-    """Whether somebody reads a channel; a retrieval bundle is R2's own to judge, and nobody else reads a broken one."""
+    """Return whether a layer reads a channel. R2 judges a retrieval bundle, and no other layer reads a broken one."""
     if state.get(channel) is None:
         return False
     return channel != "retrieval" or bool((state.get("assembly") or {}).get("trace"))
 
 
-def _find_other_policy(state: State) -> StateEdit | None:
-    form = state.get("policy")
-    if form is None or Policy.model_validate(form).sha256 == state["run"]["policy_sha256"]:
+def _find_edited_policy(state: State) -> StateEdit | None:
+    value = state.get("policy")
+    if value is None or Policy.model_validate(value).sha256 == state["run"]["policy_sha256"]:
         return None
-    return _edit("policy", "P-2", "it is not the policy that this run was opened under")
+    return _build_edit("policy", "P-2", "it is not the policy that this run was opened under")
 
 
-def _find_other_prompt(state: State) -> StateEdit | None:
+def _find_edited_prompt(state: State) -> StateEdit | None:
     prompt = Prompt.model_validate(state["prompt"])
     if hashlib.sha256(canonical_prompt(prompt.messages)).hexdigest() == prompt.prompt_sha256:
         return None
-    return _edit("prompt", "R3-5", "its messages are not those of its hash", "messages")
+    return _build_edit("prompt", "R3-5", "its messages are not those of its hash", "messages")
 
 
-def _find_other_verdict(state: State) -> StateEdit | None:
-    """A run that is OK has the verdict that the firewall gives on what was generated, and on nothing else."""
+def _find_edited_verdict(state: State) -> StateEdit | None:
+    """Return the edit of a run that is OK without the verdict of the firewall on exactly the generated text."""
     if Outcome.model_validate(state["outcome"]).status is not Status.OK:
         return None
     channels = [state.get(name) for name in ("generation", "assembly", "policy", "validation")]
     if None in channels:
-        return _edit("validation", "R5-13", "a run that is OK has an answer and a verdict on it")
+        return _build_edit("validation", "R5-13", "a run that is OK has an answer and a verdict on it")
     generation, assembly, policy = (
         Generation.model_validate(channels[0]),
         AnswerBundle.model_validate(channels[1]),
@@ -131,10 +131,10 @@ def _find_other_verdict(state: State) -> StateEdit | None:
     verdict = validate(generation.raw_model_text, assembly, policy)
     if verdict.outcome.status is Status.OK and verdict.model_dump(mode="json") == channels[3]:
         return None
-    return _edit("validation", "R5-13", "it is not the verdict on the text that was generated")
+    return _build_edit("validation", "R5-13", "it is not the verdict on the text that was generated")
 
 
-def _edit(channel: str, clause: str, reason: str, *place: str) -> StateEdit:
+def _build_edit(channel: str, clause: str, reason: str, *place: str) -> StateEdit:
     field = ".".join((channel, *place))
     message = f"the checkpoint was altered: {field}: {reason}"
     return StateEdit(channel, Violation(code=FailureCode.STATE_ALTERED, clause=clause, message=message, field=field))

@@ -1,9 +1,9 @@
-"""CP-3: what a recorded run is, and what computing it again found: layer by layer, byte for byte.
+"""CP-3: recorded runs, and the report on their recomputation: layer by layer, byte for byte.
 
-A run is its input and, in order, the nodes it passed with the values that each of them wrote. Two values are the same
-where their JSON is the same bytes: the order of keys, `1` beside `1.0` and a trailing blank all count. A verdict is
-about one layer: each is computed from the input that was recorded for it, so that one altered value does not blame
-every layer after it.
+A recorded run is its input and, in order, the nodes that it passed with the values that each of them wrote. Two values
+are equal if their JSON has the same bytes: the order of keys, `1` or `1.0`, and a trailing blank all count. Each layer
+has its own verdict, because it is recomputed from its recorded input. One altered value therefore does not make every
+later layer differ.
 """
 
 import json
@@ -14,7 +14,7 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.state import JsonObject
 
 CONTEXT: Final = 40
-"""Characters that are shown on either side of the first that differs."""
+"""The number of characters shown on either side of the first that differs."""
 ABSENT: Final = "(absent)"
 
 
@@ -22,14 +22,14 @@ class RecordedStep(Contract):
     """One node of a run and the channels that it wrote."""
 
     node: str
-    """Its name; the kind of the change in brackets where no node made it: `(update)`."""
+    """The name of the node. If no node made the change, the kind of change in brackets: `(update)`."""
     changes: JsonObject
     damaged: tuple[str, ...] = ()
-    """Channels whose stored bytes cannot be read at all."""
+    """The channels whose stored bytes cannot be read at all."""
 
 
 class RecordedRow(Contract):
-    """An audit record as it is stored, and its place in the chain."""
+    """A stored audit record, and its place in the chain."""
 
     position: int | None
     previous_hash: str | None
@@ -38,7 +38,7 @@ class RecordedRow(Contract):
 
 
 class RecordedText(Contract):
-    """The texts of one attempt, as they are kept beside its audit record."""
+    """The texts of one attempt, as stored with its audit record."""
 
     attempt: int
     question: str
@@ -47,17 +47,17 @@ class RecordedText(Contract):
 
 
 class RecordedRun(Contract):
-    """Everything that was recorded of one finished run."""
+    """All recorded data of one finished run."""
 
     run_id: str
     start: JsonObject
-    """The state before the first node: what was asked, or where a fork began."""
+    """The state before the first node: the request, or the state from which a fork began."""
     steps: tuple[RecordedStep, ...]
     records: tuple[RecordedRow, ...]
     texts: tuple[RecordedText, ...]
 
     def final_state(self) -> JsonObject:
-        """The state after the last node."""
+        """Return the state after the last node."""
         state = dict(self.start)
         for step in self.steps:
             state.update(step.changes)
@@ -65,27 +65,27 @@ class RecordedRun(Contract):
 
 
 class ReplayStatus(StrEnum):
-    """What became of a layer that was computed again."""
+    """The result of recomputing a layer."""
 
     MATCH = "MATCH"
     DRIFT = "DRIFT"
     RECORDED = "RECORDED"
-    """Not computed again: it is what the outside said, and every later layer stands on it."""
+    """Not recomputed: the layer holds input from outside, on which every later layer depends."""
 
 
 class Difference(Contract):
-    """The first place at which two values differ, and what stands there in each."""
+    """The first place at which two values differ, with the part of each value at that place."""
 
     path: str
-    """From the channel inwards: `assembly.selected_evidence[0].sanitized_text`."""
+    """The path from the channel inwards: `assembly.selected_evidence[0].sanitized_text`."""
     character: int | None = None
-    """Where in a text, from 0; None where the values differ whole."""
+    """The position in a text, from 0; None if the values differ as a whole."""
     recorded: str
     computed: str
 
 
 class LayerReport(Contract):
-    """One layer."""
+    """The verdict on one layer."""
 
     layer: str
     verdict: ReplayStatus
@@ -94,7 +94,7 @@ class LayerReport(Contract):
 
 
 class RunReport(Contract):
-    """A whole run: it matches only if every layer does."""
+    """The verdict on a whole run, which matches only if every layer matches."""
 
     run_id: str
     verdict: ReplayStatus
@@ -102,7 +102,7 @@ class RunReport(Contract):
 
 
 class NotReplayable(NamedTuple):
-    """Why a run cannot be computed again at all; no verdict on it."""
+    """The reason why a run cannot be recomputed, and so has no verdict."""
 
     run_id: str
     code: str
@@ -111,58 +111,58 @@ class NotReplayable(NamedTuple):
 
 
 def judge_run(run_id: str, layers: tuple[LayerReport, ...]) -> RunReport:
-    """The verdict on a run, from those on its layers."""
+    """Derive the verdict on a run from those on its layers."""
     drifted = any(layer.verdict is ReplayStatus.DRIFT for layer in layers)
     return RunReport(run_id=run_id, verdict=ReplayStatus.DRIFT if drifted else ReplayStatus.MATCH, layers=layers)
 
 
-def canonical(value: object) -> bytes:
-    """The JSON of a value in the order in which it was stored, compact, as UTF-8.
+def stored_json(value: object) -> bytes:
+    """Return the compact JSON of a value as UTF-8, with its keys in the stored order.
 
-    What is no JSON value, which only a damaged record holds, is written as its Python form and so equals nothing.
+    A value that is not JSON occurs only in a damaged record. It is written as its Python `repr` and so equals nothing.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=repr)
     return text.encode("utf-8", "surrogatepass")
 
 
 def find_difference(path: str, recorded: object, computed: object) -> Difference | None:
-    """The first place at which two JSON values differ.
+    """Find the first place at which two JSON values differ.
 
     Args:
-        path: What the values are called.
-        recorded: The value that was stored.
-        computed: The value as it is computed now.
+        path: The path of the values.
+        recorded: The stored value.
+        computed: The recomputed value.
 
     Returns:
-        The place and a part of both values, or None where they are the same bytes.
+        The place and a part of both values, or None if they are the same bytes.
     """
-    if canonical(recorded) == canonical(computed):
+    if stored_json(recorded) == stored_json(computed):
         return None
     if isinstance(recorded, dict) and isinstance(computed, dict):
-        return _in_objects(path, recorded, computed)
+        return _compare_objects(path, recorded, computed)
     if isinstance(recorded, list) and isinstance(computed, list):
         for index, (one, other) in enumerate(zip(recorded, computed, strict=False)):
             if (found := find_difference(f"{path}[{index}]", one, other)) is not None:
                 return found
         index = min(len(recorded), len(computed))
-        return _whole(f"{path}[{index}]", recorded[index:], computed[index:])
+        return _presence_difference(f"{path}[{index}]", recorded[index:], computed[index:])
     if isinstance(recorded, str) and isinstance(computed, str):
-        return _in_texts(path, recorded, computed)
+        return _compare_texts(path, recorded, computed)
     return Difference(path=path, recorded=shorten(recorded), computed=shorten(computed))
 
 
 def shorten(value: object) -> str:
-    """A value as JSON, cut where it is long."""
+    """Return a value as JSON, truncated if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= 2 * CONTEXT else text[: 2 * CONTEXT - 1] + "…"
 
 
-def _in_objects(path: str, recorded: JsonObject, computed: JsonObject) -> Difference | None:
+def _compare_objects(path: str, recorded: JsonObject, computed: JsonObject) -> Difference | None:
     for name in [*recorded, *(name for name in computed if name not in recorded)]:
         inner = f"{path}.{name}" if path else name
         if name not in recorded or name not in computed:
             found = [[value[name]] if name in value else [] for value in (recorded, computed)]
-            return _whole(inner, *found)
+            return _presence_difference(inner, *found)
         if (difference := find_difference(inner, recorded[name], computed[name])) is not None:
             return difference
     return Difference(
@@ -170,20 +170,22 @@ def _in_objects(path: str, recorded: JsonObject, computed: JsonObject) -> Differ
     )
 
 
-def _whole(path: str, recorded: list[object], computed: list[object]) -> Difference:
-    """A value that only one of the two has; the first of each list, if there is one."""
+def _presence_difference(path: str, recorded: list[object], computed: list[object]) -> Difference:
+    """Return the difference of a value that only one side has: the first element of each list, if there is one."""
     sides = [shorten(values[0]) if values else ABSENT for values in (recorded, computed)]
     return Difference(path=path, recorded=sides[0], computed=sides[1])
 
 
-def _in_texts(path: str, recorded: str, computed: str) -> Difference:
+def _compare_texts(path: str, recorded: str, computed: str) -> Difference:
     pairs = enumerate(zip(recorded, computed, strict=False))
-    place = next((index for index, (one, other) in pairs if one != other), min(len(recorded), len(computed)))
-    return Difference(path=path, character=place, recorded=_around(recorded, place), computed=_around(computed, place))
+    first = next((index for index, (one, other) in pairs if one != other), min(len(recorded), len(computed)))
+    return Difference(
+        path=path, character=first, recorded=_excerpt(recorded, first), computed=_excerpt(computed, first)
+    )
 
 
-def _around(text: str, place: int) -> str:
-    """The text about a place as JSON, with marks where it was cut."""
-    start, end = max(0, place - CONTEXT), place + CONTEXT
-    cut = json.dumps(text[start:end], ensure_ascii=False)
-    return f"{'…' if start else ''}{cut}{'…' if end < len(text) else ''}"
+def _excerpt(text: str, first: int) -> str:
+    """Return the text around the first different character as JSON, with an ellipsis at each cut."""
+    start, end = max(0, first - CONTEXT), first + CONTEXT
+    excerpt = json.dumps(text[start:end], ensure_ascii=False)
+    return f"{'…' if start else ''}{excerpt}{'…' if end < len(text) else ''}"

@@ -1,4 +1,4 @@
-"""CP-4, CP-5: what differs between two runs over the same candidates, layer by layer."""
+"""CP-4, CP-5: the differences between two runs over the same candidates, layer by layer."""
 
 from collections.abc import Iterator
 from difflib import ndiff
@@ -22,11 +22,11 @@ FIELDS: Final = {
     "validation": ("validation_status", "outcome.refusal_code", "outcome.failure_code", "validated_citations"),
     "response": ("status", "refusal_code", "failure_code", "support_level"),
 }
-"""What of a layer's record is compared besides its own lists; times and ids differ between any two runs."""
+"""The compared fields of each layer, besides its lists. Times and ids are not compared: any two runs differ in them."""
 
 
 class FieldChange(Contract):
-    """One thing that two runs have otherwise."""
+    """One value that differs between two runs."""
 
     layer: str
     what: str
@@ -35,41 +35,41 @@ class FieldChange(Contract):
 
 
 class RunDiff(Contract):
-    """Two runs beside each other."""
+    """The comparison of two runs."""
 
     changes: tuple[FieldChange, ...]
     diff: tuple[str, ...]
-    """The texts, a sentence a line: `  ` in both, `- ` only before, `+ ` only after."""
+    """The sentences of both texts, one a line: `  ` in both, `- ` only before, `+ ` only after."""
 
 
 def diff_runs(before: JsonObject, after: JsonObject, texts: tuple[str, str]) -> RunDiff:
-    """Puts two states beside each other.
+    """Compare the states of two runs.
 
     Args:
-        before: The state of a run, or the part of one that is to be compared.
-        after: That of another.
-        texts: What each of them says.
+        before: The state of a run, or the part of it to compare.
+        after: The same of another run.
+        texts: The answer text of each run.
 
     Returns:
         The values that differ, in the order of the layers, and the texts sentence by sentence.
     """
-    sides = [dict(_values(state)) for state in (before, after)]
+    sides = [dict(_compared_values(state)) for state in (before, after)]
     changes = []
     for layer, what in dict.fromkeys([*sides[0], *sides[1]]):
-        was, is_now = (side.get((layer, what), ABSENT) for side in sides)
-        if was != is_now:
-            changes.append(FieldChange(layer=layer, what=what, before=was, after=is_now))
+        old, new = (side.get((layer, what), ABSENT) for side in sides)
+        if old != new:
+            changes.append(FieldChange(layer=layer, what=what, before=old, after=new))
     return RunDiff(changes=tuple(changes), diff=diff_texts(*texts))
 
 
 def diff_texts(before: str, after: str) -> tuple[str, ...]:
-    """Two texts sentence by sentence; the lines that only guide the eye are left out."""
-    was, is_now = ([part.text for part in segment(text)] for text in (before, after))
-    return tuple(line for line in ndiff(was, is_now) if not line.startswith("? "))
+    """Compare two texts sentence by sentence, without the hint lines (`? `) of `ndiff`."""
+    old, new = ([part.text for part in segment(text)] for text in (before, after))
+    return tuple(line for line in ndiff(old, new) if not line.startswith("? "))
 
 
-def _values(state: JsonObject) -> Iterator[tuple[tuple[str, str], str]]:
-    """Everything that is compared, by layer and name."""
+def _compared_values(state: JsonObject) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield every compared value, by layer and name."""
     for name, value in _leaves("", state.get("policy") or {}):
         yield ("policy", name), value
     for layer, names in FIELDS.items():
@@ -84,7 +84,7 @@ def _values(state: JsonObject) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
-    """The values of an object that are no objects themselves, under dotted names."""
+    """Yield the values of an object that are not objects themselves, under dotted names."""
     if not isinstance(value, dict):
         yield path, str(value)
         return

@@ -1,1 +1,1 @@
-"""R6: the public response: what leaves the system, free of chunk text, scores and prompts (R6-1 to R6-6)."""
+"""R6: the public response, which leaves the system without chunk text, scores or prompts (R6-1 to R6-6)."""

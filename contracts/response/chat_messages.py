@@ -1,7 +1,7 @@
-"""Messages: the form in which a chat asks a question and gets its answer, as plain JSON (contract CP-1).
+"""Chat messages, plain JSON in which a chat asks a question and receives its answer (contract CP-1).
 
-A host that speaks in messages (LangGraph Studio's chat, A2A) sends `{"messages": [{"role": "user", "content": …}]}`.
-The last one is the question; the public response comes back as one more. Nothing else of a run is read from a message.
+A chat host (LangGraph Studio's chat, A2A) sends `{"messages": [{"role": "user", "content": …}]}`. The last message is
+the question, and the public response is appended as another one. Nothing else of a run is read from a message.
 """
 
 from collections.abc import Mapping
@@ -14,44 +14,44 @@ Message = dict[str, Any]
 HUMAN: Final = "human"
 ANSWER: Final = "ai"
 TYPES: Final = {"user": HUMAN, "human": HUMAN, "assistant": ANSWER, "ai": ANSWER, "system": "system"}
-"""Who speaks, by the names that hosts use; each message is kept under one `type`."""
+"""The `type` under which a message is stored, by the role or type that a host sends."""
 
 
-def keep_messages(current: list[Message] | None, update: Message | list[Message]) -> list[Message]:
-    """Reducer of the `messages` channel: adds messages, and replaces those whose id is there already.
+def merge_messages(current: list[Message] | None, update: Message | list[Message]) -> list[Message]:
+    """Reduce the `messages` channel: add new messages and replace those with a known id.
 
     Args:
         current: The conversation so far.
-        update: One message or several, each `{"role" or "type": …, "content": …}`, with an `id` or without.
+        update: One message or several, each `{"role" or "type": …, "content": …}`, with or without an `id`.
 
     Returns:
-        The conversation with every message under an id, which never changes: the sender's own, or its place.
+        The conversation. Every message has an id that never changes: the sender's, or one made from its position.
 
     Raises:
-        ValueError: A message is no object, or nobody is known to speak it.
+        ValueError: A message is not an object, its role is unknown, or it has no content.
     """
-    kept = {str(message["id"]): message for message in current or ()}
+    by_id = {str(message["id"]): message for message in current or ()}
     for message in update if isinstance(update, list) else [update]:
-        read = _read(message)
-        name = str(read.get("id") or _free_id(kept))
-        kept[name] = {**read, "id": name}
-    return list(kept.values())
+        normalized = _normalize(message)
+        name = str(normalized.get("id") or _free_id(by_id))
+        by_id[name] = {**normalized, "id": name}
+    return list(by_id.values())
 
 
 def question_of(request: Mapping[str, Any]) -> object:
-    """The question that a request asks: `question` where it is given, else the last message, if a person wrote it.
+    """Return the question of a request: its `question` if there is one, otherwise its last message from a person.
 
     Args:
         request: The graph's input.
 
     Returns:
-        What stands there, of whatever type; None where nothing is asked.
+        The unchecked value, of any type; None if there is no question.
     """
     return _text_of(request["messages"][-1]) if is_chat(request) else request.get("question")
 
 
 def is_chat(request: Mapping[str, Any]) -> bool:
-    """Whether the question comes in a message, so that the answer goes back in one."""
+    """Return whether the question is in a message, so that the answer must be in one too."""
     if request.get("question") is not None or request.get("retrieval_bundle") is not None:
         return False
     messages = request.get("messages") or []
@@ -59,47 +59,47 @@ def is_chat(request: Mapping[str, Any]) -> bool:
 
 
 def answer_message(response: PublicResponse) -> Message:
-    """The public response as a message (R6-3 … R6-5).
+    """Return the public response as a message (R6-3 … R6-5).
 
     Args:
-        response: What is released.
+        response: The released response.
 
     Returns:
-        The answer or the refusal, byte for byte; where the run failed, its code and why. The rest of the response is
-        beside it, under `response_metadata`.
+        The answer or the refusal, byte for byte; for a failed run, its code and message. The rest of the response is
+        under `response_metadata`.
     """
-    failed = response.status is Status.FAILED
-    form = response.model_dump(mode="json", exclude={"answer"})
+    is_failed = response.status is Status.FAILED
+    metadata = response.model_dump(mode="json", exclude={"answer"})
     return {
         "type": ANSWER,
         "id": f"answer-{response.run_id}",
-        "content": f"{response.failure_code}: {response.message}" if failed else response.answer,
-        "response_metadata": form,
+        "content": f"{response.failure_code}: {response.message}" if is_failed else response.answer,
+        "response_metadata": metadata,
     }
 
 
-def _read(message: object) -> Message:
-    """A message of any host in our form; what else it carries is kept."""
-    stated = message if isinstance(message, Mapping) else {}
-    speaker = TYPES.get(str(stated.get("type") or stated.get("role")))
-    if speaker is None or not isinstance(stated.get("content"), str | list):
+def _normalize(message: object) -> Message:
+    """Return a message of any host with our `type` instead of its role; its other fields are retained."""
+    fields = message if isinstance(message, Mapping) else {}
+    message_type = TYPES.get(str(fields.get("type") or fields.get("role")))
+    if message_type is None or not isinstance(fields.get("content"), str | list):
         raise ValueError('a message is an object such as {"role": "user", "content": "…"}')
-    return {"type": speaker, **{name: value for name, value in stated.items() if name not in ("type", "role")}}
+    return {"type": message_type, **{name: value for name, value in fields.items() if name not in ("type", "role")}}
 
 
 def _text_of(message: Message) -> str:
-    """The text of a message; empty where it holds anything but text, which cannot be answered from."""
+    """Return the text of a message; empty if it has any other content, because a question can only be text."""
     content = message["content"]
     blocks = [content] if isinstance(content, str) else content
     texts = [block if isinstance(block, str) else _block_text(block) for block in blocks]
     return "\n".join(text for text in texts if text is not None) if None not in texts else ""
 
 
-def _free_id(kept: Mapping[str, Message]) -> str:
-    place = len(kept)
-    while f"message-{place}" in kept:
-        place += 1
-    return f"message-{place}"
+def _free_id(by_id: Mapping[str, Message]) -> str:
+    number = len(by_id)
+    while f"message-{number}" in by_id:
+        number += 1
+    return f"message-{number}"
 
 
 def _block_text(block: object) -> str | None:

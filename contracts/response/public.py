@@ -1,4 +1,4 @@
-"""R6: the public response, stable and free of internals: no chunk text, no score, no prompt (contract §8)."""
+"""R6: the public response. It is stable and has no internals: no chunk text, score or prompt (contract §8)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -16,7 +16,7 @@ SCHEMA_VERSION: Final = "1"
 
 
 class PublicCitation(Contract):
-    """A source of the answer, as a reader may see it (R6-2)."""
+    """A source of the answer, with the fields that a reader may see (R6-2)."""
 
     anchor: str
     knowledge_id: str
@@ -29,7 +29,7 @@ class PublicCitation(Contract):
 
 
 class PublicTokenUsage(Contract):
-    """Tokens as the provider counted them."""
+    """The token counts that the provider reported."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -37,7 +37,7 @@ class PublicTokenUsage(Contract):
 
 
 class PublicResponse(Contract):
-    """What leaves the system (R6-1)."""
+    """The response that leaves the system (R6-1)."""
 
     schema_version: Literal["1"] = SCHEMA_VERSION
     request_id: str
@@ -51,13 +51,13 @@ class PublicResponse(Contract):
     refusal_code: RefusalCode | None
     failure_code: FailureCode | None
     message: str
-    """Why there is no answer, in one sentence; empty when there is one."""
+    """The reason why there is no answer, in one sentence; empty if there is an answer."""
     policy_version: str
     conversation_id: str | None = None
     search_query: str | None = None
-    """What was searched for in place of the question, where it is a follow-up (CP-6)."""
+    """The query that replaced the question in the search, if the question is a follow-up (CP-6)."""
     notices: tuple[str, ...] = ()
-    """What else a reader should know: of how the question was understood, of a policy that is a draft (P-1)."""
+    """Notes for the reader, such as how a follow-up was understood or that the policy is a draft (P-1)."""
 
 
 def package_response(
@@ -70,17 +70,17 @@ def package_response(
     earlier: Sequence[Generation] = (),
     notices: Sequence[str] = (),
 ) -> PublicResponse:
-    """Packages a finished run (R6-1 … R6-6).
+    """Build the public response of a finished run (R6-1 … R6-6).
 
     Args:
         run: The run.
-        outcome: How it stands after every other stage.
-        bundle: The evidence, where assembly ran.
-        generation: The model's result, where it was called.
-        validation: The verdict, where there is one.
+        outcome: The outcome of all earlier stages.
+        bundle: The evidence, if assembly ran.
+        generation: The model's result, if the model was called.
+        validation: The verdict, if there is one.
         latency_ms: Milliseconds since the run began.
-        earlier: The results of model calls before that one; their tokens count too (R5-12, CP-6).
-        notices: What is to be said of how the question was understood.
+        earlier: The results of earlier model calls; their tokens count too (R5-12, CP-6).
+        notices: Notes for the reader, for example on how the question was understood.
 
     Returns:
         The response: the validated text and its sources, the refusal string, or neither.
@@ -92,14 +92,14 @@ def package_response(
     elif outcome.status is Status.OK and validation is not None and bundle is not None:
         answer = validation.validated_answer_text
         chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence}
-        citations = tuple(_public(chunks[anchor]) for anchor in validation.validated_citations)
+        citations = tuple(_public_citation(chunks[anchor]) for anchor in validation.validated_citations)
     return PublicResponse(
         request_id=run.request_id,
         run_id=run.run_id,
         status=outcome.status,
         answer=answer,
         citations=citations,
-        token_usage=_usage([*earlier, generation] if generation else earlier),
+        token_usage=_token_usage([*earlier, generation] if generation else earlier),
         latency_ms=round(latency_ms, 1),
         support_level=validation.support_level if validation and outcome.status is Status.OK else None,
         refusal_code=outcome.refusal_code,
@@ -112,21 +112,21 @@ def package_response(
     )
 
 
-def _usage(generations: Sequence[Generation]) -> PublicTokenUsage:
+def _token_usage(generations: Sequence[Generation]) -> PublicTokenUsage:
     return PublicTokenUsage(
-        prompt=_sum(generation.prompt_tokens_actual for generation in generations),
-        completion=_sum(generation.completion_tokens_actual for generation in generations),
-        total=_sum(generation.total_tokens_actual for generation in generations),
+        prompt=_sum_counts(generation.prompt_tokens_actual for generation in generations),
+        completion=_sum_counts(generation.completion_tokens_actual for generation in generations),
+        total=_sum_counts(generation.total_tokens_actual for generation in generations),
     )
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
-    """The sum of what was counted; None where nothing was."""
+def _sum_counts(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of the known counts; None if there is no count."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
-def _public(chunk: EvidenceChunk) -> PublicCitation:
+def _public_citation(chunk: EvidenceChunk) -> PublicCitation:
     return PublicCitation(
         anchor=chunk.anchor,
         knowledge_id=chunk.knowledge_id,

@@ -1,6 +1,6 @@
-"""From several rankings to one: reciprocal rank fusion, then diversity (contract R1-4 … R1-6).
+"""Fusion of several rankings: reciprocal rank fusion, then diversity (R1-4 to R1-6).
 
-Scores of different kinds are never added up; only ranks are. What comes out orders candidates and gates nothing (P-5).
+Scores of different kinds are never added, only reciprocal ranks. The result orders candidates and gates nothing (P-5).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 
 class Ranking(NamedTuple):
-    """One list of item ids, best first, each once, and what the list counts for."""
+    """A list of distinct item ids, best first, with its weight."""
 
     items: Sequence[str]
     weight: float = 1.0
 
 
 def merge_best(lists: Sequence[Mapping[str, float]], count: int) -> dict[str, float]:
-    """Several searches of one kind as one: each item keeps the best score that any of them gave it (R1-4).
+    """Merge several searches of one kind: each item keeps its best score (R1-4).
 
     Args:
         lists: One mapping from item id to score for each search; higher is better.
-        count: How many items to keep at most.
+        count: The most items to keep.
 
     Returns:
         The best items with their scores, best first; equal scores are ordered by id.
@@ -33,14 +33,14 @@ def merge_best(lists: Sequence[Mapping[str, float]], count: int) -> dict[str, fl
 
 
 def fuse_reciprocal_rank(rankings: Sequence[Ranking], k: int) -> dict[str, float]:
-    """Reciprocal rank fusion: an item scores the sum of `weight / (k + position)` over the rankings (R1-5).
+    """Fuse rankings: an item scores the sum of `weight / (k + position)` over the rankings (R1-5).
 
     Args:
         rankings: The rankings; positions count from 1.
         k: The damping constant.
 
     Returns:
-        Every id once with its score, best first; equal scores are ordered by id. The order of the rankings does not
+        Every id with its score, best first; equal scores are ordered by id. The order of the rankings does not
         matter.
     """
     shares: dict[str, list[float]] = {}
@@ -52,7 +52,7 @@ def fuse_reciprocal_rank(rankings: Sequence[Ranking], k: int) -> dict[str, float
 
 
 def relevance_of(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores as shares of the best one, so that diversity can be weighed against them.
+    """Scale scores to the best one, so that diversity can be weighed against them.
 
     Args:
         scores: Scores of 0 or more by item.
@@ -67,30 +67,30 @@ def relevance_of(scores: Mapping[str, float]) -> dict[str, float]:
 def diversify(
     relevance: Mapping[str, float], similarity: Callable[[str, str], float], mmr_lambda: float, count: int
 ) -> list[str]:
-    """Maximal marginal relevance: each next item is relevant, and unlike those before it (R1-6).
+    """Order by maximal marginal relevance: each next item is relevant, and unlike the earlier ones (R1-6).
 
     Args:
-        relevance: How relevant each item is, from 0 to 1, best first; of equal ones the earlier wins. The fused score
-            where lists were fused: with the plain similarity in its place the fusion would have been for nothing.
+        relevance: The relevance of each item from 0 to 1, best first; of equal ones the earlier wins. For fused lists
+            this is the fused score, because the plain similarity would undo the fusion.
         similarity: The similarity of two items, from 0 to 1.
-        mmr_lambda: 1 is relevance alone, 0 is unlikeness alone.
-        count: How many to take at most.
+        mmr_lambda: 1 is relevance only, 0 is dissimilarity only.
+        count: The most items to take.
 
     Returns:
-        The chosen ids, in the order in which they were chosen.
+        The chosen ids, in the order of choice.
     """
-    left = list(relevance)
-    chosen: list[str] = []
+    remaining = list(relevance)
+    selection: list[str] = []
     nearest = dict.fromkeys(relevance, 0.0)
-    while left and len(chosen) < count:
-        best = max(left, key=lambda item: mmr_lambda * relevance[item] - (1 - mmr_lambda) * nearest[item])
-        left.remove(best)
-        chosen.append(best)
-        for item in left:
+    while remaining and len(selection) < count:
+        best = max(remaining, key=lambda item: mmr_lambda * relevance[item] - (1 - mmr_lambda) * nearest[item])
+        remaining.remove(best)
+        selection.append(best)
+        for item in remaining:
             nearest[item] = max(nearest[item], similarity(best, item))
-    return chosen
+    return selection
 
 
 def _best_first(scores: Mapping[str, float]) -> list[str]:
-    """The items of the best score first; those of equal scores by id."""
+    """Order items by descending score, then by id."""
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)

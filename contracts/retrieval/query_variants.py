@@ -1,6 +1,6 @@
-"""Query variants and document hints: a policy's rules as data (contract R1-4, R1-7).
+"""Query variants and document hints: a policy's rules as data (R1-4, R1-7).
 
-A variant serves retrieval alone; the prompt's question stays the user's own words (R3-4).
+A variant serves retrieval only. The prompt keeps the user's own words (R3-4).
 """
 
 import re
@@ -11,12 +11,12 @@ from sourcebound.contracts.policy.schema import DocumentHint, ExpansionRule, Pol
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 
 WORD: Final = re.compile(r"\w+")
-LEAST_LETTERS: Final = 3
-"""Letters of a word that can tell a document by its name."""
+MIN_LETTERS: Final = 3
+"""The minimum length of a word that can identify a document by name."""
 
 
 def query_variants(question: str, rules: Sequence[ExpansionRule]) -> tuple[str, ...]:
-    """The searches of a question: itself, and itself with each term that a rule adds and it lacks (R1-4).
+    """Return the search queries of a question: itself, and itself with each missing term of a rule (R1-4).
 
     Args:
         question: The user's question.
@@ -31,46 +31,46 @@ def query_variants(question: str, rules: Sequence[ExpansionRule]) -> tuple[str, 
 
 
 def mentions(text: str, phrase: str) -> bool:
-    """Whether a text holds the words of a phrase one after another, whatever their case."""
-    words, wanted = _words(text), _words(phrase)
-    return bool(wanted) and any(
-        words[start : start + len(wanted)] == wanted for start in range(len(words) - len(wanted) + 1)
+    """Whether a text holds the words of a phrase in sequence, in any case."""
+    words, phrase_words = _words(text), _words(phrase)
+    return bool(phrase_words) and any(
+        words[start : start + len(phrase_words)] == phrase_words for start in range(len(words) - len(phrase_words) + 1)
     )
 
 
 def is_named_by(question: str, names: Sequence[str], hints: Sequence[DocumentHint]) -> bool:
-    """Whether a question points at a document by its name (R1-7).
+    """Whether a question names a document (R1-7).
 
     Args:
         question: The question.
-        names: What the document is called: title, reference, knowledge id.
-        hints: The policy's hints: words of a question and the document that they point at.
+        names: The names of the document: title, reference, knowledge id.
+        hints: The policy's hints: words of a question and the document that they indicate.
 
     Returns:
-        True if a word of at least three letters or digits stands in both the question and a name and is no everyday
-        word of questions, or if a hint says so.
+        True if the question and a name share a word of at least three letters or digits that is not an everyday word,
+        or if a hint matches.
     """
-    asked = {word for word in _words(question) if len(word) >= LEAST_LETTERS} - EVERYDAY
-    if any(asked & {*_words(name)} for name in names):
+    question_words = {word for word in _words(question) if len(word) >= MIN_LETTERS} - EVERYDAY_WORDS
+    if any(question_words & {*_words(name)} for name in names):
         return True
     return any(mentions(question, hint.when) and any(mentions(name, hint.document) for name in names) for hint in hints)
 
 
 def needs_fallback(question: str, rows: Sequence[RetrievalRow], policy: Policy) -> bool:
-    """Whether the rows of a question count although none reaches the policy's `min_similarity` (R1-7).
+    """Whether the rows of a question are accepted although none reaches the policy's `min_similarity` (R1-7).
 
     Args:
         question: The question.
-        rows: What was found.
+        rows: The retrieved rows.
         policy: The policy of the run.
 
     Returns:
         True if the policy has a fallback, no row reaches `min_similarity`, the best row reaches
         `fallback_min_similarity`, and the question names its document.
     """
-    lowest = policy.retrieval.fallback_min_similarity
+    minimum = policy.retrieval.fallback_min_similarity
     best = max(rows, key=lambda row: (row.similarity_score, -row.rank), default=None)
-    if lowest is None or best is None or not lowest <= best.similarity_score < policy.selection.min_similarity:
+    if minimum is None or best is None or not minimum <= best.similarity_score < policy.selection.min_similarity:
         return False
     page = "" if best.page_number is None else f", p. {best.page_number}"
     names = [best.knowledge_id, best.title or "", (best.source_reference or "").removesuffix(page)]
@@ -81,7 +81,7 @@ def _words(text: str) -> list[str]:
     return WORD.findall(text.casefold().replace("_", " "))
 
 
-EVERYDAY: Final = frozenset(
+EVERYDAY_WORDS: Final = frozenset(
     "about after all and any are before been can could describe did does during each explain find for from give "
     "had has have how into is its list many may more most much must need not often only other our out over own "
     "per please require required requirements should show some such tell than that the their them then there "
@@ -89,4 +89,4 @@ EVERYDAY: Final = frozenset(
     "within without would you your document documents file files page pages pdf doc docx html txt manual guide "
     "guideline guidelines".split()
 )
-"""Words that say nothing about which document is meant."""
+"""Everyday words, which do not identify a document."""

@@ -1,7 +1,7 @@
 """R1: the retrieval bundle and question coverage.
 
-Similarity gates; fusion only orders (P-5). The bundle is the one shape in which candidates reach R2, whether this
-package retrieved them or another system did (R1-1).
+Similarity gates, and fusion only orders (P-5). Candidates always reach R2 in a bundle, whether this package or another
+system retrieved them (R1-1).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,14 +18,14 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 
 EXPANDED: Final = "expanded"
-"""The origin of a row that stands beside a candidate in its document and answers to no search itself (R1-10)."""
+"""The origin of a row that is a neighbour of a candidate in its document, and no search result itself (R1-10)."""
 
 CARRIED: Final = "carried"
-"""The origin of a row that an earlier run of the conversation cited and this one did not retrieve (CP-6)."""
+"""The origin of a row that an earlier run of the conversation cited, and that this run did not retrieve (CP-6)."""
 
 
 class RetrievalStatus(StrEnum):
-    """How retrieval ended."""
+    """The status of retrieval."""
 
     SUCCESS = "SUCCESS"
     NO_EVIDENCE = "NO_EVIDENCE"
@@ -59,9 +59,9 @@ class RetrievalRow(Contract):
     origin: str | None = None
     dense_rank: int | None = None
     lexical_rank: int | None = None
-    """The row's places in the two lists that were fused, from 0 like `rank`; None where a list does not hold it."""
+    """The positions of the row in the two fused lists, from 0 like `rank`; None if a list does not hold it."""
     lexical_score: Annotated[float | None, Field(allow_inf_nan=False)] = None
-    """What ordered the lexical list, on a scale of the retriever's own; nothing is decided by it."""
+    """The score of the lexical list, on the retriever's own scale. It decides nothing."""
 
 
 class RetrievalBundle(Contract):
@@ -89,7 +89,7 @@ class RetrievalBundle(Contract):
 
 
 class RetrievalRequest(TypedDict):
-    """The part of a bundle that says what was searched for; the rest is what was found."""
+    """The part of a bundle that describes the request. The rest describes the result."""
 
     request_id: str
     run_id: str
@@ -101,7 +101,7 @@ class RetrievalRequest(TypedDict):
 
 
 def retrieval_request(run: Run, policy: Policy) -> RetrievalRequest:
-    """What a retriever of our own searches for."""
+    """Return the request of the built-in retriever."""
     return {
         "request_id": run.request_id,
         "run_id": run.run_id,
@@ -114,50 +114,50 @@ def retrieval_request(run: Run, policy: Policy) -> RetrievalRequest:
 
 
 def similarity_from_distance(cosine_distance: float) -> float:
-    """`max(0, 1 - distance)`, never over 1 (P-5)."""
+    """Return `max(0, 1 - distance)`, at most 1 (P-5)."""
     return min(1.0, max(0.0, 1.0 - cosine_distance))
 
 
 class Support(NamedTuple):
-    """What one candidate offers a question."""
+    """The support of one candidate for a question."""
 
     held: Collection[str]
-    """The lexemes of the question that it holds."""
+    """The lexemes of the question that the candidate holds."""
     similarity: float = 0.0
-    """Its cosine similarity to the question; 0 where there are no vectors."""
+    """The cosine similarity to the question; 0 without vectors."""
 
 
 def question_coverage(document_frequency: Mapping[str, int], candidates: Iterable[Support], documents: int) -> float:
-    """How far the best candidate covers the question's content words, weighted by how rare they are (P-5).
+    """Measure how far the best candidate covers the question's content words, weighted by rarity (P-5).
 
-    A word that a candidate holds counts whole. A word that it does not hold counts to the degree that this candidate
-    is similar to the question, for a paraphrase holds a word as far as it means the same. So a candidate that holds
-    the share `h` of the weight covers `h + (1 - h) * similarity`; without vectors, `h`. One candidate must do it: the
-    similarity of one and the words of another support no answer, and in a large collection any question's words are
-    found somewhere.
+    A word that a candidate holds counts in full. A word that it does not hold counts by the similarity of the candidate
+    to the question, because a paraphrase may hold its meaning. So a candidate that holds the share `h` of the weight
+    covers `h + (1 - h) * similarity`; without vectors, `h`. A single candidate must reach it, because the similarity of
+    one and the words of another do not support an answer, and a large collection holds the words of any question
+    somewhere.
 
-    A word weighs `1 + ln((1 + documents) / (1 + frequency))`. The leading 1 keeps the measure steady in a collection of
-    few chunks, where frequencies say little. A word that no chunk holds weighs as one that a single chunk holds, or a
-    common verb that the documents happen not to use would outweigh all the rest.
+    A word weighs `1 + ln((1 + documents) / (1 + frequency))`. The leading 1 stabilizes the measure in a small
+    collection, where frequencies mean little. A word that no chunk holds weighs as if one chunk held it; otherwise a
+    common verb that the documents do not use would outweigh all other words.
 
     Args:
         document_frequency: For each content word (lexeme) of the question, the number of chunks that hold it.
         candidates: The candidates.
-        documents: Chunks in the collection.
+        documents: The number of chunks in the collection.
 
     Returns:
-        A share in [0, 1] to six decimals, which is what a row's similarity has; 0 without candidates; 1 for a question
-        without content words, which it cannot judge.
+        A share in [0, 1] with six decimals, as a row's similarity; 0 without candidates; 1 for a question without
+        content words, which cannot be measured.
     """
     weights = {word: 1 + log((1 + documents) / (1 + max(count, 1))) for word, count in document_frequency.items()}
     if not weights:
         return 1.0
-    whole = fsum(weights.values())
-    covered = (_covered(weights, whole, candidate) for candidate in candidates)
-    return round(max(covered, default=0.0), 6)
+    total_weight = fsum(weights.values())
+    coverages = (_candidate_coverage(weights, total_weight, candidate) for candidate in candidates)
+    return round(max(coverages, default=0.0), 6)
 
 
-def _covered(weights: Mapping[str, float], whole: float, candidate: Support) -> float:
-    """`h + (1 - h) * similarity`, in the form that rises with both however floats are rounded."""
-    held = fsum(weights[word] for word in set(candidate.held)) / whole
+def _candidate_coverage(weights: Mapping[str, float], total_weight: float, candidate: Support) -> float:
+    """Return `h + (1 - h) * similarity`, in a form that is monotone in both despite rounding."""
+    held = fsum(weights[word] for word in set(candidate.held)) / total_weight
     return 1 - (1 - held) * (1 - candidate.similarity)

@@ -1,6 +1,6 @@
-"""One attempt of a run as a person reads it: the prompt, the call, and each statement with its verdict (R5-12, R5-14).
+"""The view of one attempt of a run: the prompt, the call, and each statement with its verdict (R5-12, R5-14).
 
-Made of what R3, R4 and R5 recorded; nothing is measured anew and nothing is decided.
+The view is built from what R3, R4 and R5 recorded. It measures nothing again and decides nothing.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ from sourcebound.contracts.validation.result import ValidationResult
 
 
 class StatementStatus(StrEnum):
-    """How a statement stands."""
+    """The verdict on a statement."""
 
     CITED = "cited"
     EXEMPT = "needs no citation"
@@ -24,7 +24,7 @@ class StatementStatus(StrEnum):
 
 
 class StatementView(Contract):
-    """A statement, its verdict and what it rests on."""
+    """A statement with its verdict, citations and literals."""
 
     number: int
     text: str
@@ -35,19 +35,19 @@ class StatementView(Contract):
 
 
 class PromptView(Contract):
-    """A prompt by its hash and size; its text only where it was asked for."""
+    """The hash and size of a prompt; its text only on request."""
 
     prompt_sha256: str | None
     template: str | None
     repair_template: str | None
     tokens: int
-    """Estimated, of all messages."""
+    """The estimated number of tokens of all messages."""
     characters: int
     messages: tuple[Message, ...]
 
 
 class AttemptView(Contract):
-    """One prompt, its answer and the verdict; a layer that did not run is None."""
+    """One prompt, its answer and the verdict. A layer that did not run is None."""
 
     number: int
     prompt: PromptView
@@ -55,29 +55,29 @@ class AttemptView(Contract):
     validation: ValidationResult | None
     statements: tuple[StatementView, ...]
     other_violations: tuple[Violation, ...]
-    """Those that belong to no single statement."""
+    """The violations that do not belong to a single statement."""
 
 
 def build_attempt_views(state: State, *, with_prompt: bool) -> tuple[AttemptView, ...]:
-    """The attempts of a run in their order; none where it ended before its prompt.
+    """Build the attempts of a run in their order. A run that ended before its prompt has none.
 
     Args:
         state: The run's state.
-        with_prompt: Whether the text of the prompts is shown.
+        with_prompt: Whether to show the text of the prompts.
     """
-    forms = [*(state.get("attempts") or ())]
+    attempts = [*(state.get("attempts") or ())]
     prompt = state.get("prompt")
     last = {"prompt": prompt, "generation": state.get("generation"), "validation": state.get("validation")}
-    if prompt and prompt["prompt_sha256"] and last not in forms:
-        forms.append(last)
-    return tuple(_read(number, form, with_prompt) for number, form in enumerate(forms, start=1))
+    if prompt and prompt["prompt_sha256"] and last not in attempts:
+        attempts.append(last)
+    return tuple(_parse_attempt(number, attempt, with_prompt) for number, attempt in enumerate(attempts, start=1))
 
 
-def _read(number: int, form: JsonObject, with_prompt: bool) -> AttemptView:
-    generation = Generation.model_validate(form["generation"]) if form["generation"] else None
-    validation = ValidationResult.model_validate(form["validation"]) if form["validation"] else None
+def _parse_attempt(number: int, attempt: JsonObject, with_prompt: bool) -> AttemptView:
+    generation = Generation.model_validate(attempt["generation"]) if attempt["generation"] else None
+    validation = ValidationResult.model_validate(attempt["validation"]) if attempt["validation"] else None
     return build_attempt_view(
-        number, Prompt.model_validate(form["prompt"]), generation, validation, with_prompt=with_prompt
+        number, Prompt.model_validate(attempt["prompt"]), generation, validation, with_prompt=with_prompt
     )
 
 
@@ -89,17 +89,17 @@ def build_attempt_view(
     *,
     with_prompt: bool,
 ) -> AttemptView:
-    """One call of a model, whatever came of it.
+    """Build the view of one call of a model, whatever its outcome.
 
     Args:
-        number: Its number among the attempts.
-        prompt: What was to be sent.
-        generation: What the model said, where it was asked.
-        validation: The verdict on it, where there is one.
-        with_prompt: Whether the text of the prompt is shown.
+        number: The number of the attempt.
+        prompt: The prompt of the call.
+        generation: The model's result, if the model was called.
+        validation: The verdict on the result, if there is one.
+        with_prompt: Whether to show the text of the prompt.
     """
-    statements = _statements(validation) if validation else ()
-    placed = {violation for statement in statements for violation in statement.violations}
+    statements = _build_statement_views(validation) if validation else ()
+    assigned = {violation for statement in statements for violation in statement.violations}
     return AttemptView(
         number=number,
         prompt=PromptView(
@@ -113,30 +113,30 @@ def build_attempt_view(
         generation=generation,
         validation=validation,
         statements=statements,
-        other_violations=tuple(v for v in validation.outcome.violations if v not in placed) if validation else (),
+        other_violations=tuple(v for v in validation.outcome.violations if v not in assigned) if validation else (),
     )
 
 
-def _statements(validation: ValidationResult) -> tuple[StatementView, ...]:
-    shown = []
+def _build_statement_views(validation: ValidationResult) -> tuple[StatementView, ...]:
+    views = []
     for index, statement in enumerate(validation.statements):
         violations = tuple(v for v in validation.outcome.violations if _concerns(v, index, statement))
-        kept = StatementStatus.CITED if statement.anchors else StatementStatus.EXEMPT
-        shown.append(
+        status = StatementStatus.CITED if statement.anchors else StatementStatus.EXEMPT
+        views.append(
             StatementView(
                 number=index + 1,
                 text=statement.text,
                 anchors=statement.anchors,
-                verdict=StatementStatus.BROKEN if violations else kept,
+                verdict=StatementStatus.BROKEN if violations else status,
                 violations=violations,
                 literals=tuple(finding for finding in validation.literals if finding.segment == index),
             )
         )
-    return tuple(shown)
+    return tuple(views)
 
 
 def _concerns(violation: Violation, index: int, statement: Statement) -> bool:
-    """Whether a violation is about a statement: by its row, or by the words that it quotes."""
+    """Return whether a violation is about a statement, by its row or by the words that it quotes."""
     if violation.row is not None:
         return violation.row == index
     if violation.code is FailureCode.INVALID_CITATION_REFERENCE:

@@ -1,6 +1,6 @@
-"""The facts of a run as a person reads them: each with what became of it, and the call where a model chose (R3-9).
+"""The view of the facts of a run: each fact with its outcome, and the call if a model chose (R3-9).
 
-Made of what the facts phase recorded; nothing is measured anew and nothing is decided.
+The view is built from what the facts phase recorded. It measures nothing again and decides nothing.
 """
 
 from collections.abc import Collection
@@ -15,55 +15,55 @@ from sourcebound.contracts.run_page.attempts import AttemptView, build_attempt_v
 from sourcebound.contracts.state import State
 
 WITHHELD: Final = "(withheld)"
-"""Stands for a quote whose document may not be read (R6-7)."""
+"""The replacement for a quote whose document may not be read (R6-7)."""
 
 
 class FactView(Contract):
-    """A fact and what became of it; its quote only where its document may be read."""
+    """A fact and its outcome; its quote only if its document may be read."""
 
     fact: Fact
     fate: RowOutcome | None
-    """None where a model was to choose and its choice could not be used."""
+    """None if a model had to choose and its choice was not valid."""
 
 
 class FactsView(Contract):
-    """The facts of phase A, with what phase B made of them."""
+    """The facts of phase A, with their outcomes in phase B."""
 
     facts: tuple[FactView, ...]
     choice: AttemptView | None
-    """The call of the model that chose; None where the local filter did."""
+    """The call of the model that chose; None if the local filter chose."""
 
     @property
     def kept(self) -> int:
-        """How many facts the answer was asked from."""
-        return sum(shown.fate is RowOutcome.ADMITTED for shown in self.facts)
+        """The number of facts that the answer may use."""
+        return sum(view.fate is RowOutcome.ADMITTED for view in self.facts)
 
     @property
     def text(self) -> str:
-        """Every fact as a line of text."""
-        return render_facts(shown.fact for shown in self.facts)
+        """All facts, one on each line."""
+        return render_facts(view.fact for view in self.facts)
 
 
 def build_facts_view(
     state: State, bundle: RetrievalBundle | None, readable: Collection[str], *, with_prompt: bool
 ) -> FactsView | None:
-    """The facts of a run; None where its policy has no facts phase, or it did not come to it.
+    """Build the facts of a run. Return None if its policy has no facts phase or the run did not reach it.
 
     Args:
         state: The run's state.
         bundle: Its candidates.
-        readable: The documents whose text may be shown now (R6-7).
-        with_prompt: Whether the text of the prompt for the choice is shown.
+        readable: The knowledge ids of the documents whose text may be shown now (R6-7).
+        with_prompt: Whether to show the text of the prompt for the choice.
     """
     if not state.get("facts") or bundle is None:
         return None
     phase = FactsPhase.model_validate(state["facts"])
-    hidden = {row.chunk_id for row in bundle.results if row.knowledge_id not in readable}
+    unreadable = {row.chunk_id for row in bundle.results if row.knowledge_id not in readable}
     fates = phase.fates or (None,) * len(phase.facts)
     return FactsView(
         facts=tuple(
             FactView(
-                fact=fact.model_copy(update={"quote": WITHHELD}) if fact.chunk_id in hidden else fact,
+                fact=fact.model_copy(update={"quote": WITHHELD}) if fact.chunk_id in unreadable else fact,
                 fate=fate,
             )
             for fact, fate in zip(phase.facts, fates, strict=True)

@@ -1,9 +1,7 @@
-"""Reads what the stores hold of a run into its page, whatever is missing (contract R6-7, CP-1, R5P-4).
+"""The page of a recorded run, from which every renderer shows the run to people (contract R6-7, CP-1, R5P-4).
 
-The whole of a recorded run as a person reads it, for every renderer (contract R6-7, CP-1, R5P-4).
-
-Made of what the layers recorded; nothing is measured anew and nothing is decided. Whatever is missing is None: a run
-that ended early has no later layers, and one whose checkpoints are gone has only its row and its audit records.
+The page is built from what the layers recorded. It measures nothing again and decides nothing. Missing data is None: a
+run that ended early has no later layers, and a run without checkpoints has only its row and its audit records.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,30 +33,30 @@ class RunHead(Contract):
     policy_version: str
     model: str
     status: str
-    """`RUNNING` until it has ended."""
+    """`RUNNING` until the run has ended."""
     reason: str | None
     started_at: datetime
     finished_at: datetime | None
     pruned_at: datetime | None = None
-    """When its checkpoints were removed for their age (CP-7)."""
+    """The time at which its checkpoints were removed because of their age (CP-7)."""
     erased_at: datetime | None = None
-    """When its texts and its checkpoints were erased (R5P-3)."""
+    """The time at which its texts and checkpoints were erased (R5P-3)."""
     question: str | None
-    """None where it was erased, or not yet recorded."""
+    """None if it was erased or is not recorded yet."""
 
 
 class NodeTime(Contract):
-    """A node and the time from the checkpoint before it to its own."""
+    """A node, and the time from the previous checkpoint to its own."""
 
     node: str
     status: str
     milliseconds: float
     share: float
-    """Of the longest, in [0, 1]."""
+    """The time as a share of the longest one, in [0, 1]."""
 
 
 class Source(Contract):
-    """An evidence chunk; without its text where its document may not be read (R6-7)."""
+    """An evidence chunk; without its text if its document may not be read (R6-7)."""
 
     chunk: EvidenceChunk
     readable: bool
@@ -66,7 +64,7 @@ class Source(Contract):
 
 
 class RecordPlace(Contract):
-    """An attempt's audit record in the chain."""
+    """The audit record of an attempt, with its place in the chain."""
 
     attempt: int
     position: int | None
@@ -75,15 +73,15 @@ class RecordPlace(Contract):
     timestamp_utc: str
     validation_status: str
     finding: str | None
-    """Why its hash does not fit its own columns and the hash before; None where it does."""
+    """The reason why its hash does not match its columns and the previous hash; None if it matches."""
 
 
 class RunPage(Contract):
-    """Everything that is known of a run."""
+    """All that is known of a run."""
 
     head: RunHead
     explanation: str
-    """The reason code in words; empty where there is none."""
+    """The meaning of the reason code; empty if there is no code."""
     run: Run | None
     limits: Mapping[str, object]
     policy: Policy | None
@@ -92,68 +90,68 @@ class RunPage(Contract):
     metrics: AssemblyMetrics | None
     sources: tuple[Source, ...]
     facts: FactsView | None
-    """None where the policy has no facts phase, or the run did not come to it (R3-9)."""
+    """None if the policy has no facts phase or the run did not reach it (R3-9)."""
     attempts: tuple[AttemptView, ...]
     prompt_withheld: bool
-    """Whether the prompts were asked for and hold a document that may not be read."""
+    """Whether the prompts were requested but contain a document that may not be read."""
     response: PublicResponse | None
     nodes: tuple[NodeTime, ...]
     records: tuple[RecordPlace, ...]
 
     @property
     def question(self) -> str | None:
-        """As it was asked; None where its text is not there."""
+        """The question of the run; None if its text is not stored."""
         return self.run.question if self.run else self.head.question
 
 
 class RunRecord(NamedTuple):
-    """What the stores hold of a run."""
+    """The stored data of a run."""
 
     head: Mapping[str, object]
     """Its row in the list of runs."""
     state: State
-    """Its last checkpointed state; empty where there is none."""
+    """Its last checkpointed state; empty if there is no checkpoint."""
     nodes: Sequence[tuple[str, str, float]]
-    """Name, status and milliseconds of each node."""
+    """The name, status and milliseconds of each node."""
     records: Sequence[ChainedRow]
 
 
 def documents_of(state: State) -> frozenset[str]:
-    """The documents whose text stands in a run: those of its candidates.
+    """Return the documents whose text is in a run: those of its candidates.
 
     Args:
         state: The run's state.
 
     Returns:
-        Their knowledge ids; those of a bundle that broke its contract are none, for its text is not shown.
+        Their knowledge ids. A bundle that broke its contract adds none, because its text is not shown.
     """
-    bundle = _bundle(state)
+    bundle = _read_candidates(state)
     return frozenset(row.knowledge_id for row in bundle.results) if bundle else frozenset()
 
 
-def read_run(recorded: RunRecord, readable: Collection[str], *, with_prompt: bool = False) -> RunPage:
-    """Puts the page of a run together.
+def make_run_page(record: RunRecord, readable: Collection[str], *, with_prompt: bool = False) -> RunPage:
+    """Build the page of a run.
 
     Args:
-        recorded: What the stores hold of the run.
-        readable: Of `documents_of`, those whose text may be shown now (R6-7).
-        with_prompt: Whether the text of the prompts is shown.
+        record: The stored data of the run.
+        readable: The ids from `documents_of` whose text may be shown now (R6-7).
+        with_prompt: Whether to show the text of the prompts.
 
     Returns:
         The page.
 
     Raises:
-        pydantic.ValidationError: The state is that of a version with other contracts.
+        pydantic.ValidationError: The state was written by a version with other contracts.
     """
-    state, head = recorded.state, RunHead.model_validate({**recorded.head})
+    state, head = record.state, RunHead.model_validate({**record.head})
     run = Run.model_validate(state["run"]) if state.get("run") else None
     policy = Policy.model_validate(state["policy"]) if state.get("policy") else None
     outcome = Outcome.model_validate(state["outcome"]) if state.get("outcome") else None
-    assembled = AnswerBundle.model_validate(state["assembly"]) if state.get("assembly") else None
+    answer_bundle = AnswerBundle.model_validate(state["assembly"]) if state.get("assembly") else None
     response = PublicResponse.model_validate(state["response"]) if state.get("response") else None
-    bundle = _bundle(state)
-    search = report_search(run, policy, outcome, bundle, assembled) if run and policy and outcome else None
-    withheld = with_prompt and not _in_prompt(state, bundle, assembled) <= set(readable)
+    bundle = _read_candidates(state)
+    search = report_search(run, policy, outcome, bundle, answer_bundle) if run and policy and outcome else None
+    is_withheld = with_prompt and not _documents_in_prompt(state, bundle, answer_bundle) <= set(readable)
     return RunPage(
         head=head,
         explanation=CODE_MESSAGES.get(head.reason or "", ""),
@@ -161,44 +159,48 @@ def read_run(recorded: RunRecord, readable: Collection[str], *, with_prompt: boo
         limits=state.get("limits") or {},
         policy=policy,
         outcome=outcome,
-        search=search and _without_unreadable(search, readable),
-        metrics=assembled.assembly_metrics if assembled else None,
-        sources=_sources(assembled, response, readable),
-        facts=build_facts_view(state, bundle, readable, with_prompt=with_prompt and not withheld),
-        attempts=build_attempt_views(state, with_prompt=with_prompt and not withheld),
-        prompt_withheld=withheld,
+        search=search and _hide_unreadable(search, readable),
+        metrics=answer_bundle.assembly_metrics if answer_bundle else None,
+        sources=_build_sources(answer_bundle, response, readable),
+        facts=build_facts_view(state, bundle, readable, with_prompt=with_prompt and not is_withheld),
+        attempts=build_attempt_views(state, with_prompt=with_prompt and not is_withheld),
+        prompt_withheld=is_withheld,
         response=response,
-        nodes=_times(recorded.nodes),
-        records=tuple(map(_place, recorded.records)),
+        nodes=_build_node_times(record.nodes),
+        records=tuple(map(_build_record_place, record.records)),
     )
 
 
-def _bundle(state: State) -> RetrievalBundle | None:
-    """The candidates, but for a bundle from elsewhere that broke its contract or was not checked yet."""
-    checked = (state.get("assembly") or {}).get("trace") is not None
-    brought = state.get("retrieval_bundle") is not None
-    if not state.get("retrieval") or not (checked or (not state.get("assembly") and not brought)):
+def _read_candidates(state: State) -> RetrievalBundle | None:
+    """Return the candidates, except those of a supplied bundle that broke its contract or was not checked yet."""
+    is_checked = (state.get("assembly") or {}).get("trace") is not None
+    is_supplied = state.get("retrieval_bundle") is not None
+    if not state.get("retrieval") or not (is_checked or (not state.get("assembly") and not is_supplied)):
         return None
     return RetrievalBundle.model_validate(state["retrieval"])
 
 
-def _in_prompt(state: State, bundle: RetrievalBundle | None, assembled: AnswerBundle | None) -> set[str]:
-    """The documents that a prompt of the run may show; that of a choice of facts shows those that were not chosen."""
-    shown = [RowOutcome.ADMITTED, RowOutcome.DROP_PROMPT_BUDGET]
-    shown += [RowOutcome.DROP_FACT_IRRELEVANT] if (state.get("facts") or {}).get("prompt") else []
-    ranks = {entry.rank for entry in assembled.drop_ledger if entry.outcome in shown} if assembled else set()
+def _documents_in_prompt(state: State, bundle: RetrievalBundle | None, answer_bundle: AnswerBundle | None) -> set[str]:
+    """Return the documents that a prompt of the run may show. The prompt for a choice of facts shows all facts."""
+    shown_outcomes = [RowOutcome.ADMITTED, RowOutcome.DROP_PROMPT_BUDGET]
+    shown_outcomes += [RowOutcome.DROP_FACT_IRRELEVANT] if (state.get("facts") or {}).get("prompt") else []
+    ranks = (
+        {entry.rank for entry in answer_bundle.drop_ledger if entry.outcome in shown_outcomes}
+        if answer_bundle
+        else set()
+    )
     return {row.knowledge_id for row in bundle.results if row.rank in ranks} if bundle else set()
 
 
-def _without_unreadable(search: SearchReport, readable: Collection[str]) -> SearchReport:
+def _hide_unreadable(search: SearchReport, readable: Collection[str]) -> SearchReport:
     candidates = tuple(
         row if row.knowledge_id in readable else row.model_copy(update={"first_line": ""}) for row in search.candidates
     )
     return search.model_copy(update={"candidates": candidates})
 
 
-def _sources(
-    assembled: AnswerBundle | None, response: PublicResponse | None, readable: Collection[str]
+def _build_sources(
+    answer_bundle: AnswerBundle | None, response: PublicResponse | None, readable: Collection[str]
 ) -> tuple[Source, ...]:
     cited = {citation.anchor for citation in response.citations} if response else set()
     return tuple(
@@ -207,20 +209,20 @@ def _sources(
             readable=chunk.knowledge_id in readable,
             cited=chunk.anchor in cited,
         )
-        for chunk in (assembled.selected_evidence if assembled else ())
+        for chunk in (answer_bundle.selected_evidence if answer_bundle else ())
     )
 
 
-def _times(nodes: Sequence[tuple[str, str, float]]) -> tuple[NodeTime, ...]:
+def _build_node_times(nodes: Sequence[tuple[str, str, float]]) -> tuple[NodeTime, ...]:
     longest = max((milliseconds for _, _, milliseconds in nodes), default=0.0) or 1.0
     return tuple(NodeTime(node=n, status=s, milliseconds=ms, share=max(0.0, ms / longest)) for n, s, ms in nodes)
 
 
-def _place(row: ChainedRow) -> RecordPlace:
+def _build_record_place(row: ChainedRow) -> RecordPlace:
     finding = "it is from before the chain"
     if row.position is not None and row.previous_hash is not None:
-        broken = verify_chain([row], Link(row.position - 1, row.previous_hash))
-        finding = broken.finding if broken else ""
+        broken_row = verify_chain([row], Link(row.position - 1, row.previous_hash))
+        finding = broken_row.finding if broken_row else ""
     return RecordPlace(
         attempt=int(str(row.columns["attempt"])),
         position=row.position,

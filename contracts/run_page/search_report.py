@@ -1,6 +1,6 @@
-"""What retrieval and selection saw of a question: every candidate and its fate, and the gate's verdict.
+"""The report on retrieval and selection for one question: every candidate with its outcome, and the gate's verdict.
 
-A report of R1 and R2 for people: it is made of what those layers returned, measures nothing anew and decides nothing.
+The report is for people. It is built from what R1 and R2 returned, measures nothing again and decides nothing.
 """
 
 from sourcebound.contracts.base import Contract
@@ -13,7 +13,7 @@ from sourcebound.contracts.text.sanitize import sanitize
 
 
 class SearchRow(Contract):
-    """A candidate, where it stood in each list, and what became of it."""
+    """A candidate, its rank in each list, and its outcome."""
 
     rank: int
     similarity_score: float
@@ -21,9 +21,9 @@ class SearchRow(Contract):
     lexical_rank: int | None
     lexical_score: float | None
     outcome: RowOutcome | None
-    """Its entry in the drop ledger; None where the bundle failed before selection."""
+    """Its entry in the drop ledger; None if the bundle failed before selection."""
     anchor: str | None
-    """Where it is evidence."""
+    """Its anchor, if it is evidence."""
     chunk_id: str
     knowledge_id: str
     source_reference: str | None
@@ -32,11 +32,11 @@ class SearchRow(Contract):
     page_number: int | None
     origin: str | None
     first_line: str
-    """Of the text as selection saw it."""
+    """The first line of the text as selection saw it."""
 
 
 class GateReading(Contract):
-    """The gate's two minima and what was measured against them (R1-11); None where there was nothing to measure."""
+    """The two minima of the gate and the values measured against them (R1-11); None if there was nothing to measure."""
 
     min_top_similarity: float
     top_similarity: float | None
@@ -45,7 +45,7 @@ class GateReading(Contract):
 
 
 class SearchReport(Contract):
-    """One question's way through R1 and R2; no model was asked and nothing was recorded."""
+    """The way of one question through R1 and R2. No model is called and nothing is recorded."""
 
     question: str
     collection: str | None
@@ -65,21 +65,21 @@ class SearchReport(Contract):
 
 
 def report_search(
-    run: Run, policy: Policy, outcome: Outcome, bundle: RetrievalBundle | None, assembled: AnswerBundle | None
+    run: Run, policy: Policy, outcome: Outcome, bundle: RetrievalBundle | None, answer_bundle: AnswerBundle | None
 ) -> SearchReport:
-    """Puts a report together.
+    """Build the report.
 
     Args:
-        run: The question and where it was asked.
-        policy: The policy that was obeyed.
-        outcome: How the last stage that ran ended.
-        bundle: What retrieval returned; None where it did not run or failed.
-        assembled: What assembly returned; None where it did not run.
+        run: The question, and the collection in which it was asked.
+        policy: The policy in force.
+        outcome: The outcome of the last stage that ran.
+        bundle: The result of retrieval; None if it did not run or failed.
+        answer_bundle: The result of assembly; None if it did not run.
 
     Returns:
         The report, its candidates by rank.
     """
-    limits, measured = policy.retrieval, assembled.assembly_metrics if assembled else None
+    limits, metrics = policy.retrieval, answer_bundle.assembly_metrics if answer_bundle else None
     return SearchReport(
         question=run.question,
         collection=run.collection,
@@ -91,11 +91,11 @@ def report_search(
         outcome=outcome,
         gate=GateReading(
             min_top_similarity=limits.min_top_similarity,
-            top_similarity=measured.top_similarity if measured else None,
+            top_similarity=metrics.top_similarity if metrics else None,
             min_question_coverage=limits.min_question_coverage,
             question_coverage=bundle.question_coverage if bundle else None,
         ),
-        candidates=_rows(bundle, assembled) if bundle else (),
+        candidates=_build_rows(bundle, answer_bundle) if bundle else (),
         query_variants=bundle.query_variants if bundle else (),
         notices=bundle.notices if bundle else (),
         fallback_used=bundle.fallback_used if bundle else False,
@@ -104,14 +104,14 @@ def report_search(
     )
 
 
-def _rows(bundle: RetrievalBundle, assembled: AnswerBundle | None) -> tuple[SearchRow, ...]:
-    fates = {entry.rank: entry.outcome for entry in assembled.drop_ledger} if assembled else {}
-    anchors = {chunk.rank: chunk.anchor for chunk in assembled.selected_evidence} if assembled else {}
-    ordered = sorted(bundle.results, key=lambda row: row.rank)
-    return tuple(_row(row, fates.get(row.rank), anchors.get(row.rank)) for row in ordered)
+def _build_rows(bundle: RetrievalBundle, answer_bundle: AnswerBundle | None) -> tuple[SearchRow, ...]:
+    outcomes = {entry.rank: entry.outcome for entry in answer_bundle.drop_ledger} if answer_bundle else {}
+    anchors = {chunk.rank: chunk.anchor for chunk in answer_bundle.selected_evidence} if answer_bundle else {}
+    by_rank = sorted(bundle.results, key=lambda row: row.rank)
+    return tuple(_build_row(row, outcomes.get(row.rank), anchors.get(row.rank)) for row in by_rank)
 
 
-def _row(row: RetrievalRow, outcome: RowOutcome | None, anchor: str | None) -> SearchRow:
+def _build_row(row: RetrievalRow, outcome: RowOutcome | None, anchor: str | None) -> SearchRow:
     return SearchRow(
         outcome=outcome,
         anchor=anchor,

@@ -1,7 +1,7 @@
-"""Markdown blocks of an answer, with offsets: the first cut of `segment_v1` (contract R5-5).
+"""Markdown blocks of an answer, with offsets: the first step of `segment_v1` (R5-5).
 
-Only what changes where a statement ends is recognised: code fences, headings, list items, table rows, and the line
-breaks that separate statements from those that merely wrap one.
+Only structure that ends a statement is recognized: code fences, headings, list items, table rows, and line breaks that
+separate statements instead of wrapping one.
 """
 
 import re
@@ -22,7 +22,7 @@ MAX_HEADING_WORDS: Final = 12
 
 
 class TextBlockKind(StrEnum):
-    """What a block is."""
+    """The kind of a block."""
 
     PARAGRAPH = "paragraph"
     HEADING = "heading"
@@ -48,18 +48,18 @@ class Line(NamedTuple):
 
 
 def split_blocks(text: str) -> list[TextBlock]:
-    """Cuts a text into blocks.
+    """Cut a text into blocks.
 
     Args:
         text: An answer, Markdown or plain.
 
     Returns:
-        The blocks in order; table rules and blank lines belong to none.
+        The blocks in order. Table rules and blank lines belong to no block.
     """
-    return [block for block in _blocks(text, _lines(text)) if block.start < block.end]
+    return [block for block in _read_blocks(text, _split_lines(text)) if block.start < block.end]
 
 
-def _lines(text: str) -> list[Line]:
+def _split_lines(text: str) -> list[Line]:
     lines, start = [], 0
     for piece in text.splitlines(keepends=True):
         content = piece.rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
@@ -68,99 +68,99 @@ def _lines(text: str) -> list[Line]:
     return lines
 
 
-def _blocks(text: str, lines: list[Line]) -> Iterator[TextBlock]:
+def _read_blocks(text: str, lines: list[Line]) -> Iterator[TextBlock]:
     index = 0
     while index < len(lines):
         line = lines[index]
         fence = FENCE.match(line.text)
         if fence:
-            last = _fence_end(lines, index, fence[1])
+            last = _find_fence_end(lines, index, fence[1])
             yield TextBlock(TextBlockKind.CODE, line.start, lines[last].end)
             index = last + 1
         elif not line.text.strip():
             index += 1
-        elif _is_single(line.text) or _is_table_head(lines, index):
-            yield from _single(lines, index)
+        elif _is_single_line(line.text) or _is_table_head(lines, index):
+            yield from _read_single(lines, index)
             index += 1
         else:
-            last = _paragraph_end(lines, index)
-            yield from _paragraph(text, lines[index : last + 1])
+            last = _find_paragraph_end(lines, index)
+            yield from _read_paragraph(text, lines[index : last + 1])
             index = last + 1
 
 
-def _fence_end(lines: list[Line], index: int, mark: str) -> int:
+def _find_fence_end(lines: list[Line], index: int, mark: str) -> int:
     for last in range(index + 1, len(lines)):
         if lines[last].text.strip().startswith(mark[0] * len(mark)):
             return last
     return len(lines) - 1
 
 
-def _is_single(line: str) -> bool:
-    """Whether a line is a block of its own whatever stands around it."""
+def _is_single_line(line: str) -> bool:
+    """Whether a line is a block by itself, whatever its neighbours."""
     return bool(HEADING.match(line) or TABLE_ROW.match(line) or TABLE_RULE.match(line))
 
 
 def _is_table_head(lines: list[Line], index: int) -> bool:
-    follows = lines[index + 1].text if index + 1 < len(lines) else ""
-    return "|" in lines[index].text and "|" in follows and bool(TABLE_RULE.match(follows))
+    next_line = lines[index + 1].text if index + 1 < len(lines) else ""
+    return "|" in lines[index].text and "|" in next_line and bool(TABLE_RULE.match(next_line))
 
 
-def _single(lines: list[Line], index: int) -> Iterator[TextBlock]:
+def _read_single(lines: list[Line], index: int) -> Iterator[TextBlock]:
     line = lines[index]
     if TABLE_RULE.match(line.text):
         return
     if HEADING.match(line.text) and len(line.text.split()) <= MAX_HEADING_WORDS + 1:
-        yield _block(TextBlockKind.HEADING, line, 0)
+        yield _line_block(TextBlockKind.HEADING, line, 0)
     elif HEADING.match(line.text):
-        yield _block(TextBlockKind.PARAGRAPH, line, len(line.text) - len(line.text.lstrip(" #")))
+        yield _line_block(TextBlockKind.PARAGRAPH, line, len(line.text) - len(line.text.lstrip(" #")))
     else:
-        head = _is_table_head(lines, index)
-        yield _block(TextBlockKind.HEADING if head else TextBlockKind.TABLE_ROW, line, 0)
+        is_head = _is_table_head(lines, index)
+        yield _line_block(TextBlockKind.HEADING if is_head else TextBlockKind.TABLE_ROW, line, 0)
 
 
-def _block(kind: TextBlockKind, line: Line, skip: int) -> TextBlock:
+def _line_block(kind: TextBlockKind, line: Line, skip: int) -> TextBlock:
     visible = line.text[skip:]
     start = line.start + skip + len(visible) - len(visible.lstrip())
     return TextBlock(kind, start, line.start + skip + len(visible.rstrip()))
 
 
-def _content(line: Line) -> tuple[int, bool]:
-    """Offset of a line's content within it, quote marks left out, and whether it opens a list item."""
+def _find_content(line: Line) -> tuple[int, bool]:
+    """Return the offset of a line's content, after quote marks, and whether the line opens a list item."""
     quote = QUOTE_MARK.match(line.text)
     offset = quote.end() if quote else 0
     offset += len(line.text[offset:]) - len(line.text[offset:].lstrip())
     return offset, bool(LIST_MARKER.match(line.text, offset))
 
 
-def _paragraph_end(lines: list[Line], index: int) -> int:
+def _find_paragraph_end(lines: list[Line], index: int) -> int:
     last = index
-    for following in range(index + 1, len(lines)):
-        line = lines[following]
-        if not line.text.strip() or FENCE.match(line.text) or _is_single(line.text) or _content(line)[1]:
+    for next_index in range(index + 1, len(lines)):
+        line = lines[next_index]
+        if not line.text.strip() or FENCE.match(line.text) or _is_single_line(line.text) or _find_content(line)[1]:
             break
-        if _is_table_head(lines, following):
+        if _is_table_head(lines, next_index):
             break
-        last = following
+        last = next_index
     return last
 
 
-def _paragraph(text: str, lines: list[Line]) -> Iterator[TextBlock]:
-    """Joins the lines that wrap one statement; each other line break ends one."""
-    offset, is_item = _content(lines[0])
+def _read_paragraph(text: str, lines: list[Line]) -> Iterator[TextBlock]:
+    """Join the lines that wrap one statement. Every other line break ends a statement."""
+    offset, is_item = _find_content(lines[0])
     kind = TextBlockKind.LIST_ITEM if is_item else TextBlockKind.PARAGRAPH
     start = lines[0].start + offset
     wraps = len(lines) > 1 and any(STATEMENT_END.search(line.text) for line in lines)
-    for before, line in pairwise(lines):
-        content = line.text[_content(line)[0] :]
-        if wraps and _continues(before.text, content):
+    for previous, line in pairwise(lines):
+        content = line.text[_find_content(line)[0] :]
+        if wraps and _continues(previous.text, content):
             continue
-        yield TextBlock(kind, start, before.start + len(before.text.rstrip()))
-        start = line.start + _content(line)[0]
+        yield TextBlock(kind, start, previous.start + len(previous.text.rstrip()))
+        start = line.start + _find_content(line)[0]
     yield TextBlock(kind, start, lines[-1].start + len(lines[-1].text.rstrip()))
 
 
-def _continues(before: str, content: str) -> bool:
-    """Whether a line goes on with the statement of the line before it."""
-    if CITED_END.search(before) or STATEMENT_END.search(before):
+def _continues(previous: str, content: str) -> bool:
+    """Whether a line continues the statement of the previous line."""
+    if CITED_END.search(previous) or STATEMENT_END.search(previous):
         return False
-    return content[:1].islower() or before.rstrip().endswith((",", "-", "–", "(", "/")) or content.startswith("[C")
+    return content[:1].islower() or previous.rstrip().endswith((",", "-", "–", "(", "/")) or content.startswith("[C")

@@ -1,6 +1,6 @@
-"""The one form in which a JSON value is hashed or signed.
+"""The canonical form in which a JSON value is hashed or signed.
 
-Keys sorted, no spaces, UTF-8 without escapes, numbers as Python writes them.
+Keys are sorted, there are no spaces, the text is UTF-8 without escapes, and numbers are as Python writes them.
 """
 
 import hashlib
@@ -8,10 +8,10 @@ import json
 
 
 def canonical_json(value: object) -> bytes:
-    """A JSON value in that form.
+    """Return a JSON value in canonical form.
 
     Args:
-        value: Texts, numbers, booleans, None, and lists and dicts of them.
+        value: A text, number, boolean or None, or lists and dicts of them.
 
     Raises:
         ValueError: A number is not finite, or a text holds a lone surrogate.
@@ -20,5 +20,5 @@ def canonical_json(value: object) -> bytes:
 
 
 def text_sha256(text: str) -> str:
-    """SHA-256 of a text's UTF-8 bytes, in hexadecimal."""
+    """Return the SHA-256 of a text's UTF-8 bytes, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()

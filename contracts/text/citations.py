@@ -1,11 +1,11 @@
-"""Citations: the one form that counts, and the look-alikes that do not (contract R5-3)."""
+"""Citations: the one valid form, and its look-alikes (R5-3)."""
 
 import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.text.sanitize import HIDDEN, latin_look
+from sourcebound.contracts.text.sanitize import HIDDEN, fold_to_latin
 
 CITATION: Final = re.compile(r"\[C(0|[1-9][0-9]*)\]")
 """The only form of a citation; ASCII throughout."""
@@ -14,29 +14,29 @@ CITATION_RUN: Final = re.compile(rf"\s*{CITATION.pattern}")
 
 OPEN: Final = r"[\[\(\{<«‹⟦⟨〈《「『【〔〖〘〚［（｛＜❨❪❬❮❰❲❴]"
 CLOSE: Final = r"[\]\)\}>»›⟧⟩〉》」』】〕〗〙〛］）｝＞❩❫❭❯❱❳❵]"
-CEE: Final = "[CcСсϹϲＣｃℂⅭⅽᏟꓚ𝐂𝐜𝑪𝒞𝓒𝖢𝗖𝘊𝙲]"
+LETTER_C: Final = "[CcСсϹϲＣｃℂⅭⅽᏟꓚ𝐂𝐜𝑪𝒞𝓒𝖢𝗖𝘊𝙲]"
 NUMBER: Final = r"[-−–+]?\s?\d+"
 BRACKETED: Final = re.compile(
-    rf"{OPEN}\s*\^?(?:{CEE}\s*[-_.:#]?\s*{NUMBER})(?:\s*(?:[,;/&|+–—-]|and|to)\s*(?:{CEE}\s*[-_.:#]?)?\s*{NUMBER})*\s*{CLOSE}"
+    rf"{OPEN}\s*\^?(?:{LETTER_C}\s*[-_.:#]?\s*{NUMBER})(?:\s*(?:[,;/&|+–—-]|and|to)\s*(?:{LETTER_C}\s*[-_.:#]?)?\s*{NUMBER})*\s*{CLOSE}"
 )
 """An anchor in any bracket, alone or in a list or range."""
 MARKED: Final = re.compile(
-    rf"{OPEN}\s*(?:{CEE}hunks?|{CEE}itations?|{CEE}ite|[Ss]ources?|[Rr]efs?\.?)\s*[:#=_-]?\s*(?:{CEE}\s*)?{NUMBER}\s*{CLOSE}"
+    rf"{OPEN}\s*(?:{LETTER_C}hunks?|{LETTER_C}itations?|{LETTER_C}ite|[Ss]ources?|[Rr]efs?\.?)\s*[:#=_-]?\s*(?:{LETTER_C}\s*)?{NUMBER}\s*{CLOSE}"
 )
 """A number under another word: `[Citation 1]`, `[source: 2]`."""
-UNCLOSED: Final = re.compile(rf"\[\s*{CEE}\s*\d+(?![\d\]])|(?<![\w\[]){CEE}\d+\]")
+UNCLOSED: Final = re.compile(rf"\[\s*{LETTER_C}\s*\d+(?![\d\]])|(?<![\w\[]){LETTER_C}\d+\]")
 """`[C0` without its end, `C0]` without its start."""
-EMPTY: Final = re.compile(rf"(?![(（]){OPEN}\s*{CEE}\s*{CLOSE}(?=\W|$)|\[\s*{CEE}\s*[#nNxX?*]\s*\]")
+EMPTY: Final = re.compile(rf"(?![(（]){OPEN}\s*{LETTER_C}\s*{CLOSE}(?=\W|$)|\[\s*{LETTER_C}\s*[#nNxX?*]\s*\]")
 """`[C]`, `[C#]`: an anchor without its number; `(c)` is the third item of a list."""
 WRAPPED: Final = re.compile(rf"{OPEN}((?:(?!{OPEN}|{CLOSE})[^\n]){{1,24}}){CLOSE}")
 SKELETON: Final = re.compile(r"c\d+(?:c?\d+)*(?:source)?")
-"""What is left of an anchor in brackets without marks, accents and hidden characters, in Latin letters."""
+"""An anchor in brackets after folding to Latin letters without marks, accents and hidden characters."""
 BRACKET: Final = re.compile(f"{OPEN}|{CLOSE}")
 LOOK_ALIKES: Final = (BRACKETED, MARKED, UNCLOSED, EMPTY)
 
 
 class Citation(NamedTuple):
-    """A citation where it stands in a text."""
+    """A citation with its place in a text."""
 
     anchor: str
     start: int
@@ -44,31 +44,32 @@ class Citation(NamedTuple):
 
 
 class LookAlike(NamedTuple):
-    """Something that a reader would take for a citation and that is not one."""
+    """Text that a reader would take for a citation, but that is not one."""
 
     text: str
     start: int
 
 
 def find_citations(text: str) -> list[Citation]:
-    """Every well-formed citation, in order."""
+    """Find every well-formed citation, in order."""
     return [Citation("C" + match[1], match.start(), match.end()) for match in CITATION.finditer(text)]
 
 
 def strip_citations(text: str) -> str:
-    """A text without its citations and the white space before them; words that only citations parted stay apart."""
-    return re.sub(f"(?:{CITATION_RUN.pattern})+", _gap, text).strip()
+    """Remove the citations and the white space before them. Words that only citations separate stay separate."""
+    return re.sub(f"(?:{CITATION_RUN.pattern})+", _separator, text).strip()
 
 
-def _gap(run: re.Match[str]) -> str:
+def _separator(run: re.Match[str]) -> str:
     before, after = run.string[: run.start()][-1:], run.string[run.end() :][:1]
     return " " if before.isalnum() and after.isalnum() else ""
 
 
 def find_look_alikes(text: str) -> list[LookAlike]:
-    """Every malformed citation (R5-3).
+    """Find every malformed citation (R5-3).
 
-    Other case, other or missing brackets, signs, spaces, leading zeros, lists, letters of other scripts.
+    Look-alikes have another case, other or missing brackets, signs, spaces, leading zeros, lists, or letters of other
+    scripts.
 
     Args:
         text: An answer.
@@ -79,32 +80,32 @@ def find_look_alikes(text: str) -> list[LookAlike]:
     masked = CITATION.sub(lambda match: " " * len(match[0]), text)
     if not BRACKET.search(masked):
         return []
-    found = {
+    look_alikes = {
         match.start(): LookAlike(match[0], match.start())
         for pattern in LOOK_ALIKES
         for match in pattern.finditer(masked)
-        if _reads_as_anchor(match[0])
+        if _has_letter(match[0])
     }
     for match in WRAPPED.finditer(masked):
-        if match.start() not in found and _disguises_anchor(match[1]):
-            found[match.start()] = LookAlike(match[0], match.start())
-    return [found[start] for start in sorted(found)]
+        if match.start() not in look_alikes and _is_disguised_anchor(match[1]):
+            look_alikes[match.start()] = LookAlike(match[0], match.start())
+    return [look_alikes[start] for start in sorted(look_alikes)]
 
 
 def first_use_order(anchors: Iterable[str]) -> tuple[str, ...]:
-    """Each anchor once, in order of first use (R5-9)."""
+    """Return each anchor once, in order of first use (R5-9)."""
     return tuple(dict.fromkeys(anchors))
 
 
-def _reads_as_anchor(text: str) -> bool:
-    """Whether, once compatibility forms are folded, anything like an anchor is left.
+def _has_letter(text: str) -> bool:
+    """Whether a match still has a letter after its compatibility forms are folded.
 
-    Guards the patterns' widest edges.
+    This prevents false positives of the widest patterns.
     """
     return any(character.isalpha() for character in unicodedata.normalize("NFKC", text))
 
 
-def _disguises_anchor(inner: str) -> bool:
+def _is_disguised_anchor(inner: str) -> bool:
     """Whether the text within brackets is an anchor under marks, accents or hidden characters: `_C0_`, `C₀`."""
-    seen = latin_look(HIDDEN.sub("", inner)).casefold()
-    return "c" in seen and bool(SKELETON.fullmatch("".join(filter(str.isalnum, seen))))
+    folded = fold_to_latin(HIDDEN.sub("", inner)).casefold()
+    return "c" in folded and bool(SKELETON.fullmatch("".join(filter(str.isalnum, folded))))

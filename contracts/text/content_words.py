@@ -21,7 +21,7 @@ SUFFIX: Final = re.compile(r"(?:ations?|ings?|edly|ies|ied|ed|es|ly|s|e|y)$")
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text that carry meaning, cut to their stems; a name such as `HP-200` is one word."""
+    """Return the stems of a text's words that carry meaning; a name such as `HP-200` is one word."""
     words: set[str] = set()
     for match in TOKEN.finditer(text.casefold()):
         parts = PART.findall(match[0])
@@ -33,7 +33,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """A word without its commonest English endings; short words and words with digits stay whole."""
+    """Cut the common English endings off a word; short words and words with digits stay whole."""
     if len(word) <= 3 or any(character.isdigit() for character in word):
         return word
     stem = SUFFIX.sub("", word)

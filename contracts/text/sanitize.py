@@ -1,9 +1,9 @@
 """`safe_normalize_v1`: text enters a prompt without hidden characters and without the power to forge structure.
 
-Nothing is rewritten: invisible characters go, white space is normalised, and a line that would read as one of the
-prompt's section headers or as an evidence header gets a leading backslash (contract R2-S2, R3-4).
+Words are not rewritten. Invisible characters are removed, white space is normalised, and a line that reads as a section
+header of the prompt or as an evidence header gets a leading backslash (R2-S2, R3-4).
 
-Text of others on a person's screen: what a document or a question holds may not steer the terminal or the page.
+It also prepares untrusted text for a screen: a document or a question must not control the terminal or the page.
 """
 
 import re
@@ -17,18 +17,18 @@ UNSHOWABLE: Final = re.compile(
     + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in PLANES)
     + "]"
 )
-"""Control characters, those that turn the direction of writing, tags, and what is no character at all. Joiners and
-variation selectors stay: Persian and emoji are written with them."""
-INSTEAD: Final = "\ufffd"
+"""Control characters, direction marks, tags, and code points without a character. Joiners and variation selectors stay,
+because Persian and emoji need them."""
+REPLACEMENT: Final = "\ufffd"
 
 
 def visible(text: str) -> str:
-    """A text with its lines, in which whatever cannot be shown has a mark in its place."""
-    return UNSHOWABLE.sub(INSTEAD, OTHER_LINE_BREAK.sub("\n", text))
+    """Replace every character that cannot be displayed with a mark. Line breaks stay."""
+    return UNSHOWABLE.sub(REPLACEMENT, OTHER_LINE_BREAK.sub("\n", text))
 
 
 def one_line(text: str) -> str:
-    """The same on one line."""
+    """Replace characters that cannot be displayed, and join the lines."""
     return " ".join(visible(text).split())
 
 
@@ -52,7 +52,7 @@ surrogates, and control characters other than white space."""
 OTHER_LINE_BREAK: Final = re.compile("\r\n|[\r\u000b\u000c\u001c-\u001e\u0085\u2028\u2029]")
 BLANK_LINES: Final = re.compile(r"\n{3,}")
 BLANK: Final = re.compile(r" ?[^\S\n ][^\S\n]*| {2,}[^\S\n]*")
-"""White space within a line that is not a single space already."""
+"""White space within a line, other than a single space."""
 EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
 EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)[\W_]?id\W*=", re.IGNORECASE)
 LATIN: Final = str.maketrans(
@@ -61,7 +61,7 @@ LATIN: Final = str.maketrans(
 )
 """Letters of other scripts, and small capitals, that look like Latin ones."""
 MARKUP: Final = re.compile(r"</?[A-Za-z]\w*[^<>]*>|\[\d+(?:;\d+)*m")
-"""An element's tag, and what is left of a terminal's colour once its escape character is gone."""
+"""An element's tag, or the rest of a terminal colour whose escape character was removed."""
 NAMED_SECTION: Final = re.compile(
     r"={2,}\W*(?:" + "|".join(title.replace(" ", r"\W*") for title in SECTION_TITLES) + r")\W*={2,}", re.IGNORECASE
 )
@@ -71,50 +71,52 @@ TITLE_LETTERS: Final = frozenset(NOT_A_LETTER.sub("", title).casefold() for titl
 TITLE_LENGTHS: Final = frozenset(map(len, TITLE_LETTERS))
 TITLE_BYTES: Final = tuple(letters.encode() for letters in TITLE_LETTERS)
 FORGING_MARKS: Final = "<[|="
-"""Without one of these a line has neither markup nor any header that is not a title alone."""
+"""Characters of markup and headers. A line without any of them can only be a title."""
 NOT_ASCII_LETTERS: Final = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
 PLAIN: Final = bytes([*b"\n", *range(0x20, 0x7F)])
-"""ASCII that is seen as it is, but for a blank that follows another."""
+"""Visible ASCII characters and single blanks."""
 
 UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
-"""NUL, which PostgreSQL has no place for, and lone surrogates, which no UTF-8 text can hold."""
+"""NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot encode."""
 
 
 class Sanitized(NamedTuple):
-    """Sanitized text and how many of its lines had to be escaped."""
+    """Sanitized text and the number of its escaped lines."""
 
     text: str
     escaped_lines: int
 
 
 def sanitize(text: str) -> Sanitized:
-    """Applies `safe_normalize_v1`.
+    """Apply `safe_normalize_v1`.
 
     Args:
         text: Evidence or a question as received.
 
     Returns:
-        The normalised text (empty when nothing visible was left) and the number of escaped lines.
+        The normalised text, empty if nothing visible remains, and the number of escaped lines.
     """
     visible = _visible(text)
     lines = [line.strip() for line in visible.split("\n")]
-    forging = [number for number, line in enumerate(lines) if forges_structure(line)] if _may_forge(visible) else []
-    for number in forging:
+    forging_lines = (
+        [number for number, line in enumerate(lines) if forges_structure(line)] if _may_forge(visible) else []
+    )
+    for number in forging_lines:
         lines[number] = "\\" + lines[number]
     joined = "\n".join(lines).strip("\n")
-    return Sanitized(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, len(forging))
+    return Sanitized(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, len(forging_lines))
 
 
 def _visible(text: str) -> str:
-    """What can be seen of a text, in NFC, with one kind of line break and one of blank."""
+    """Return the visible text in NFC, with newlines and single blanks."""
     if text.isascii() and not text.encode().translate(None, PLAIN) and "  " not in text:
-        return text  # as nearly every text is
+        return text  # true for nearly every text
     unbroken = HIDDEN.sub("", OTHER_LINE_BREAK.sub("\n", text))
     return BLANK.sub(" ", unicodedata.normalize("NFC", unbroken))
 
 
 def to_storable(value: Any) -> Any:
-    """A JSON value without the characters that can be neither stored nor sent; everything else is as it was.
+    """Remove the characters that can be neither stored nor sent from a JSON value, and change nothing else.
 
     Args:
         value: A text, number, boolean, None, or lists and dicts of them.
@@ -134,11 +136,11 @@ def to_storable(value: Any) -> Any:
 def forges_structure(line: str) -> bool:
     """Whether a reader could take `line` for a section header or an evidence header of the prompt.
 
-    Look-alikes count: other case, accents, letters of other scripts, other decoration around the words.
+    Look-alikes count too: other case, accents, letters of other scripts, other decoration around the words.
     """
     if not _may_forge(line):
         return False
-    plain = line if line.isascii() else latin_look(line)
+    plain = line if line.isascii() else fold_to_latin(line)
     if "==" in plain and NAMED_SECTION.search(plain):
         return True
     if EVIDENCE_HEADER.match(plain) or EVIDENCE_FIELD.search(plain):
@@ -150,19 +152,19 @@ def forges_structure(line: str) -> bool:
 
 
 def _may_forge(text: str) -> bool:
-    """False where no line can forge structure: a glance that spares nearly every text the reading line by line."""
+    """Whether any line may forge structure: a pre-check that saves nearly every text the check line by line."""
     if not text.isascii() or any(mark in text for mark in FORGING_MARKS):
         return True
     letters = text.encode().lower().translate(None, NOT_ASCII_LETTERS)
     return any(title in letters for title in TITLE_BYTES)
 
 
-def latin_look(line: str) -> str:
-    """A line as a hasty reader sees it: compatibility forms folded, accents gone, look-alikes in Latin."""
+def fold_to_latin(line: str) -> str:
+    """Fold a line to what a reader sees: compatibility forms folded, accents removed, look-alikes in Latin."""
     folded = unicodedata.normalize("NFKD", line).translate(LATIN)
     return "".join(character for character in folded if not unicodedata.combining(character))
 
 
 def header_value(value: str) -> str:
-    r"""A value made safe inside an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
+    r"""Make a value safe for an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
     return HEADER_MARK.sub(r"\\\g<0>", BLANK.sub(" ", _visible(value).replace("\n", " ")).strip())

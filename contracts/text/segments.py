@@ -1,8 +1,8 @@
-"""`segment_v1`: an answer is cut into the statements that each need a citation (contract R5-5).
+"""`segment_v1`: cuts an answer into statements, each of which needs a citation (R5-5).
 
-Markdown blocks first (headings, list items, table rows, code), then sentences within a block by `sentencex`. Citations
-are hidden while a block is cut and given back afterwards: one that stands right after a full stop belongs to the
-sentence before it. Every segment keeps its offsets into the answer.
+It first finds Markdown blocks (headings, list items, table rows, code), and then the sentences within a block with
+`sentencex`. Citations are hidden while a block is cut and restored afterwards: a citation right after a full stop
+belongs to the sentence before it. Every segment keeps its offsets into the answer.
 """
 
 from bisect import bisect_left
@@ -15,11 +15,11 @@ from sourcebound.contracts.text.citations import CITATION, CITATION_RUN
 from sourcebound.contracts.text.sentences import split_sentences
 
 SEGMENTER: Final = "segment_v1"
-"""The version of these rules; a policy names the one that it is judged by."""
+"""The version of these rules. A policy names the version that applies."""
 
 
 class SegmentKind(StrEnum):
-    """What a segment is."""
+    """The kind of a segment."""
 
     SENTENCE = "sentence"
     HEADING = "heading"
@@ -38,27 +38,27 @@ class Segment(NamedTuple):
 
 
 class _Visible(NamedTuple):
-    """A block's text without its citations, the way back, and where each citation stood."""
+    """A block's text without citations, a map to the original offsets, and the citations."""
 
     text: str
     origin: list[int]
     citations: list[tuple[int, int, int]]
-    """Position in the visible text, and start and end in the answer."""
+    """For each citation its position in the visible text, and its start and end in the answer."""
 
 
 def segment(answer: str) -> list[Segment]:
-    """Cuts an answer into segments.
+    """Cut an answer into segments.
 
     Args:
         answer: The raw text of an answer.
 
     Returns:
-        The segments in order; they do not overlap, and only white space and Markdown marks lie between them.
+        The segments in order. They do not overlap, and only white space and Markdown marks lie between them.
     """
     segments: list[Segment] = []
     for block in split_blocks(answer):
-        pieces = list(_segments_of(answer, block))
-        if segments and pieces and _only_citations(pieces[0].text):
+        pieces = list(_split_block(answer, block))
+        if segments and pieces and _is_only_citations(pieces[0].text):
             last = segments.pop()
             end = pieces.pop(0).end
             segments.append(Segment(last.kind, last.start, end, answer[last.start : end]))
@@ -67,15 +67,15 @@ def segment(answer: str) -> list[Segment]:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Offsets at which a segment of `text` ends, in ascending order."""
+    """Return the offsets at which a segment of `text` ends, in ascending order."""
     return [piece.end for piece in segment(text)]
 
 
-def _only_citations(text: str) -> bool:
+def _is_only_citations(text: str) -> bool:
     return not CITATION.sub("", text).strip(" .;,")
 
 
-def _segments_of(answer: str, block: TextBlock) -> Iterator[Segment]:
+def _split_block(answer: str, block: TextBlock) -> Iterator[Segment]:
     kind = SegmentKind(block.kind.value) if block.kind is not TextBlockKind.PARAGRAPH else SegmentKind.SENTENCE
     if block.kind in (TextBlockKind.CODE, TextBlockKind.TABLE_ROW, TextBlockKind.HEADING):
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])

@@ -1,4 +1,4 @@
-"""Sentences within a block: `sentencex`, and the few cases where a manual's prose differs from a newspaper's (R5-5)."""
+"""Sentences within a block: `sentencex`, with corrections for the prose of manuals (R5-5)."""
 
 import re
 from itertools import pairwise
@@ -28,64 +28,64 @@ POINTER: Final = re.compile(
     r"(?:^|[\s(\[/])(?:fig|figs|eq|sec|sect|ch|chap|vol|app|tab|no|art|par|para|ref|pos)\.$", re.IGNORECASE
 )
 LABEL: Final = re.compile(r"(?:[B-HJ-Z]|[AI](?![ ]+[a-z]))(?:[-.]?\d+)*(?!\w)")
-"""What a pointer points to: `B`, `A-3`; not the article of a new sentence."""
+"""The target of a pointer: `B`, `A-3`; not the article of a new sentence."""
 TRAILING_MARKS: Final = re.compile(r"(?:\*{1,3}|_{1,3}|~~|`)(?=\s|$)")
-"""The end of bold or italic text, which stands after the full stop of its sentence."""
+"""The end of bold or italic text, which follows the full stop of its sentence."""
 LABELLED: Final = re.compile(
     r"\b(?:valves?|pumps?|models?|types?|class|grade|zones?|lines?|tanks?|position|sections?|parts?|options?|phases?|units?|"
     r"points?|ports?|buttons?|keys?|modes?|sizes?|schedule|versions?|revision|rooms?|gates?|doors?|sides?|terminals?|pins?|"
     r"plans?|steps?|columns?|rows?|levels?|group|category|cable|connector|vitamin|appendix|annex|table|figure|схема|модели?|"
     r"типа?|клапана?|насоса?)\s+\w\.(?=\s)"
 )
-"""A part and its letter at the end of a sentence: `Open valve B. Wait.` is two, where `Ask J. Smith.` is one."""
+"""A part and its letter at the end of a sentence: `Open valve B. Wait.` is two sentences, `Ask J. Smith.` is one."""
 ELLIPSIS_END: Final = re.compile(r"(?<=\w)…(?=\s)")
 UNIT_END: Final = re.compile(
     r"\d\s?(?:mm|cm|m|km|in|ft|g|kg|lb|l|L|ml|s|min|h|V|A|W|kW|Hz|rpm|bar|psi|Pa|kPa|MPa|N|Nm|N·m|K|°C|°F|dB|ppm)\.(?=\s)"
 )
 COMPANY_END: Final = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?=\s+(?!Inc|Ltd|Corp|KG|LLC))")
 START: Final = re.compile(r"\s++(?:[^\w\s]++\s*+)?+(?=[^\W\d_])(?![a-zа-яα-ωäöüà-ÿ])")
-"""The beginning of a sentence: a letter that is not a small one, marks before it or none."""
-PARTED: Final = (LABELLED, ELLIPSIS_END, UNIT_END, COMPANY_END)
+"""The beginning of a sentence: a letter that is not lower case, with or without marks before it."""
+SPLIT_AFTER: Final = (LABELLED, ELLIPSIS_END, UNIT_END, COMPANY_END)
 CLOSING_THEN_LOWER: Final = re.compile(r"[\"'”’»」』)\]]$")
 INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<number>\d{1,3}|[a-z])(?:\.\)|\.|\))(?=\s*\S)")
 LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
 BULLET: Final = re.compile(r"(?:(?<=\s)|^)[•⁃‣▪]\s*(?=\S)")
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""Half a character, which no UTF-8 text can hold and `sentencex` cannot read."""
+"""A lone surrogate, which no UTF-8 text can hold and `sentencex` cannot read."""
 
 Span = tuple[int, int]
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Cuts a block into sentences.
+    """Cut a block into sentences.
 
     Args:
-        text: One block without citations; line breaks are blanks.
+        text: One block without citations, in which line breaks are blanks.
 
     Returns:
-        Start and end of each sentence, outer white space left out.
+        The start and end of each sentence, without outer white space.
     """
     spans: list[Span] = []
     for start, end in pairwise([*_list_starts(text), len(text)]):
-        whole = _marked(text, _joined(text, _raw(text, start, end)))
-        spans.extend(_trim(text, [piece for span in whole for piece in _parted(text, span)]))
+        sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end)))
+        spans.extend(_trim(text, [piece for span in sentences for piece in _split_further(text, span)]))
     return spans
 
 
 def language_of(text: str) -> str:
-    """The language whose sentence rules fit the script of most of the letters; English for Latin script."""
+    """Return the language whose sentence rules fit the script of most letters; English for Latin script."""
     counts = [(len(pattern.findall(text)), name) for name, pattern in SCRIPTS]
-    found = [(count, name) for count, name in counts if count]
-    if not found:
+    matches = [(count, name) for count, name in counts if count]
+    if not matches:
         return "en"
-    if any(name == "ja" for _, name in found):
+    if any(name == "ja" for _, name in matches):
         return "ja"
-    count, name = max(found)
+    count, name = max(matches)
     return name if count * 2 >= sum(character.isalpha() for character in text) else "en"
 
 
-def _raw(text: str, start: int, end: int) -> list[Span]:
+def _split_raw(text: str, start: int, end: int) -> list[Span]:
     position, spans = start, []
     piece = SURROGATE.sub("\ufffd", text[start:end])
     for sentence in sentencex.segment(language_of(piece), piece):
@@ -94,18 +94,18 @@ def _raw(text: str, start: int, end: int) -> list[Span]:
     return spans
 
 
-def _joined(text: str, spans: list[Span]) -> list[Span]:
-    """Puts back together what ended at an abbreviation, a list marker or a quotation inside a sentence."""
-    joined: list[Span] = []
+def _rejoin(text: str, spans: list[Span]) -> list[Span]:
+    """Join sentences that were split at an abbreviation, a list marker or a quotation."""
+    merged: list[Span] = []
     for start, end in spans:
-        if joined and _belongs(text[joined[-1][0] : joined[-1][1]].rstrip(), text[start:end].lstrip()):
-            joined[-1] = (joined[-1][0], end)
+        if merged and _is_continuation(text[merged[-1][0] : merged[-1][1]].rstrip(), text[start:end].lstrip()):
+            merged[-1] = (merged[-1][0], end)
         else:
-            joined.append((start, end))
-    return joined
+            merged.append((start, end))
+    return merged
 
 
-def _belongs(before: str, after: str) -> bool:
+def _is_continuation(before: str, after: str) -> bool:
     if not after or not any(character.isalnum() for character in after):
         return True
     if NEVER_LAST.search(before) or (POINTER.search(before) and LABEL.match(after)):
@@ -117,24 +117,26 @@ def _belongs(before: str, after: str) -> bool:
     return bool(CLOSING_THEN_LOWER.search(before)) and (after[0].islower() or after[0] in "とっ,;")
 
 
-def _marked(text: str, spans: list[Span]) -> list[Span]:
-    """Gives the marks that end bold or italic text to the sentence that they end."""
-    moved: list[Span] = []
+def _move_marks(text: str, spans: list[Span]) -> list[Span]:
+    """Move the marks that end bold or italic text to the sentence before them."""
+    result: list[Span] = []
     for start, end in spans:
-        marks = TRAILING_MARKS.match(text, start) if moved and not text[start - 1 : start].isspace() else None
+        marks = TRAILING_MARKS.match(text, start) if result and not text[start - 1 : start].isspace() else None
         if marks:
-            moved[-1] = (moved[-1][0], marks.end())
-        moved.append((marks.end() if marks else start, end))
-    return moved
+            result[-1] = (result[-1][0], marks.end())
+        result.append((marks.end() if marks else start, end))
+    return result
 
 
-def _parted(text: str, span: Span) -> list[Span]:
-    """Cuts after a part's letter, an ellipsis, a unit or a company where a new sentence begins."""
+def _split_further(text: str, span: Span) -> list[Span]:
+    """Split after a part's letter, an ellipsis, a unit or a company if a new sentence begins there."""
     start, end = span
-    found = {match.end(): pattern is LABELLED for pattern in PARTED for match in pattern.finditer(text, start, end)}
+    matches = {
+        match.end(): pattern is LABELLED for pattern in SPLIT_AFTER for match in pattern.finditer(text, start, end)
+    }
     cuts = [
         cut
-        for cut, is_label in sorted(found.items())
+        for cut, is_label in sorted(matches.items())
         if START.match(text, cut, end)
         and (not is_label or not text[cut - 2].islower())
         and not _within_quotes(text[start:cut])
@@ -147,17 +149,17 @@ def _within_quotes(before: str) -> bool:
 
 
 def _trim(text: str, spans: list[Span]) -> list[Span]:
-    trimmed = []
+    trimmed_spans = []
     for start, end in spans:
         piece = text[start:end]
         begin = start + len(piece) - len(piece.lstrip())
         if piece.strip():
-            trimmed.append((begin, begin + len(piece.strip())))
-    return trimmed
+            trimmed_spans.append((begin, begin + len(piece.strip())))
+    return trimmed_spans
 
 
 def _list_starts(text: str) -> list[int]:
-    """Where the items of a list that runs on within one line begin; just the start where there is no such list."""
+    """Return the starts of list items within one line, or only the start of the text if it has no such list."""
     bullets = [match.start() for match in BULLET.finditer(text)]
     if len(bullets) >= 2:
         return sorted({0, *bullets})

@@ -1,6 +1,6 @@
-"""Token estimate: deterministic, with no vocabulary to download, and an upper bound on purpose.
+"""Token estimate: deterministic, without a vocabulary to download, and deliberately an upper bound.
 
-Budgets must hold for tokenizers that we cannot see, so the estimate counts as byte-pair tokenizers split (words with
+Budgets must hold for unknown tokenizers, so the estimate counts as byte-pair tokenizers split (words with
 their leading space, digits in threes, punctuation, line breaks) and rounds each piece up.
 """
 
@@ -13,21 +13,21 @@ PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ \t]*\d+|[\r\n]+|[ \t]+|[^\W\d_
 CACHED_PIECES: Final = 1 << 16
 CACHED_LINES: Final = 1 << 13
 CACHED_LENGTHS: Final = range(200, 2048)
-"""Characters of a line that is worth keeping, as of a chunk that is one line: it is met again in the prompt."""
-LONG: Final = 20
-"""Letters of a word, on the average, from which on it is none that will be met again."""
-WHOLE: Final = 100
-"""Costs are counted in hundredths of a token: whole numbers add up to the same sum in any order."""
+"""The lengths of a line whose cost is cached, such as a one-line chunk that the prompt repeats."""
+LONG_WORDS: Final = 20
+"""The mean word length above which a line is unlikely to repeat its words, so that they are not cached."""
+UNITS_PER_TOKEN: Final = 100
+"""Costs are counted in hundredths of a token, because whole numbers add up to the same sum in any order."""
 WORD_COST: Final = (0, 100, 100, 105, 110, 115, 125, 140, 155, 175, 200, 225, 250, 280, 310, 340)
-"""Mean cost of a lower-case word by its length, rounded up; every two and a half letters more cost a token."""
+"""The mean cost of a lower-case word by its length, rounded up. Every two and a half letters more cost a token."""
 NAME_COST: Final = 50
-"""What a capitalised word costs more: names are rarer than other words."""
+"""The extra cost of a capitalized word, because names are rarer than other words."""
 BREAK_COST: Final = 100
-"""Of line breaks in a row."""
+"""The cost of consecutive line breaks."""
 
 
 def estimate_tokens(text: str) -> int:
-    """An upper estimate of the tokens of `text` for the byte-pair tokenizers in use (contract R2-S7, R3-6).
+    """Return an upper estimate of the tokens of `text` for byte-pair tokenizers (R2-S7, R3-6).
 
     Args:
         text: Any text.
@@ -39,27 +39,27 @@ def estimate_tokens(text: str) -> int:
 
 
 def token_cost(text: str) -> int:
-    """The same in hundredths of a token; the costs of lines and of the breaks between them add up."""
+    """Return the estimate in hundredths of a token. The costs of lines and of their breaks add up."""
     lines = LINE_BREAKS.split(text) if "\r" in text else text.split("\n")
-    breaks = len(lines) - 1 - lines[1:-1].count("")  # those with nothing between them are one
-    costs = (_kept_cost(line) if len(line) in CACHED_LENGTHS else _line_cost(line) for line in lines)
+    breaks = len(lines) - 1 - lines[1:-1].count("")  # consecutive breaks count as one piece
+    costs = (_cached_line_cost(line) if len(line) in CACHED_LENGTHS else _line_cost(line) for line in lines)
     return sum(costs) + BREAK_COST * breaks
 
 
 def whole_tokens(cost: int) -> int:
-    """Hundredths of a token as whole tokens, rounded up."""
-    return -(-cost // WHOLE)
+    """Convert hundredths of a token to whole tokens, rounded up."""
+    return -(-cost // UNITS_PER_TOKEN)
 
 
 @lru_cache(CACHED_LINES)
-def _kept_cost(line: str) -> int:
+def _cached_line_cost(line: str) -> int:
     return _line_cost(line)
 
 
 def _line_cost(line: str) -> int:
-    """The costs of words that single spaces part, each with the space before it, add up: no piece goes on over one."""
+    """Cost words separated by single spaces independently, because no token crosses a space."""
     first, *others = line.split(" ")
-    if "  " in line or "\t" in line or len(line) > LONG * (len(others) + 1):
+    if "  " in line or "\t" in line or len(line) > LONG_WORDS * (len(others) + 1):
         return _pieces_cost(line)
     return _pieces_cost(first) + sum(map(_spaced_costs.__getitem__, others))
 
@@ -69,7 +69,7 @@ def _pieces_cost(text: str) -> int:
 
 
 class _SpacedCosts(dict[str, int]):
-    """What words cost with the space before them, as far as they were met; a word is looked up without a call."""
+    """A cache of word costs, each with the space before the word. A lookup needs no function call."""
 
     def __missing__(self, word: str) -> int:
         if len(self) >= CACHED_PIECES:
@@ -83,12 +83,14 @@ _spaced_costs: Final = _SpacedCosts()
 
 @lru_cache(CACHED_PIECES)
 def _piece_cost(piece: str) -> int:
-    """The cost of one piece; a single space before a word belongs to the word, before a number it does not."""
+    """Return the cost of one piece. A single space before a word belongs to the word; before a number it does not."""
     size = len(piece)
     last = piece[-1]
     if "a" <= last <= "z":
-        name = NAME_COST if size > 3 and piece[0] < "a" else 0
-        return name + (WORD_COST[size] if size < len(WORD_COST) else WORD_COST[-1] + 40 * (size - len(WORD_COST) + 1))
+        surcharge = NAME_COST if size > 3 and piece[0] < "a" else 0
+        return surcharge + (
+            WORD_COST[size] if size < len(WORD_COST) else WORD_COST[-1] + 40 * (size - len(WORD_COST) + 1)
+        )
     if "A" <= last <= "Z":
         return 100 if size == 1 else 60 + 45 * size
     if last.isdecimal():

@@ -1,8 +1,7 @@
-"""How much of a text stands in another already, in word trigrams (contract R2-S4).
+"""Near-duplicate detection by word trigrams (R2-S4).
 
-A dozen chunks hold some thousand trigrams, and few of them stand in two chunks; so hashes, which are lighter, tell of
-most pairs that they need not be counted. What they tell is a bound, whatever hashes collide: the verdict is that of the
-ratio.
+A dozen chunks hold some thousand trigrams, and few of them occur in two chunks. Comparing hashes, which is cheaper,
+excludes most pairs. The hashes give an upper bound even if some collide; the exact ratio decides.
 """
 
 import re
@@ -14,7 +13,7 @@ from typing import Final
 
 WORD: Final = re.compile(r"\w+")
 BETWEEN_WORDS: Final = {code: " " for code in range(128) if not WORD.fullmatch(chr(code))}
-"""Of a text in ASCII, which this takes apart in a third of the time."""
+"""A translation table that splits ASCII text in a third of the time."""
 Trigram = tuple[str, ...]
 
 
@@ -25,11 +24,11 @@ class TrigramSet:
     text: str
     hashes: frozenset[int]
     repeats: int
-    """How many more trigrams the text has, said again or of a hash that another has."""
+    """The number of trigrams that are repeated, or whose hash collides."""
 
     @cached_property
     def trigrams(self) -> frozenset[Trigram]:
-        """The trigrams themselves, where a pair has to be counted."""
+        """The trigrams themselves, for an exact comparison."""
         return word_trigrams(self.text)
 
 
@@ -38,61 +37,61 @@ def is_near_duplicate(first: TrigramSet, second: TrigramSet, threshold: float) -
 
     Different trigrams of one text that share a hash are among its repeats, so no ratio is above this bound.
     """
-    fewest, repeats = min(len(first.hashes), len(second.hashes)), min(first.repeats, second.repeats)
-    can_tell = fewest and repeats / fewest < threshold
-    if can_tell and (len(first.hashes & second.hashes) + repeats) / fewest < threshold:
+    smallest, repeats = min(len(first.hashes), len(second.hashes)), min(first.repeats, second.repeats)
+    is_conclusive = smallest and repeats / smallest < threshold
+    if is_conclusive and (len(first.hashes & second.hashes) + repeats) / smallest < threshold:
         return False
     return overlap_ratio(first.trigrams, second.trigrams) >= threshold
 
 
 class NearDuplicateFilter:
-    """Texts of which none overlaps one that was added before it.
+    """A set of texts without near-duplicates.
 
     Args:
-        threshold: The overlap ratio from which on two texts overlap.
+        threshold: The overlap ratio from which two texts are near-duplicates.
     """
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
         self._texts: list[TrigramSet] = []
         self._hashes: set[int] = set()
-        self._fewest = sys.maxsize
+        self._smallest = sys.maxsize
 
     def add(self, text: str) -> bool:
-        """Adds a text; False where it overlaps one of them, and is not added."""
-        shingles = trigram_set(text)
-        if self._may_overlap(shingles) and any(
-            is_near_duplicate(shingles, other, self._threshold) for other in self._texts
+        """Add a text and return True, unless it is a near-duplicate."""
+        candidate = trigram_set(text)
+        if self._may_overlap(candidate) and any(
+            is_near_duplicate(candidate, other, self._threshold) for other in self._texts
         ):
             return False
-        self._texts.append(shingles)
-        self._hashes |= shingles.hashes
-        self._fewest = min(self._fewest, len(shingles.hashes))
+        self._texts.append(candidate)
+        self._hashes |= candidate.hashes
+        self._smallest = min(self._smallest, len(candidate.hashes))
         return True
 
-    def _may_overlap(self, shingles: TrigramSet) -> bool:
-        """What all of them have in common with it is no less than what one has: the bound of `overlaps`, over all."""
-        fewest = min(self._fewest, len(shingles.hashes))
-        shared = len(shingles.hashes & self._hashes) + shingles.repeats
-        return not fewest or shared / fewest >= self._threshold
+    def _may_overlap(self, candidate: TrigramSet) -> bool:
+        """Whether any text may be a near-duplicate: the bound of `is_near_duplicate` over all texts together."""
+        smallest = min(self._smallest, len(candidate.hashes))
+        shared = len(candidate.hashes & self._hashes) + candidate.repeats
+        return not smallest or shared / smallest >= self._threshold
 
 
 def trigram_set(text: str) -> TrigramSet:
-    """A text, to be compared with others."""
+    """Build the trigram set of a text."""
     words = _words(text)
     hashes = frozenset(map(hash, _trigrams(words)))
     return TrigramSet(text, hashes, max(len(words) - 2, min(len(words), 1)) - len(hashes))
 
 
 def overlap_ratio(first: frozenset[Trigram], second: frozenset[Trigram]) -> float:
-    """`|A ∩ B| / min(|A|, |B|)`, 0 where either is empty (R2-S4)."""
+    """Return `|A ∩ B| / min(|A|, |B|)`, 0 if either is empty (R2-S4)."""
     if not first or not second:
         return 0.0
     return len(first & second) / min(len(first), len(second))
 
 
 def word_trigrams(text: str) -> frozenset[Trigram]:
-    """The word trigrams of a text, case folded; a shorter text is one tuple of its words."""
+    """Return the case-folded word trigrams of a text. A shorter text is one tuple of its words."""
     return frozenset(_trigrams(_words(text)))
 
 

@@ -1,11 +1,8 @@
-"""How the firewall reads an answer.
+"""The firewall's reading of an answer: statements, citations, look-alikes, literals and leaks, in one pass (R5).
 
-Its statements, citations, look-alikes, literals and forbidden words, in one pass (R5).
-
-How the firewall reads an answer of the JSON profile: each row by itself, so that no row vouches for another (R5-10).
-
-A row is read as a text of its own. Cut into two statements, it shows the uncited one, and its literals are looked up
-in the chunks of its own anchors, even where the joined text would read two rows as one sentence.
+Each row of the JSON profile is read as a separate text, so that no row supports another (R5-10). If a row has two
+statements, an uncited one is found. Literals are looked up in the chunks of the row's own anchors, even where the
+joined text would read two rows as one sentence.
 """
 
 import re
@@ -23,14 +20,14 @@ from sourcebound.contracts.text.citations import (
     first_use_order,
 )
 from sourcebound.contracts.text.segments import Segment, SegmentKind, segment
-from sourcebound.contracts.validation.leaks import Forbidden, find_forbidden
+from sourcebound.contracts.validation.leaks import Leak, find_leaks
 from sourcebound.contracts.validation.literals.check import (
-    EvidenceReading,
+    CitedChunk,
     LiteralFinding,
     check_literals,
     read_evidence,
 )
-from sourcebound.contracts.validation.refusals import is_exact_refusal, refusal_pattern
+from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
 
 CONNECTIVES: Final = frozenset(
     {
@@ -39,11 +36,11 @@ CONNECTIVES: Final = frozenset(
         "in addition", "specifically", "finally", "note", "summary", "answer",
     }
 )  # fmt: skip
-"""Segments that state nothing (R5-6); frozen with `segment_v1`."""
+"""Segments that state nothing (R5-6). The list is frozen with `segment_v1`."""
 
 
 class Statement(Contract):
-    """One segment of an answer and what it rests on."""
+    """One segment of an answer and the sources that it cites."""
 
     kind: SegmentKind
     start: int
@@ -54,55 +51,55 @@ class Statement(Contract):
 
 
 class AnswerReading(NamedTuple):
-    """Everything that the checks look at."""
+    """The input of the checks."""
 
     text: str
     is_refusal: bool
     refusal_words: str | None
     citations: tuple[Citation, ...]
     cited_anchors: tuple[str, ...]
-    allowed: frozenset[str]
-    invented: tuple[str, ...]
+    known_anchors: frozenset[str]
+    unknown_anchors: tuple[str, ...]
     look_alikes: tuple[LookAlike, ...]
     statements: tuple[Statement, ...]
     literals: tuple[LiteralFinding, ...]
-    forbidden: tuple[Forbidden, ...]
+    leaks: tuple[Leak, ...]
     evidence_characters: int
 
 
 def read_answer(text: str, bundle: AnswerBundle) -> AnswerReading:
-    """Reads an answer against the evidence of its prompt.
+    """Read an answer against the evidence of its prompt.
 
     Args:
         text: The raw model text.
         bundle: The answer bundle.
 
     Returns:
-        The reading; nothing in it is a verdict yet.
+        The reading, without any verdict.
     """
     citations = tuple(find_citations(text))
-    allowed = frozenset(bundle.anchor_map)
+    known_anchors = frozenset(bundle.anchor_map)
     cited = first_use_order(citation.anchor for citation in citations)
     statements = tuple(read_statements(text))
     sources = read_sources(cited, bundle)
     return AnswerReading(
         text=text,
         is_refusal=is_exact_refusal(text),
-        refusal_words=None if is_exact_refusal(text) else refusal_pattern(CITATION.sub("", text)),
+        refusal_words=None if is_exact_refusal(text) else find_refusal(CITATION.sub("", text)),
         citations=citations,
         cited_anchors=cited,
-        allowed=allowed,
-        invented=tuple(anchor for anchor in cited if anchor not in allowed),
+        known_anchors=known_anchors,
+        unknown_anchors=tuple(anchor for anchor in cited if anchor not in known_anchors),
         look_alikes=tuple(find_look_alikes(text)),
         statements=statements,
         literals=tuple(read_literal_findings(statements, sources, bundle.user_question)),
-        forbidden=tuple(find_forbidden(text, bundle)),
+        leaks=tuple(find_leaks(text, bundle)),
         evidence_characters=sum(len(chunk.sanitized_text) for chunk in bundle.selected_evidence),
     )
 
 
-def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, EvidenceReading]:
-    """The literals of the cited chunks, by anchor."""
+def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, CitedChunk]:
+    """Return the cited chunks by anchor; their literals are read on first use."""
     return {
         chunk.anchor: read_evidence(chunk.anchor, chunk.sanitized_text)
         for chunk in bundle.selected_evidence
@@ -111,7 +108,7 @@ def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, Evid
 
 
 def read_statements(text: str) -> list[Statement]:
-    """The segments of an answer, with their citations and whether each needs one (R5-6)."""
+    """Split an answer into statements, with their citations and whether each needs one (R5-6)."""
     segments = segment(text)
     anchors = [first_use_order(citation.anchor for citation in find_citations(part.text)) for part in segments]
     return [
@@ -121,33 +118,34 @@ def read_statements(text: str) -> list[Statement]:
             end=part.end,
             text=part.text,
             anchors=anchors[index],
-            needs_citation=not _exempt(segments, anchors, index),
+            needs_citation=not _is_exempt(segments, anchors, index),
         )
         for index, part in enumerate(segments)
     ]
 
 
-def _exempt(segments: list[Segment], anchors: list[tuple[str, ...]], index: int) -> bool:
+def _is_exempt(segments: list[Segment], anchors: list[tuple[str, ...]], index: int) -> bool:
+    """Return whether a segment needs no citation: a heading, a connective, or the line before a list that is cited."""
     part = segments[index]
     words = re.sub(r"[\W_]+", " ", part.text).strip().casefold()
     if part.kind is SegmentKind.HEADING or not words or words in CONNECTIVES:
         return True
     if not part.text.rstrip().endswith((":", "：")):
         return False
-    items = []
+    is_cited = []
     for following, cited in zip(segments[index + 1 :], anchors[index + 1 :], strict=True):
         if following.kind not in (SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE):
             if following.kind is SegmentKind.HEADING:
                 continue
             break
-        items.append(bool(cited) or following.text.rstrip().endswith(":"))
-    return bool(items) and all(items)
+        is_cited.append(bool(cited) or following.text.rstrip().endswith(":"))
+    return bool(is_cited) and all(is_cited)
 
 
 def read_literal_findings(
-    statements: tuple[Statement, ...], sources: dict[str, EvidenceReading], question: str
+    statements: tuple[Statement, ...], sources: dict[str, CitedChunk], question: str
 ) -> list[LiteralFinding]:
-    """Every literal of every statement, looked up in the chunks that the statement cites (R5-8)."""
+    """Look up every literal of every statement in the chunks that the statement cites (R5-8)."""
     findings: list[LiteralFinding] = []
     for index, statement in enumerate(statements):
         cited = tuple(sources[anchor] for anchor in statement.anchors if anchor in sources)
@@ -156,14 +154,14 @@ def read_literal_findings(
 
 
 def read_rows(answer: AnswerSentences, bundle: AnswerBundle) -> tuple[AnswerReading, AnswerReading]:
-    """Reads an answer by rows, and as the prose that readers will see.
+    """Read an answer by rows, and as the prose that readers will see.
 
     Args:
         answer: The parsed answer.
         bundle: The answer bundle of its prompt.
 
     Returns:
-        Two readings of the joined text; their statements and literals differ, and both must pass.
+        Two readings of the joined text. Their statements and literals differ, and both must pass.
     """
     joined = read_answer(join(answer), bundle)
     statements: list[Statement] = []

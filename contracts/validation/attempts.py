@@ -1,7 +1,7 @@
-"""Attempts: a rejected answer is kept whole and asked for anew, where the policy allows it (contract R5-12, S-1).
+"""Attempts: the policy may allow a rejected answer to be generated again (contract R5-12, S-1).
 
-The one loop of a run. It starts from OK evidence each time, and a rejected attempt that is followed by another never
-reaches the `outcome` channel: a run that was FAILED stays FAILED.
+This is the only loop of a run. Each attempt starts from OK evidence, and each rejected answer is kept whole. A rejected
+attempt that is followed by another never reaches the `outcome` channel, so a run that is FAILED stays FAILED.
 """
 
 from sourcebound.contracts.base import Contract
@@ -21,14 +21,14 @@ class Attempt(Contract):
 
 
 def may_repeat(validation: ValidationResult, policy: Policy, finished: int) -> bool:
-    """Whether an answer is to be asked for anew.
+    """Return whether a rejected answer may be generated again.
 
     Args:
-        validation: The verdict on the present attempt.
+        validation: The verdict on the current attempt.
         policy: The policy of the run.
-        finished: Attempts before the present one.
+        finished: The number of attempts before the current one.
 
     Returns:
-        True where a rule of R5-3 … R5-10 was broken and the policy has an attempt left.
+        True if a rule of R5-3 … R5-10 was broken and the policy has an attempt left.
     """
     return validation.outcome.failure_code in REPEATABLE and finished + 1 < policy.validation.max_attempts

@@ -1,14 +1,11 @@
-"""R5: the firewall between a model and a reader. No model call, no edit: an answer passes byte for byte or not at all.
+"""R5: the firewall between a model and a reader. It edits nothing: an answer passes byte for byte or not at all.
 
-The first check that finds something names the reason, and every metric is computed whatever was found (contract R5-1 …
-R5-14). Prose and JSON pass the same checks: JSON is parsed whole, and then judged
-as the text that its readers will see.
+The firewall calls no model. Its checks run in the order of their clauses (contract R5-1 … R5-9), and the first check
+with a finding names the failure. A check returns its findings, never a bool, and does not depend on the other checks.
+Every metric is computed, whatever the checks find (R5-14). Prose and JSON pass the same checks: JSON is parsed whole,
+and then judged as the text that its readers will see.
 
-The checks of the firewall, in the order in which they name a failure (contract R5-1 … R5-9).
-
-A check returns its findings and never a bool; it reads an answer and decides nothing about the others.
-
-The firewall alone: an answer that anything else wrote, checked against the sources it was given (R5).
+`check_answer` runs the firewall alone, on an answer from any source (R5).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +32,7 @@ from sourcebound.contracts.validation.result import (
     SupportLevel,
     ValidationResult,
     ValidationStatus,
-    not_run,
+    skip_validation,
 )
 
 Check = Callable[[AnswerReading, ValidationPolicy], Sequence[Violation]]
@@ -48,14 +45,14 @@ def _violation(
 
 
 def check_not_empty(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """R5-1: something is said."""
+    """Check that the answer has text besides its citations (R5-1)."""
     if any(character.isalnum() for character in CITATION.sub("", answer.text)):
         return []
     return [_violation(FailureCode.EMPTY_ANSWER, "R5-1", "the answer is empty")]
 
 
 def check_refusal_format(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """R5-2: a refusal is exactly the refusal string."""
+    """Check that a refusal is exactly the refusal string (R5-2)."""
     if answer.refusal_words is None:
         return []
     message = "the answer carries a refusal and is not exactly the refusal string"
@@ -64,8 +61,8 @@ def check_refusal_format(answer: AnswerReading, _: ValidationPolicy) -> list[Vio
 
 def _check_citation_form(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
     return [
-        _violation(FailureCode.MALFORMED_CITATION, "R5-3", "a citation is malformed; write [C0]", found.text)
-        for found in answer.look_alikes
+        _violation(FailureCode.MALFORMED_CITATION, "R5-3", "a citation is malformed; write [C0]", item.text)
+        for item in answer.look_alikes
     ]
 
 
@@ -77,7 +74,7 @@ def _check_anchors_known(answer: AnswerReading, _: ValidationPolicy) -> list[Vio
             f"[{anchor}] names no source of this prompt",
             anchor,
         )
-        for anchor in answer.invented
+        for anchor in answer.unknown_anchors
     ]
 
 
@@ -101,10 +98,10 @@ def _check_something_stated(answer: AnswerReading, _: ValidationPolicy) -> list[
     return [_violation(FailureCode.UNCITED_FACTUAL_STATEMENT, "R5-6", "the answer cites nothing")]
 
 
-def _check_forbidden(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
+def _check_leaks(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
     return [
-        _violation(FailureCode.FORBIDDEN_CONTENT, "R5-7", f"the answer shows {found.what}", found.text[:80])
-        for found in answer.forbidden
+        _violation(FailureCode.FORBIDDEN_CONTENT, "R5-7", f"the answer shows {item.label}", item.text[:80])
+        for item in answer.leaks
     ]
 
 
@@ -125,10 +122,10 @@ def _check_literals(answer: AnswerReading, policy: ValidationPolicy) -> list[Vio
 
 
 def _check_consistency(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """Guards the list of citations itself: unique, in order of first use, all used and all allowed."""
+    """Check the list of citations itself: unique, in order of first use, all used and all known or already reported."""
     used = [citation.anchor for citation in answer.citations]
     expected = tuple(dict.fromkeys(used))
-    if answer.cited_anchors == expected and set(expected) <= {*answer.allowed, *answer.invented}:
+    if answer.cited_anchors == expected and set(expected) <= {*answer.known_anchors, *answer.unknown_anchors}:
         return []
     return [_violation(FailureCode.CITATION_MISMATCH, "R5-9", "the list of citations does not match the text")]
 
@@ -140,45 +137,45 @@ CHECKS: Final[tuple[Check, ...]] = (
     _check_anchors_known,
     _check_statements_cited,
     _check_something_stated,
-    _check_forbidden,
+    _check_leaks,
     _check_literals,
     _check_consistency,
 )
 
 
 STAGE = "validate"
-REFUSED: Final = "the model found no answer in the evidence"
+REFUSAL_MESSAGE: Final = "the model found no answer in the evidence"
 
 
 def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> ValidationResult:
-    """Validates an answer against the evidence that its prompt showed.
+    """Validate an answer against the evidence that its prompt showed.
 
     Args:
-        raw_text: The model's text as it came.
+        raw_text: The model's text, unchanged.
         bundle: The answer bundle of the prompt.
-        policy: The policy of the run; its output profile says what the text must be.
+        policy: The policy of the run. Its output profile says whether the text must be prose or JSON.
 
     Returns:
-        The verdict: the text itself when it passed (of JSON, its sentences joined), the reason and an empty text when
-        it did not.
+        The verdict. If the answer passed, it has the text (for JSON, the joined sentences). Otherwise it has the
+        reason and an empty text.
     """
     raw = read_answer(raw_text, bundle)
     if raw.is_refusal:
-        return _refused(raw, policy)
+        return _accept_refusal(raw, policy)
     if policy.prompt.output_profile == "prose" or check_not_empty(raw, policy.validation):
         return _judge((raw,), bundle, policy)
     parsed = parse(raw_text)
     if isinstance(parsed, Violation):
-        return _off_schema(raw, parsed, policy)
+        return _reject_schema(raw, parsed, policy)
     if parsed.is_refusal:
-        return _refused(read_answer(join(parsed), bundle), policy)
+        return _accept_refusal(read_answer(join(parsed), bundle), policy)
     return _judge(read_rows(parsed, bundle), bundle, policy)
 
 
-def _refused(answer: AnswerReading, policy: Policy) -> ValidationResult:
-    """The verdict on the exact refusal (R5-2)."""
+def _accept_refusal(answer: AnswerReading, policy: Policy) -> ValidationResult:
+    """Return the verdict on the exact refusal (R5-2)."""
     return ValidationResult(
-        outcome=refuse(STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, REFUSED),
+        outcome=refuse(STAGE, RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, REFUSAL_MESSAGE),
         validation_status=ValidationStatus.PASSED,
         validated_answer_text=answer.text,
         grounding_metrics=_metrics(answer, policy.validation),
@@ -186,10 +183,10 @@ def _refused(answer: AnswerReading, policy: Policy) -> ValidationResult:
 
 
 def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy) -> ValidationResult:
-    """The verdict on an answer that must pass in each of its readings; the first is the one that is reported."""
+    """Return the verdict on an answer. It must pass in each of its readings; the first reading is reported."""
     answer, rules = readings[0], policy.validation
     violations = tuple(
-        violation for check in CHECKS for violation in _first(check(reading, rules) for reading in readings)
+        violation for check in CHECKS for violation in _first_findings(check(reading, rules) for reading in readings)
     )
     passed = not violations
     return ValidationResult(
@@ -204,13 +201,13 @@ def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Poli
     )
 
 
-def _first(findings: Iterable[Sequence[Violation]]) -> Sequence[Violation]:
-    """What a check found in the first reading in which it found anything, so that nothing is reported twice."""
-    return next((found for found in findings if found), ())
+def _first_findings(findings: Iterable[Sequence[Violation]]) -> Sequence[Violation]:
+    """Return the findings of the first reading that has any, so that nothing is reported twice."""
+    return next((item for item in findings if item), ())
 
 
-def _off_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> ValidationResult:
-    """The verdict on a text that is not the JSON asked for; half a refusal is named as one, by the order of clauses."""
+def _reject_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> ValidationResult:
+    """Return the verdict on a text off the JSON schema. An inexact refusal is reported first, as R5-2 precedes."""
     return ValidationResult(
         outcome=fail_with(STAGE, (*check_refusal_format(raw, policy.validation), violation)),
         validation_status=ValidationStatus.FAILED,
@@ -219,16 +216,16 @@ def _off_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> Val
 
 
 def support_level(cited: Sequence[str], bundle: AnswerBundle, policy: Policy) -> SupportLevel:
-    """HIGH, MEDIUM or LOW from the gate margin and the number of distinct sources (R5-15).
+    """Derive HIGH, MEDIUM or LOW from the gate margin and the number of distinct sources (R5-15).
 
-    HIGH needs both enough margin of the best cited chunk over the gate and enough distinct documents; one of the two is
-    MEDIUM; neither is LOW.
+    HIGH requires that the best cited chunk exceeds the gate by a sufficient margin and that enough distinct documents
+    are cited. MEDIUM requires one of the two. LOW requires neither.
     """
     chunks = [chunk for chunk in bundle.selected_evidence if chunk.anchor in cited]
     margin = max(chunk.similarity_score for chunk in chunks) - policy.retrieval.min_top_similarity
-    wide = len({chunk.knowledge_id for chunk in chunks}) >= policy.validation.high_support_sources
-    strong = margin >= policy.validation.high_support_margin
-    return (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)[wide + strong]
+    has_enough_sources = len({chunk.knowledge_id for chunk in chunks}) >= policy.validation.high_support_sources
+    has_enough_margin = margin >= policy.validation.high_support_margin
+    return (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)[has_enough_sources + has_enough_margin]
 
 
 def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetrics:
@@ -238,7 +235,7 @@ def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetric
     return GroundingMetrics(
         citation_count=len(answer.citations),
         uncited_sentence_count=len(uncited),
-        invalid_anchor_count=len(answer.invented),
+        invalid_anchor_count=len(answer.unknown_anchors),
         malformed_anchor_count=len(answer.look_alikes),
         refusal_detected=answer.is_refusal or answer.refusal_words is not None,
         length_ratio_flag=len(answer.text) > policy.length_ratio_limit * max(1, answer.evidence_characters),
@@ -250,7 +247,7 @@ def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetric
 
 
 def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_V1") -> ValidationResult:
-    """Checks an answer against its sources; no model, no database, nothing stored.
+    """Check an answer against its sources, without a model or a database. Nothing is stored.
 
     Args:
         bundle: An answer bundle, a retrieval bundle, or `{"sources": ["text of C0", "text of C1"]}`.
@@ -258,14 +255,14 @@ def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_
         policy: A policy, or the name of a released one.
 
     Returns:
-        The verdict with every statement, citation and literal. A bundle that breaks its contract gives a FAILED outcome
-        with the violations, and nothing is accepted.
+        The verdict with every statement, citation and literal. A bundle that breaks its contract results in a FAILED
+        outcome with the violations.
 
     Raises:
         KeyError: There is no released policy of that name.
     """
     rules = load_shipped_policy(policy) if isinstance(policy, str) else policy
-    read = read_bundle(bundle, rules)
-    if read.bundle is None:
-        return not_run(fail_with("assemble", read.violations))
-    return validate(text, read.bundle, rules)
+    intake = read_bundle(bundle, rules)
+    if intake.bundle is None:
+        return skip_validation(fail_with("assemble", intake.violations))
+    return validate(text, intake.bundle, rules)

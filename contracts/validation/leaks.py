@@ -1,4 +1,4 @@
-"""What an answer must not show: the inside of the system that wrote it (contract R5-7)."""
+"""Leaks: internals of the system that an answer must not show (contract R5-7)."""
 
 import re
 import unicodedata
@@ -29,46 +29,47 @@ PROMPT_EVIDENCE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-FORBIDDEN_SHAPES: Final = (
+LEAK_PATTERNS: Final = (
     ("reasoning", "<", REASONING_TAG),
     ("an evidence header", "|", ANCHOR_HEADER),
     ("an evidence header", "_id", HEADER_FIELD),
     ("a section of the prompt", "", SECTION_SHAPE),
     ('the word "Evidence" of the prompt', "evidence", PROMPT_EVIDENCE),
 )
-"""What it is, a mark without which it cannot occur, and its pattern."""
+"""For each kind of leak: its label, a substring without which it cannot occur, and its pattern."""
 
 
-class Forbidden(NamedTuple):
-    """Something of the system's inside that has no place in an answer."""
+class Leak(NamedTuple):
+    """A part of an answer that shows an internal of the system."""
 
-    what: str
+    label: str
     text: str
 
 
-def find_forbidden(text: str, bundle: AnswerBundle) -> list[Forbidden]:
-    """What an answer must not show (R5-7).
+def find_leaks(text: str, bundle: AnswerBundle) -> list[Leak]:
+    """Find the internals that an answer shows (R5-7).
 
-    Internal ids, evidence headers, prompt sections, reasoning, and the word "Evidence" used of the prompt.
+    These are internal ids, evidence headers, prompt sections, reasoning, and the word "Evidence" for the prompt's
+    section.
     """
     plain = unicodedata.normalize("NFKC", text)
     folded = plain.casefold()
-    found = [
-        Forbidden(what, match[0])
-        for what, mark, pattern in FORBIDDEN_SHAPES
-        if mark in folded
+    leaks = [
+        Leak(label, match[0])
+        for label, required, pattern in LEAK_PATTERNS
+        if required in folded
         for match in pattern.finditer(plain)
     ]
     for chunk in bundle.selected_evidence:
-        for what, name in (("a chunk id", chunk.chunk_id), ("a knowledge id", chunk.knowledge_id)):
-            if _shows(plain, name, chunk.sanitized_text):
-                found.append(Forbidden(what, name))
-    return found
+        for label, name in (("a chunk id", chunk.chunk_id), ("a knowledge id", chunk.knowledge_id)):
+            if _shows_id(plain, name, chunk.sanitized_text):
+                leaks.append(Leak(label, name))
+    return leaks
 
 
-def _shows(text: str, name: str, evidence: str) -> bool:
-    """Whether an answer shows an internal id; one that the document itself contains is the document's own word."""
+def _shows_id(text: str, name: str, evidence: str) -> bool:
+    """Return whether an answer shows an internal id. An id that the evidence contains is the document's own text."""
     if name.casefold() not in text.casefold():
         return False
-    shown = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
-    return bool(shown.search(text)) and not shown.search(evidence)
+    id_pattern = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
+    return bool(id_pattern.search(text)) and not id_pattern.search(evidence)

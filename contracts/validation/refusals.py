@@ -1,10 +1,9 @@
-"""Refusals: the exact string passes, anything that carries a refusal and is not exactly it does not (contract R5-2).
+"""Refusals: the exact string passes, and a text with any other refusal fails (contract R5-2).
 
-Refusals in other languages than English: the sentences in which models decline to answer (contract R5-2).
-
-Each language has a few stems that every one of its refusals holds, so that a text in another language costs a handful
-of substring searches. The patterns want the question, the sources or the speaker in the sentence: "the operator cannot
-open the valve" or "not enough oil" is an ordinary statement of a manual in any language.
+The patterns for English come with those for other languages. Each other language has a few stems, one of which occurs
+in every refusal of that language, so a text in another language costs only a few substring searches. The patterns
+require the question, the sources or the speaker in the sentence, because "the operator cannot open the valve" and "not
+enough oil" are ordinary statements of a manual in any language.
 """
 
 import re
@@ -117,22 +116,22 @@ PHRASES: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
     ),
 }  # fmt: skip
-"""Language: stems of which each refusal holds one, and the patterns."""
+"""For each language: the stems, one of which is in every refusal, and the patterns."""
 COMPILED: Final = tuple(
     (stems, re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE))
     for stems, patterns in PHRASES.values()
 )
 
 
-def translated_refusal(plain: str, folded: str) -> str | None:
-    """The first words of a text that refuse in another language than English.
+def find_translated_refusal(plain: str, folded: str) -> str | None:
+    """Find a refusal in a language other than English.
 
     Args:
         plain: The text in NFKC.
-        folded: The same, case folded.
+        folded: The same text, case folded.
 
     Returns:
-        The matched words; None where no pattern matches.
+        The first words that match a pattern, or None.
     """
     for stems, pattern in COMPILED:
         if any(stem in folded for stem in stems):
@@ -149,7 +148,7 @@ SUBJECT: Final = (
 TEXTUAL: Final = (
     r"(?:evidence|context|documents?|documentation|sources|passages?|texts?|excerpts?|information|manuals?)"
 )
-"""Subjects that are texts and nothing else; a source may be one of current, a material of silicone."""
+"""Subjects that can only be texts. A source can be a current source, and a material can be silicone."""
 ASIDE: Final = (
     r"(?:(?:provided|given|supplied|retrieved|available|above|below|here|alone|itself|themselves|simply|clearly|explicitly|"
     r"also|currently|at\s+hand|I\s+have|I\s+was\s+given|you\s+(?:have\s+)?(?:provided|gave))\s+){0,2}"
@@ -201,39 +200,39 @@ TRIGGERS: Final = frozenset(
     "unanswerable unknown none na nothing neither silent impossible unfortunately omit omits outside beyond".split()
 )
 MARKS: Final = ("n't", "n’t", "no_", "n/a")
-"""Every pattern above needs one of these words or marks in its sentence; other sentences are not looked at."""
+"""Each pattern above needs one of these words or marks in its sentence; other sentences are skipped."""
 SENTENCE_END: Final = re.compile(r"(?<=[.!?\n])")
 WORD: Final = re.compile(r"\w+")
 CORE_OF_REFUSAL: Final = "".join(filter(str.isalnum, REFUSAL.casefold()))
 
 
 def is_exact_refusal(text: str) -> bool:
-    """Whether a text is the refusal string, outer white space aside."""
+    """Return whether a text is the refusal string, apart from outer white space."""
     return text.strip() == REFUSAL
 
 
-def refusal_pattern(text: str) -> str | None:
-    """The first words of a text that read as a refusal.
+def find_refusal(text: str) -> str | None:
+    """Find a refusal in a text.
 
     Args:
         text: An answer without its citations.
 
     Returns:
-        The matched words; None where the text refuses nothing.
+        The first words that match a refusal, or None.
     """
     plain = unicodedata.normalize("NFKC", text)
     folded = plain.casefold()
     if CORE_OF_REFUSAL in "".join(filter(str.isalnum, folded)):
         return REFUSAL
-    suspect = "\n".join(filter(_may_refuse, SENTENCE_END.split(plain)))
-    for pattern in PATTERNS if suspect else ():
-        match = pattern.search(suspect)
+    candidates = "\n".join(filter(_has_trigger, SENTENCE_END.split(plain)))
+    for pattern in PATTERNS if candidates else ():
+        match = pattern.search(candidates)
         if match:
             return match[0]
-    return translated_refusal(plain, folded)
+    return find_translated_refusal(plain, folded)
 
 
-def _may_refuse(sentence: str) -> bool:
-    """Whether a sentence holds any of the words without which no pattern can match."""
+def _has_trigger(sentence: str) -> bool:
+    """Return whether a sentence has one of the words that every pattern needs."""
     folded = sentence.casefold()
     return not TRIGGERS.isdisjoint(WORD.findall(folded)) or any(mark in folded for mark in MARKS)

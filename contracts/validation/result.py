@@ -1,4 +1,4 @@
-"""The verdict on an answer, as data: what R5 hands on, whatever it found (contract R5-13 … R5-15)."""
+"""The verdict on an answer, as data: the output of R5 for every answer (contract R5-13 … R5-15)."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from sourcebound.contracts.validation.literals.check import LiteralFinding
 
 
 class ValidationStatus(StrEnum):
-    """Whether an answer passed; NOT_RUN where there was none to check."""
+    """Whether an answer passed. NOT_RUN: there was no answer to check."""
 
     PASSED = "PASSED"
     FAILED = "FAILED"
@@ -19,7 +19,7 @@ class ValidationStatus(StrEnum):
 
 
 class SupportLevel(StrEnum):
-    """How broad the support of an accepted answer is (R5-15)."""
+    """The breadth of the support of an accepted answer (R5-15)."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -59,12 +59,12 @@ class ValidationResult(Contract):
 
     @property
     def failure_reason(self) -> str | None:
-        """The first broken rule."""
+        """The first broken rule, if any."""
         return self.outcome.failure_code.value if self.outcome.failure_code else None
 
 
-def not_run(outcome: Outcome) -> ValidationResult:
-    """The validation of a run that ended before there was an answer."""
+def skip_validation(outcome: Outcome) -> ValidationResult:
+    """Return the validation of a run that ended before there was an answer."""
     if outcome.status is Status.OK:
         raise ValueError("a run that is OK has an answer to validate")
     return ValidationResult(outcome=outcome, validation_status=ValidationStatus.NOT_RUN)

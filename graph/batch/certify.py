@@ -1,7 +1,7 @@
-"""Certifies a model: the fixed cases through the whole graph, again and again, and what came of them as a certificate.
+"""Certifies a model: runs the fixed cases through the whole graph and counts the results.
 
 Every run is an ordinary one, with checkpoints and audit records, so that each figure can be traced to its runs. A case
-enters at assembly on purpose: its evidence is given, and the rates are the model's and not the retriever's.
+starts at assembly with fixed evidence, so the rates measure the model and not the retriever.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ from sourcebound.contracts.certification.cases import (
     CASES_VERSION,
     Case,
     cases_digest,
+    find_unreachable,
     load_cases,
-    retrieval_bundle,
-    unreachable,
+    to_retrieval_bundle,
 )
 from sourcebound.contracts.certification.certificate import Certificate, Subject, tally
 from sourcebound.contracts.policy.schema import Policy
@@ -23,12 +23,12 @@ from sourcebound.contracts.state import RunContext
 from sourcebound.contracts.typed_state import TypedState
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.engine import Engine
-from sourcebound.graph.ids import new_id
+from sourcebound.graph.workflow import new_id
 from sourcebound.wiring import DEFAULT_POLICY
 
 
 class Progress(NamedTuple):
-    """One run that has ended."""
+    """A completed run, and the number of runs so far."""
 
     done: int
     total: int
@@ -44,30 +44,30 @@ async def certify(
     *,
     digest: str | None = None,
 ) -> Certificate:
-    """Runs every case as often as asked, one run after another.
+    """Run every case `repeats` times, one run after another.
 
     Args:
-        engine: What answers.
-        model: The model's name.
-        policy_name: A released policy's name or the path of a policy file; the default policy when omitted.
+        engine: Runs the cases.
+        model: The name of the model.
+        policy_name: A released policy or the path of a policy file. Default: the default policy.
         repeats: Runs of each case.
         on_progress: Called after each run.
-        digest: Of the model's weights, where its server gives one.
+        digest: The digest of the model's weights, if its server gives one.
 
     Returns:
-        The certificate, stored nowhere yet.
+        The certificate, not stored yet.
 
     Raises:
-        SourceboundError: There is no such model or policy, the policy decides every case before the model is asked, or
-            a run could not be recorded.
+        SourceboundError: The model or the policy does not exist, the policy decides every case before the model is
+            called, or a run could not be recorded.
     """
     policy = engine.ports.find_policy(policy_name or DEFAULT_POLICY, embedding_model=None).policy
-    left_out = unreachable(load_cases(), policy)
+    left_out = find_unreachable(load_cases(), policy)
     cases = [case for case in load_cases() if case.name not in left_out]
     if not cases:
         reasons = "; ".join(sorted(set(left_out.values())))
         raise ConfigurationError(
-            f"{policy.policy_version} decides every case before a model is asked: {reasons}.",
+            f"{policy.policy_version} decides every case before a model is called: {reasons}.",
             "Certify the model under a policy with a wider gate or budget.",
             code="NOTHING_TO_CERTIFY",
         )
@@ -93,18 +93,18 @@ async def certify(
 
 
 def _plan(cases: Sequence[Case], repeats: int) -> list[tuple[Case, int]]:
-    """Every case once, then every case again: a server's cache of the last prompt cannot make its repeats alike."""
+    """Order the runs: every case once, then every case again, so that a prompt cache cannot make repeats alike."""
     return [(case, repeat) for repeat in range(1, repeats + 1) for case in cases]
 
 
 async def _run(engine: Engine, case: Case, policy: Policy, request_id: str, context: RunContext) -> CaseResult:
-    bundle = retrieval_bundle(case, policy)
+    bundle = to_retrieval_bundle(case, policy)
     response = await engine.ask({"retrieval_bundle": bundle, "request_id": request_id}, context)
-    known = TypedState(await engine.state(response.run_id))
-    if known.run.policy_sha256 != policy.sha256:
+    typed = TypedState(await engine.state(response.run_id))
+    if typed.run.policy_sha256 != policy.sha256:
         raise ConfigurationError(
-            f"the policy {policy.policy_version} was changed while the model was tested.",
+            f"the policy {policy.policy_version} changed while the model was tested.",
             "Run the command again.",
             code="POLICY_CHANGED",
         )
-    return read_result(case, known)
+    return read_result(case, typed)

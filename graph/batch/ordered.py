@@ -1,4 +1,4 @@
-"""Work on a stream of items: some at once, their results in the order of the items, and few items read ahead."""
+"""Maps a stream of items concurrently, keeps their order, and reads only a few items ahead."""
 
 import asyncio
 from collections import deque
@@ -15,19 +15,19 @@ async def map_ordered(
     work: Callable[[Item], Coroutine[Any, Any, Result]],
     at_once: int = MAX_CONCURRENCY,
 ) -> AsyncGenerator[Result, None]:
-    """Works on items as they come.
+    """Process items concurrently and yield the results in order.
 
     Args:
-        items: The items. An iterable that waits for its next item holds everything up; an asynchronous one does not.
-        work: What is done with each.
-        at_once: Items at most that are read and whose result has not been taken; those that wait for their turn count.
+        items: The items. A synchronous iterable that blocks delays all work; an asynchronous one does not.
+        work: Processes one item.
+        at_once: The most items that are read and whose results were not taken yet.
 
     Yields:
-        The results in the order of the items, each as soon as those before it were taken.
+        The results in the order of the items, each as soon as the earlier ones were taken.
 
     Raises:
-        Exception: What reading or work raised, after the results before it. What is under way then is cancelled, as it
-            is where the caller stops.
+        Exception: An error of reading or of the work, after the earlier results. Work in progress is then cancelled,
+            as it is when the caller stops.
     """
     source = aiter(_each(items))
     running: deque[asyncio.Future[Result]] = deque()
@@ -37,33 +37,33 @@ async def map_ordered(
         while running or not ended:
             if reading is None and not ended and len(running) < at_once:
                 reading = asyncio.create_task(_read(source))
-            awaited: list[asyncio.Future[Any]] = [*list(running)[:1], *([reading] if reading else [])]
-            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            tasks: list[asyncio.Future[Any]] = [*list(running)[:1], *([reading] if reading else [])]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if reading is not None and reading.done():
-                following, ended = _follow(reading, work)
-                running.extend(following)
+                started, ended = _start_work(reading, work)
+                running.extend(started)
                 reading = None
             if running and running[0].done():
                 yield running.popleft().result()
     finally:
-        left: list[asyncio.Future[Any]] = [*running, *([reading] if reading else [])]
-        for task in left:
+        pending: list[asyncio.Future[Any]] = [*running, *([reading] if reading else [])]
+        for task in pending:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*pending, return_exceptions=True)
 
 
-def _follow(
+def _start_work(
     reading: "asyncio.Task[list[Item]]", work: Callable[[Item], Coroutine[Any, Any, Result]]
 ) -> "tuple[list[asyncio.Future[Result]], bool]":
-    """The work on what was read, and whether that was the end; a fault of reading has its turn like a result."""
+    """Start the work on the items read, and say whether the input ended. A reading error is ordered like a result."""
     if reading.exception() is not None:
         return [cast("asyncio.Future[Result]", reading)], True
-    read = reading.result()
-    return [asyncio.ensure_future(work(item)) for item in read], not read
+    items = reading.result()
+    return [asyncio.ensure_future(work(item)) for item in items], not items
 
 
 async def _read(source: AsyncIterator[Item]) -> list[Item]:
-    """The next item; none at the end, which a task cannot say with `StopAsyncIteration`."""
+    """Return the next item, or nothing at the end; a task cannot raise `StopAsyncIteration`."""
     async for item in source:
         return [item]
     return []

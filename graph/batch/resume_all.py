@@ -1,4 +1,4 @@
-"""Goes on with every run that was cut off, one after another (contract CP-2)."""
+"""Resumes every interrupted run, one after another (CP-2)."""
 
 from collections.abc import AsyncIterator
 from enum import StrEnum
@@ -8,42 +8,42 @@ from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.errors import RequestError, SourceboundError
 from sourcebound.graph.engine import Engine
 
-PASSED_OVER: Final = ("RUN_AT_WORK", "NOT_RESUMABLE", "RUN_ERASED", "RUN_PRUNED")
-"""What may become of a run between the list and its turn."""
+SKIPPED: Final = ("RUN_AT_WORK", "NOT_RESUMABLE", "RUN_ERASED", "RUN_PRUNED")
+"""Codes of runs that changed between the listing and their turn."""
 
 
 class ResumeOutcome(StrEnum):
-    """What came of a run that was to be gone on with."""
+    """The outcome of resuming a run."""
 
     ENDED = "ended"
-    """It has its audit record and its response, whatever they say."""
+    """The run has its audit record and its response, whatever its status."""
     NEVER_BEGAN = "never_began"
-    """Nothing of it had been stored; the question can be asked again."""
+    """Nothing of the run was stored; the question can be asked again."""
     CUT_OFF = "cut_off"
-    """It could not be brought to its end this time either."""
+    """The run could not be completed this time either."""
 
 
 class Resumed(NamedTuple):
-    """One of the runs."""
+    """A run that was resumed."""
 
     run_id: str
     ending: ResumeOutcome
     response: PublicResponse | None = None
     fault: SourceboundError | None = None
-    """Why the run has no response."""
+    """The reason why the run has no response."""
 
 
 async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
-    """Goes on with the runs that have not ended and that no live process is at.
+    """Resume the runs that have not ended and that no live process holds.
 
-    A run that somebody else took over in the meantime, or that was erased, is passed over. What stops one run does not
-    stop the others.
+    A run that another process took over meanwhile, or that was erased, is skipped. An error of one run does not stop
+    the others (S-4).
 
     Args:
-        engine: What answers.
+        engine: Runs the graph.
 
     Yields:
-        Each run as it ends, the oldest first.
+        Each run when it ends, the oldest first.
 
     Raises:
         SourceboundError: The list of runs could not be read.
@@ -54,7 +54,7 @@ async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
         except RequestError as fault:
             if fault.failure_code == "NEVER_BEGAN":
                 yield Resumed(run_id, ResumeOutcome.NEVER_BEGAN, fault=fault)
-            elif fault.failure_code not in PASSED_OVER:
+            elif fault.failure_code not in SKIPPED:
                 yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=fault)
         except SourceboundError as fault:
             yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=fault)

@@ -1,7 +1,6 @@
-"""Recorded runs out of the database: one of them, or a whole history computed again on every core (CP-3).
+"""Recorded runs from the database: one of them, or the whole history verified on several cores (CP-3).
 
-The history is read a page at a time, and no more pages are under way than the workers can hold, so that memory does not
-grow with it.
+The history is read page by page, with a limited number of pages in progress, so that memory does not grow with it.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from functools import cache
 from multiprocessing import get_context
 from typing import Final
 
-from sourcebound.contracts.replay.release_diff import ShippedRelease, read_shipped
+from sourcebound.contracts.replay.release_diff import ShippedRelease, load_shipped_release
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRun, RunReport
 from sourcebound.errors import RequestError, SourceboundError
 from sourcebound.graph.replay.recorded_run import read_recorded
@@ -24,15 +23,15 @@ from sourcebound.store.checkpoints.archive import PostgresHistory, StoredRun
 from sourcebound.store.runs.log import RunSummary
 
 WORTH_A_WORKER: Final = 1000
-"""Runs for which one more process pays: it takes a second to start."""
+"""The number of runs for which another process pays; a process takes a second to start."""
 Result = RunReport | NotReplayable
 
 
 async def read_run(history: PostgresHistory, summary: RunSummary) -> RecordedRun:
-    """The record of a run.
+    """Load the record of a run.
 
     Raises:
-        RequestError: It cannot be computed again: it was erased, or has not ended.
+        RequestError: The run cannot be recomputed: it was erased, or has not ended.
     """
     run = read_recorded(await history.read(summary))
     if isinstance(run, NotReplayable):
@@ -41,55 +40,55 @@ async def read_run(history: PostgresHistory, summary: RunSummary) -> RecordedRun
 
 
 def not_replayable_error(reason: NotReplayable) -> RequestError:
-    """The fault that a single run which cannot be computed again is."""
+    """Build the error raised when a run cannot be replayed."""
     return RequestError(
-        f"run {reason.run_id} cannot be computed again: {reason.message}.", reason.next_step, code=reason.code
+        f"run {reason.run_id} cannot be recomputed: {reason.message}.", reason.next_step, code=reason.code
     )
 
 
 def choose_jobs(runs: int) -> int:
-    """How many processes a history of some runs is worth on this machine."""
+    """Choose the number of processes for a history of this many runs on this machine."""
     return max(1, min(os.cpu_count() or 1, runs // WORTH_A_WORKER))
 
 
 async def verify_history(
     history: PostgresHistory, since: datetime | None = None, jobs: int = 1
 ) -> AsyncIterator[Result]:
-    """Computes every recorded run again.
+    """Recompute every recorded run.
 
     Args:
         history: The runs.
-        since: Leaves out what began before.
-        jobs: Processes; one works in this process.
+        since: Skip runs that began earlier.
+        jobs: The number of processes; one means this process.
 
     Yields:
-        A report a run, or why it cannot be computed again; oldest first.
+        A report for each run, or the reason why it cannot be recomputed; oldest first.
 
     Raises:
         StoreError: The database does not answer.
-        SourceboundError: A worker was ended from outside.
+        SourceboundError: A worker process was killed.
     """
-    loop, under_way = asyncio.get_running_loop(), deque[asyncio.Future[list[Result]]]()
+    loop, in_progress = asyncio.get_running_loop(), deque[asyncio.Future[list[Result]]]()
     executor = _workers(jobs)
     try:
         async for page in history.pages(since):
-            under_way.append(loop.run_in_executor(executor, verify_page, page))
-            if len(under_way) > 2 * jobs:
-                for result in await under_way.popleft():
+            in_progress.append(loop.run_in_executor(executor, verify_page, page))
+            if len(in_progress) > 2 * jobs:
+                for result in await in_progress.popleft():
                     yield result
-        while under_way:
-            for result in await under_way.popleft():
+        while in_progress:
+            for result in await in_progress.popleft():
                 yield result
     except BrokenExecutor as error:
         raise SourceboundError(
-            "a worker process was ended from outside.", "Free some memory, or go on with --jobs 1.", code="WORKER_ENDED"
+            "a worker process was killed.", "Free some memory, or use --jobs 1.", code="WORKER_ENDED"
         ) from error
     finally:
         executor.shutdown(cancel_futures=True)
 
 
 def verify_page(page: Sequence[StoredRun]) -> list[Result]:
-    """Computes some runs again; blocks, in whatever process or thread it is called."""
+    """Recompute a page of runs; blocks the calling process or thread."""
     return asyncio.run(_verify_all(page))
 
 
@@ -100,11 +99,11 @@ async def _verify_all(page: Sequence[StoredRun]) -> list[Result]:
 
 @cache
 def _shipped() -> ShippedRelease:
-    return read_shipped()
+    return load_shipped_release()
 
 
 def _workers(jobs: int) -> Executor:
-    """Fresh processes, which hold no connection and no lock of this one; Ctrl-C is for their parent to hear."""
+    """Start worker processes that inherit no connection and no lock, and that ignore Ctrl-C."""
     if jobs == 1:
         return ThreadPoolExecutor(1)
     return ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))

@@ -1,8 +1,7 @@
-"""CP-3: what each node of a recorded run writes when it is computed again.
+"""CP-3: recomputes the output of each node of a recorded run.
 
-The nodes compute themselves; nothing of them is written a second time here. A node that reaches outside is given what
-the outside said: the clock as it was read, the model's text, the candidates. What such a node makes of it, and of what
-it sends, is computed.
+The nodes themselves run again; their logic is not repeated here. A node with external inputs gets the recorded ones:
+the time, the model's text, the candidates. Its output, and the request that it would send, are computed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -41,7 +40,7 @@ from sourcebound.nodes.validate import validate
 
 
 class RecomputeInput(NamedTuple):
-    """What is known of one step."""
+    """The recorded input and output of one step."""
 
     before: State
     changes: JsonObject
@@ -49,17 +48,17 @@ class RecomputeInput(NamedTuple):
 
 
 class LayerRecomputation(NamedTuple):
-    """How a node is computed again."""
+    """The recomputation of a node."""
 
     compute: Callable[[RecomputeInput], Awaitable[JsonObject]]
     note: str = ""
 
 
 async def _accept(recorded: RecomputeInput) -> JsonObject:
-    """Identity and policy; whether the collection served is what the database said, where the request itself does."""
+    """Recompute identity and policy. The outcome depends on the catalog, unless the request decides it."""
     request, changes = recorded.before, recorded.changes
     run, policy = Run.model_validate(changes["run"]), Policy.model_validate(changes["policy"])
-    made = iter([] if request.get("run_id") else [run.run_id])
+    new_ids = iter([] if request.get("run_id") else [run.run_id])
     admission = admit(
         request,
         policy,
@@ -67,7 +66,7 @@ async def _accept(recorded: RecomputeInput) -> JsonObject:
         collection_name=request.get("collection") or run.collection,
         model=run.model,
         thread_id=run.thread_id,
-        new_id=lambda: next(made, run.request_id),
+        new_id=lambda: next(new_ids, run.request_id),
         started_at=run.started_at,
         is_draft=run.is_draft,
     )
@@ -82,93 +81,95 @@ async def _accept(recorded: RecomputeInput) -> JsonObject:
     }
 
 
-def _admitted(said: Outcome) -> Outcome:
-    """What the catalog led to: on, or one of two ways to stop."""
-    return proceed(ACCEPT) if said.status is Status.OK else said
+def _admitted(recorded: Outcome) -> Outcome:
+    """Return the outcome that the catalog led to: OK, or the recorded refusal or failure."""
+    return proceed(ACCEPT) if recorded.status is Status.OK else recorded
 
 
 async def _resolve(recorded: RecomputeInput) -> JsonObject:
-    """What the question stands for, from the earlier runs as they were looked at and what a model said of them."""
+    """Recompute the resolved question from the recorded earlier runs and the recorded model text."""
     if "resolution" not in recorded.changes:
         return {"outcome": recorded.changes["outcome"]}
-    run, said = Run.model_validate(recorded.before["run"]), Resolution.model_validate(recorded.changes["resolution"])
+    run = Run.model_validate(recorded.before["run"])
+    resolution = Resolution.model_validate(recorded.changes["resolution"])
     outcome = proceed(RESOLVE)
-    if said.generation is None:
-        made = resolve(run.question, said.earlier)
+    if resolution.generation is None:
+        recomputed = resolve(run.question, resolution.earlier)
     else:
-        prompt = rewriting_prompt(run.question, said.earlier)
-        sent = said.generation.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
-        made, outcome = read_rewriting(run.question, said.earlier, prompt, sent), said.generation.outcome
-    made = made.model_copy(update={"carried": said.carried})
-    resolved = run.model_copy(update={"search_query": made.search_query, "carried": made.carried})
+        prompt = rewriting_prompt(run.question, resolution.earlier)
+        generation = resolution.generation.model_copy(update={"prompt_sha256": prompt.prompt_sha256})
+        recomputed = read_rewriting(run.question, resolution.earlier, prompt, generation)
+        outcome = generation.outcome
+    recomputed = recomputed.model_copy(update={"carried": resolution.carried})
+    new_run = run.model_copy(update={"search_query": recomputed.search_query, "carried": recomputed.carried})
     return {
-        "run": resolved.model_dump(mode="json"),
-        "resolution": made.model_dump(mode="json"),
+        "run": new_run.model_dump(mode="json"),
+        "resolution": recomputed.model_dump(mode="json"),
         "outcome": outcome.model_dump(mode="json"),
     }
 
 
 async def _retrieve(recorded: RecomputeInput) -> JsonObject:
-    """The candidates as they are, in a bundle that says what was searched for; the rest is as the index held it."""
+    """Take the recorded candidates, and recompute the request part of the bundle."""
     if "retrieval" not in recorded.changes:
         return {"outcome": recorded.changes["outcome"]}
     run, policy = Run.model_validate(recorded.before["run"]), Policy.model_validate(recorded.before["policy"])
-    said = RetrievalBundle.model_validate(recorded.changes["retrieval"])
-    bundle = said.model_copy(update=retrieval_request(run, policy))
-    return {"retrieval": bundle.model_dump(mode="json"), "outcome": proceed(RETRIEVE).model_dump(mode="json")}
+    bundle = RetrievalBundle.model_validate(recorded.changes["retrieval"])
+    recomputed = bundle.model_copy(update=retrieval_request(run, policy))
+    return {"retrieval": recomputed.model_dump(mode="json"), "outcome": proceed(RETRIEVE).model_dump(mode="json")}
 
 
 async def _select_facts(recorded: RecomputeInput) -> JsonObject:
-    """The facts, and what became of each; where a model chose, the request, and what its words come to."""
-    form = recorded.changes["facts"].get("generation")
-    said = _ReplayedModel(Generation.model_validate(form) if form else None)
-    return await select_facts(recorded.before, models=said, answers=said)
+    """Recompute the facts and their outcomes; for a model filter, the request and the reading of its reply."""
+    generation = recorded.changes["facts"].get("generation")
+    model = _ReplayedModel(Generation.model_validate(generation) if generation else None)
+    return await select_facts(recorded.before, models=model, answers=model)
 
 
 class _ReplayedModel:
-    """Models that say what was recorded, and a log of answers that keeps none."""
+    """A model that returns the recorded text, and an answer log that stores nothing."""
 
-    def __init__(self, said: Generation | None) -> None:
-        self._said = said
+    def __init__(self, generation: Generation | None) -> None:
+        self._generation = generation
 
     def check(self, name: str, policy: Policy) -> None:
-        """It was large enough."""
+        """Accept every policy; the recorded run passed this check."""
 
     async def open(self, name: str) -> Self:
         return self
 
     async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
-        if self._said is None:
+        if self._generation is None:
             raise ValueError("no choice of a model is recorded")
-        return _sent(self._said, prompt, policy)
+        return _with_request(self._generation, prompt, policy)
 
-    async def find(self, asked: GenerationKey) -> None:
-        """Nothing was asked before."""
+    async def find(self, key: GenerationKey) -> None:
+        """Return no stored answer."""
 
-    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
+    async def keep(self, key: GenerationKey, generation: Generation) -> Generation:
         return generation
 
 
 async def _generate(recorded: RecomputeInput) -> JsonObject:
-    """The request: the digest of the prompt and the parameters that profile and policy give; the text is recorded."""
+    """Recompute the request: the prompt's digest and the call parameters. The text is the recorded one."""
     prompt, policy = Prompt.model_validate(recorded.before["prompt"]), Policy.model_validate(recorded.before["policy"])
-    said = Generation.model_validate(recorded.changes["generation"])
-    computed = _sent(said, prompt, policy)
-    return {"generation": computed.model_dump(mode="json"), "outcome": said.outcome.model_dump(mode="json")}
+    generation = Generation.model_validate(recorded.changes["generation"])
+    computed = _with_request(generation, prompt, policy)
+    return {"generation": computed.model_dump(mode="json"), "outcome": generation.outcome.model_dump(mode="json")}
 
 
-def _sent(said: Generation, prompt: Prompt, policy: Policy) -> Generation:
-    """What a model said, to the request as it is computed now."""
-    return said.model_copy(
+def _with_request(generation: Generation, prompt: Prompt, policy: Policy) -> Generation:
+    """Attach the recomputed request to a recorded generation."""
+    return generation.model_copy(
         update={
             "prompt_sha256": sha256(canonical_prompt(prompt.messages)).hexdigest(),
-            "call": make_call(_profile_of(said.call), policy) if said.call else None,
+            "call": make_call(_profile_of(generation.call), policy) if generation.call else None,
         }
     )
 
 
 def _profile_of(call: Call) -> ModelProfile:
-    """What a recorded call says of its model; the rest of a profile has no part in a request."""
+    """Rebuild the part of a model profile that determines a request."""
     return ModelProfile(
         provider="openai",
         model=call.model,
@@ -192,7 +193,7 @@ class _WrittenRow(NamedTuple):
 
 
 class _InMemoryAuditLog:
-    """An audit log that keeps what it is given."""
+    """An audit log that collects its records in memory."""
 
     def __init__(self) -> None:
         self.written: list[_WrittenRow] = []
@@ -211,10 +212,10 @@ class _InMemoryAuditLog:
 
 
 async def _record(recorded: RecomputeInput) -> JsonObject:
-    """The audit record, its row in the chain and the texts beside it."""
+    """Recompute the audit record, its row in the chain and its texts."""
     if "audit" not in recorded.changes:
-        said = Outcome.model_validate(recorded.changes["outcome"])
-        return {"outcome": fail(RECORD, FailureCode.AUDIT_UNAVAILABLE, said.message).model_dump(mode="json")}
+        outcome = Outcome.model_validate(recorded.changes["outcome"])
+        return {"outcome": fail(RECORD, FailureCode.AUDIT_UNAVAILABLE, outcome.message).model_dump(mode="json")}
     rows, log = recorded.run.records, _InMemoryAuditLog()
     last = datetime.fromisoformat(recorded.changes["audit"]["timestamp_utc"])
     earlier = (datetime.fromisoformat(row.columns["timestamp_utc"]) for row in rows[:-1])
@@ -227,12 +228,12 @@ async def _record(recorded: RecomputeInput) -> JsonObject:
 
 
 def stored_row(row: RecordedRow) -> JsonObject:
-    """A row of the audit record with its place, in the order of the names."""
+    """Return a row of the audit record with its position, sorted by name."""
     return dict(sorted({**row.columns, **row.model_dump(exclude={"columns"})}.items()))
 
 
 def _row(stored: RecordedRow | None, record: AuditRecord) -> JsonObject:
-    """A computed record in the place of the stored one; the time at which it was made is the stored one's own."""
+    """Put a computed record in the place of the stored one, with the stored timestamp."""
     columns: JsonObject = {**audit_columns(record)}
     if stored is None:
         return columns
@@ -242,14 +243,14 @@ def _row(stored: RecordedRow | None, record: AuditRecord) -> JsonObject:
 
 
 async def _package(recorded: RecomputeInput) -> JsonObject:
-    """The response; where there is no record to say when the run ended, at the moment that it says itself."""
+    """Recompute the response; without a record, the run ends at the time that the response states."""
     run = Run.model_validate(recorded.before["run"])
-    took = PublicResponse.model_validate(recorded.changes["response"]).latency_ms
-    ended = datetime.fromisoformat(run.started_at) + timedelta(milliseconds=took)
-    return dict(await package(recorded.before, now=lambda: ended))
+    latency_ms = PublicResponse.model_validate(recorded.changes["response"]).latency_ms
+    end = datetime.fromisoformat(run.started_at) + timedelta(milliseconds=latency_ms)
+    return dict(await package(recorded.before, now=lambda: end))
 
 
-async def _alone(node: Callable[[State], Awaitable[JsonObject]], recorded: RecomputeInput) -> JsonObject:
+async def _run_node(node: Callable[[State], Awaitable[JsonObject]], recorded: RecomputeInput) -> JsonObject:
     return await node(recorded.before)
 
 
@@ -257,11 +258,11 @@ LAYERS: Final = {
     "accept": LayerRecomputation(_accept),
     "resolve": LayerRecomputation(_resolve, "the earlier runs are as this one looked at them"),
     "retrieve": LayerRecomputation(_retrieve, "what the index held is recorded and not searched again"),
-    "assemble": LayerRecomputation(partial(_alone, assemble)),
+    "assemble": LayerRecomputation(partial(_run_node, assemble)),
     "select_facts": LayerRecomputation(_select_facts, "the facts and their request; what a model chose is recorded"),
-    "build_prompt": LayerRecomputation(partial(_alone, build_prompt)),
+    "build_prompt": LayerRecomputation(partial(_run_node, build_prompt)),
     "generate": LayerRecomputation(_generate, "the request; what the model answered is recorded"),
-    "validate": LayerRecomputation(partial(_alone, validate)),
+    "validate": LayerRecomputation(partial(_run_node, validate)),
     "record": LayerRecomputation(_record),
     "package": LayerRecomputation(_package),
 }

@@ -1,4 +1,4 @@
-"""From what is stored of a run to the run as it is computed again: its input, and what each node wrote in turn."""
+"""Reads a recorded run from its checkpoints: its input, and the changes of each node in order."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -11,23 +11,23 @@ from sourcebound.graph.serializer import StateSerializer
 from sourcebound.store.checkpoints.archive import StoredCheckpoint, StoredRun, StoredValue
 
 TRIGGER: Final = "branch:to:"
-"""How LangGraph names the channel that makes a node run next."""
+"""The prefix of LangGraph's channels that trigger a node."""
 OWN: Final = "__"
-"""How LangGraph begins the names of its own channels."""
+"""The prefix of LangGraph's own channels."""
 EMPTY: Final = "empty"
-"""The type of a value that is no longer there."""
+"""The type of a deleted value."""
 SERDE: Final = StateSerializer()
 Values = Mapping[tuple[str, str], StoredValue]
 
 
 def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
-    """Reads a run out of its checkpoints.
+    """Read a run from its checkpoints.
 
     Args:
-        stored: What is stored of it.
+        stored: The stored rows of the run.
 
     Returns:
-        The run; or why it cannot be computed again: it was erased, it has no checkpoints, it has not ended.
+        The run; or the reason why it cannot be recomputed: it was erased, has no checkpoints, or has not ended.
     """
     run_id = stored.summary.run_id
     if not stored.checkpoints:
@@ -35,19 +35,19 @@ def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
     values: Values = {(value.channel, value.version): value for value in stored.values}
     end = _end(run_id, stored.checkpoints, values)
     if end is None:
-        recorded = stored.summary.status != "RUNNING"
-        return _lost(run_id, "its checkpoints are gone from its thread") if recorded else _unfinished(run_id)
+        is_recorded = stored.summary.status != "RUNNING"
+        return _missing(run_id, "its checkpoints are gone from its thread") if is_recorded else _unfinished(run_id)
     checkpoints = _lineage(stored.checkpoints, end)
     has_input = checkpoints[0].metadata.get("source") == "input"
     if checkpoints[0].parent_checkpoint_id is not None and not has_input:
-        return _lost(run_id, "its first checkpoints are gone")
+        return _missing(run_id, "its first checkpoints are gone")
     begin = 1 if has_input else 0
     if len(checkpoints) <= begin or "response" not in end.checkpoint["channel_versions"]:
         return _unfinished(run_id)
     start = _read_changes("(input)", checkpoints[begin], {}, values)
     steps = [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
     if checkpoints[0].parent_checkpoint_id is not None:
-        start, steps = _alone(start, steps)
+        start, steps = _without_earlier_run(start, steps)
     if start.damaged:
         steps.insert(0, start)
     return RecordedRun(
@@ -65,7 +65,7 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
         step = f"See `sourcebound audit show {run_id}`."
         return NotReplayable(run_id, "RUN_PRUNED", f"its checkpoints were pruned on {pruned_at:%Y-%m-%d}", step)
     if stored.texts:
-        return _lost(run_id, "its checkpoints are gone")
+        return _missing(run_id, "its checkpoints are gone")
     if status == "RUNNING":
         return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", "Ask the question again.")
     return NotReplayable(
@@ -76,7 +76,7 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
     )
 
 
-def _lost(run_id: str, how: str) -> NotReplayable:
+def _missing(run_id: str, how: str) -> NotReplayable:
     return NotReplayable(run_id, "CHECKPOINTS_MISSING", how, "Restore them from a backup of the database.")
 
 
@@ -86,7 +86,7 @@ def _unfinished(run_id: str) -> NotReplayable:
 
 
 def _end(run_id: str, checkpoints: tuple[StoredCheckpoint, ...], values: Values) -> StoredCheckpoint | None:
-    """The last checkpoint of a run; on a thread that has others too, the first that holds its response."""
+    """Return the last checkpoint of a run; on a thread with several runs, the first that holds its response."""
     inputs = sum(checkpoint.metadata.get("source") == "input" for checkpoint in checkpoints)
     if inputs <= 1 and {_run_id(checkpoint, "run", values) for checkpoint in checkpoints} <= {run_id, None}:
         return checkpoints[-1]
@@ -94,16 +94,16 @@ def _end(run_id: str, checkpoints: tuple[StoredCheckpoint, ...], values: Values)
 
 
 def _run_id(checkpoint: StoredCheckpoint, channel: str, values: Values) -> object:
-    """The run that a channel of a checkpoint is of; None where nothing says so."""
+    """Return the run of a channel in a checkpoint; None if it is unknown."""
     try:
-        found = _load(values[channel, checkpoint.checkpoint["channel_versions"][channel]])
+        value = _load(values[channel, checkpoint.checkpoint["channel_versions"][channel]])
     except (KeyError, ValueError):
         return None
-    return found.get("run_id") if isinstance(found, dict) else None
+    return value.get("run_id") if isinstance(value, dict) else None
 
 
 def _lineage(checkpoints: tuple[StoredCheckpoint, ...], end: StoredCheckpoint) -> list[StoredCheckpoint]:
-    """A checkpoint and those that led to it from the input on; a branch that was left is no part of it."""
+    """Return a checkpoint and its ancestors from the input on; other branches are not included."""
     by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
     lineage, parent = [], end.checkpoint_id
     while parent in by_id:
@@ -113,18 +113,18 @@ def _lineage(checkpoints: tuple[StoredCheckpoint, ...], end: StoredCheckpoint) -
     return lineage[::-1]
 
 
-def _alone(start: RecordedStep, steps: list[RecordedStep]) -> tuple[RecordedStep, list[RecordedStep]]:
-    """A run without what the run before it left on the thread, and without its first node's taking that away."""
-    given = {name: value for name, value in start.changes.items() if name in AskInput.__annotations__}
-    kept = [
+def _without_earlier_run(start: RecordedStep, steps: list[RecordedStep]) -> tuple[RecordedStep, list[RecordedStep]]:
+    """Remove the values of the thread's previous run from the input, and their clearing from the first node."""
+    request = {name: value for name, value in start.changes.items() if name in AskInput.__annotations__}
+    first = [
         step.model_copy(update={"changes": {name: value for name, value in step.changes.items() if value is not None}})
         for step in steps[:1]
     ]
-    return start.model_copy(update={"changes": given}), [*kept, *steps[1:]]
+    return start.model_copy(update={"changes": request}), [*first, *steps[1:]]
 
 
 def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values) -> RecordedStep:
-    """What lies between two checkpoints: a node's work, or a change by hand."""
+    """Return the changes between two checkpoints: the work of a node, or an edit by a person."""
     source = after.metadata.get("source")
     due = [name.removeprefix(TRIGGER) for name in before.checkpoint["channel_values"] if name.startswith(TRIGGER)]
     node = ",".join(due) if source == "loop" else f"({source})"
@@ -132,7 +132,7 @@ def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values
 
 
 def _read_changes(node: str, after: StoredCheckpoint, known: Mapping[str, str], values: Values) -> RecordedStep:
-    """The channels whose version is new in a checkpoint, with their values."""
+    """Return the channels with a new version in a checkpoint, and their values."""
     changes: JsonObject = {}
     damaged = []
     versions: dict[str, str] = after.checkpoint["channel_versions"]

@@ -1,7 +1,7 @@
-"""CP-3: computes a recorded run again, by the graph's own nodes and its own routing, and compares byte for byte.
+"""CP-3: recomputes a recorded run with the graph's own nodes and routing, and compares byte for byte.
 
-No model is asked, nothing is retrieved, no database is opened: all that is needed is in the record. Each layer gets the
-state that was recorded before it, so that a difference stands at the layer that has it.
+No model is called, nothing is retrieved and no database is opened: the record holds everything. Each layer starts from
+the state that was recorded before it, so that a difference is reported at the layer that causes it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,35 +24,35 @@ from sourcebound.contracts.replay.report import (
     find_difference,
     judge_run,
 )
-from sourcebound.contracts.response.chat_messages import keep_messages
+from sourcebound.contracts.response.chat_messages import merge_messages
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.graph.replay.recompute import LAYERS, RecomputeInput, stored_row
 from sourcebound.graph.routing import STRAIGHT, route_from
 
 UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
-"""What pydantic calls a field or a word that this version's contracts do not have."""
+"""Pydantic's error types for a field or a value that the contracts of this version do not have."""
 UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What computing with a record that was tampered with can end in."""
-REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": keep_messages}
-"""How the channels that add to what they hold do so."""
+"""Errors that a record with altered values can cause."""
+REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": merge_messages}
+"""The reducers of the channels that accumulate values."""
 CHANNELS: Final = frozenset(get_type_hints(State))
 RULES: Final = "rules"
-"""The first layer of a report: the released files that the run obeyed."""
+"""The first layer of a report: the released files of the run."""
 
 
 class _Newer(Exception):
-    """The record holds what this version does not know."""
+    """The record holds a field or a value that this version does not know."""
 
 
 async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotReplayable:
-    """Computes every deterministic layer of a run again (CP-3).
+    """Recompute every deterministic layer of a run (CP-3).
 
     Args:
         run: The run.
-        shipped: What this version ships.
+        shipped: The policies and templates of this version.
 
     Returns:
-        A verdict on each layer, in their order; or why there is none: a newer version made the run.
+        A verdict for each layer, in order; or the reason why there is none: a newer version made the run.
     """
     try:
         layers = [_rules(run, shipped)]
@@ -73,24 +73,24 @@ async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotRe
 
 
 def _rules(run: RecordedRun, shipped: ShippedRelease) -> LayerReport:
-    """Whether the released files that the run obeyed are as they were, and whether the run began where runs begin."""
+    """Check that the released files of the run are unchanged, and that the run began at the first node."""
     state = run.final_state()
     try:
         policy = Policy.model_validate(state.get("policy"))
-        found = compare_release(policy, state.get("limits") or {}, _further_templates(state), shipped)
+        release = compare_release(policy, state.get("limits") or {}, _further_templates(state), shipped)
         digest = find_difference("run.policy_sha256", state["run"]["policy_sha256"], policy.sha256)
     except UNREADABLE as error:
         return _report(RULES, [_unreadable(RULES, error)])
     first = "assemble" if "origin" in run.start else STRAIGHT[START]
     entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
-    return _report(RULES, [*found.differences, digest, entry], found.note)
+    return _report(RULES, [*release.differences, digest, entry], release.note)
 
 
 def _further_templates(state: JsonObject) -> list[str]:
-    """The templates that a run used beside the policy's own, each once."""
+    """Return the templates that a run used in addition to its policy's, each once."""
     further = [(state.get(channel) or {}).get("prompt") or {} for channel in ("resolution", "facts")]
-    named = [prompt.get(kind) for prompt in _prompts(state) for kind in ("repair_template", "follow_up_template")]
-    return list(dict.fromkeys(filter(None, [*(prompt.get("template") for prompt in further), *named])))
+    templates = [prompt.get(kind) for prompt in _prompts(state) for kind in ("repair_template", "follow_up_template")]
+    return list(dict.fromkeys(filter(None, [*(prompt.get("template") for prompt in further), *templates])))
 
 
 def _prompts(state: JsonObject) -> Iterator[JsonObject]:
@@ -100,8 +100,10 @@ def _prompts(state: JsonObject) -> Iterator[JsonObject]:
 
 async def _verify_step(step: RecordedStep, state: JsonObject, following: str, run: RecordedRun) -> LayerReport:
     if step.damaged:
-        lost = [Difference(path=name, recorded="(bytes that cannot be read)", computed="") for name in step.damaged]
-        return _report(step.node, lost, "no later layer can be computed")
+        unreadable = [
+            Difference(path=name, recorded="(bytes that cannot be read)", computed="") for name in step.damaged
+        ]
+        return _report(step.node, unreadable, "no later layer can be computed")
     if unknown := [name for name in step.changes if name not in CHANNELS]:
         raise _Newer(f"its state has a channel {unknown[0]!r}")
     if step.node not in LAYERS:
@@ -116,43 +118,43 @@ async def _verify_step(step: RecordedStep, state: JsonObject, following: str, ru
 async def _differences(
     step: RecordedStep, state: JsonObject, following: str, run: RecordedRun
 ) -> list[Difference | None]:
-    """Computes a node again, and compares every channel that it wrote or writes, and the way that it leads."""
+    """Recompute a node, and compare every channel that it wrote or writes, and the next node."""
     update = await LAYERS[step.node].compute(RecomputeInput(cast("State", state), step.changes, run))
     for name in REDUCERS.keys() & update.keys():
         update[name] = REDUCERS[name](state.get(name), update[name])
-    reached = _route(step.node, {**state, **update})
+    next_node = _route(step.node, {**state, **update})
     stored = dict(step.changes)
     if "validations" in update:
         stored["validations"] = [stored_row(row) for row in run.records]
         stored["run_texts"] = [text.model_dump(mode="json") for text in run.texts]
     names = dict.fromkeys([*update, *stored])
-    return [*(_compare(name, stored, update) for name in names), find_difference("next node", following, reached)]
+    return [*(_compare(name, stored, update) for name in names), find_difference("next node", following, next_node)]
 
 
 def _foreign(step: RecordedStep) -> LayerReport:
-    """A change that no node of this graph made."""
+    """Report a change that no node of this graph made."""
     if not step.node.startswith("("):
         raise _Newer(f"it passed a node {step.node!r}")
-    lost = [find_difference(name, [value], []) for name, value in step.changes.items()]
-    return _report(step.node, lost, "the state was changed by hand")
+    differences = [find_difference(name, [value], []) for name, value in step.changes.items()]
+    return _report(step.node, differences, "the state was changed by hand")
 
 
 def _compare(name: str, stored: JsonObject, computed: JsonObject) -> Difference | None:
-    """Compares a channel; one that only one side wrote is a difference too."""
+    """Compare a channel; a channel that only one side wrote is a difference too."""
     sides = [{name: side[name]} if name in side else {} for side in (stored, computed)]
     return find_difference("", *sides)
 
 
 def _route(node: str, state: JsonObject) -> str:
-    """The node that the routing leads to."""
+    """Return the next node of the routing."""
     return STRAIGHT[node] if node in STRAIGHT else route_from(node)(cast("State", state))
 
 
 def _unreadable(where: str, error: Exception) -> Difference:
-    """What a record that the contracts cannot read is reported as.
+    """Report a record that the contracts cannot read.
 
     Raises:
-        _Newer: It holds a field or a word that this version does not know.
+        _Newer: It holds a field or a value that this version does not know.
     """
     if not isinstance(error, ValidationError):
         return Difference(path=where, recorded=f"cannot be read: {error!r}", computed="")
@@ -163,8 +165,8 @@ def _unreadable(where: str, error: Exception) -> Difference:
     return Difference(path=place, recorded=f"cannot be read: {detail['msg']}", computed="")
 
 
-def _report(layer: str, found: Sequence[Difference | None], note: str = "") -> LayerReport:
-    differences = tuple(difference for difference in found if difference is not None)
+def _report(layer: str, comparisons: Sequence[Difference | None], note: str = "") -> LayerReport:
+    differences = tuple(difference for difference in comparisons if difference is not None)
     matched = ReplayStatus.RECORDED if layer == "retrieve" else ReplayStatus.MATCH
     return LayerReport(
         layer=layer, verdict=ReplayStatus.DRIFT if differences else matched, note=note, differences=differences

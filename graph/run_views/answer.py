@@ -1,4 +1,4 @@
-"""Reads what a recorded run released, for a presentation; whose text may be shown is asked anew (R6-7, R6-8)."""
+"""Reads the released answer of a recorded run for a presentation, and checks access to its texts again (R6-7, R6-8)."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 async def read_answer(state: "State", access: Access, caller: str | None = None) -> AnswerView:
-    """What a run released.
+    """Return the released answer of a run.
 
     Args:
         state: The run's state.
-        access: Who may read what.
-        caller: Who asks.
+        access: Decides who may read which document.
+        caller: The reader.
 
     Returns:
-        The view; the text of a document that the caller may not read (any more) is not in it.
+        The view, without the texts of documents that the caller may not read (any more).
 
     Raises:
-        RequestError: There is no run (`RUN_NOT_FOUND`), it has not ended (`RUN_NOT_ENDED`), or it was recorded under
+        RequestError: The run does not exist (`RUN_NOT_FOUND`), has not ended (`RUN_NOT_ENDED`), or was recorded under
             other contracts (`RUN_UNREADABLE`).
     """
     if not state:
         raise RequestError("there is no such run.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
     if "response" not in state:
-        raise RequestError("the run has not ended.", "Go on: sourcebound runs resume RUN.", code="RUN_NOT_ENDED")
+        raise RequestError("the run has not ended.", "Resume it: sourcebound runs resume RUN.", code="RUN_NOT_ENDED")
     try:
         return view_answer(state, await _readable(state, access, caller))
     except ValidationError as error:
@@ -41,19 +41,19 @@ async def read_answer(state: "State", access: Access, caller: str | None = None)
 
 
 async def read_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:
-    """The text of one source of a run.
+    """Return the text of one source of a run.
 
     Args:
         state: The run's state.
         anchor: `C0`, `C1`, …
-        access: Who may read what.
-        caller: Who asks.
+        access: Decides who may read which document.
+        caller: The reader.
 
     Returns:
         The text as the prompt showed it.
 
     Raises:
-        RequestError: There is no such source in the run (`EVIDENCE_NOT_FOUND`), or the caller may not read its document
+        RequestError: The run has no such source (`EVIDENCE_NOT_FOUND`), or the caller may not read its document
             (`ACCESS_REFUSED`).
     """
     bundle = AnswerBundle.model_validate(assembly) if (assembly := state.get("assembly")) else None
@@ -73,6 +73,6 @@ async def read_evidence(state: "State", anchor: str, access: Access, caller: str
 
 
 async def _readable(state: "State", access: Access, caller: str | None) -> Collection[str]:
-    """The documents of a run's evidence that may be read; a bundle from elsewhere has no collection to ask about."""
+    """Return the readable documents of a run's evidence. An external bundle has no collection, and no access check."""
     documents, collection = evidence_documents(state), state["run"]["collection"]
     return {name for name in documents if not collection or await access.may_read(caller, collection, name)}

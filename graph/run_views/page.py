@@ -1,9 +1,9 @@
-"""Gathers what the stores hold of a run into its page; whose text may be shown is asked anew (contract R6-7)."""
+"""Builds the page of a run from the stores, and checks access to its texts again (R6-7)."""
 
 from pydantic import ValidationError
 
 from sourcebound.contracts.ports import Access
-from sourcebound.contracts.run_page.page import RunPage, RunRecord, documents_of, read_run
+from sourcebound.contracts.run_page.page import RunPage, RunRecord, documents_of, make_run_page
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.store.runs.log import RunSummary
@@ -18,17 +18,17 @@ async def build_run_page(
     access: Access | None = None,
     caller: str | None = None,
 ) -> RunPage:
-    """The page of a recorded run.
+    """Build the page of a recorded run.
 
     Args:
         services: The stores.
-        run: The run's row.
-        with_prompt: Whether the text of its prompts is shown.
-        access: Who may read what; when omitted, whoever is at this machine, what is still in the collection.
-        caller: Who asks.
+        run: The row of the run.
+        with_prompt: Whether to show the text of its prompts.
+        access: Decides who may read which document. Default: a local caller may read what the collection holds.
+        caller: The reader.
 
     Returns:
-        The page; the text of a document that the caller may not read (any more) is not in it.
+        The page, without the texts of documents that the caller may not read (any more).
 
     Raises:
         RequestError: The run was recorded under other contracts (`RUN_UNREADABLE`).
@@ -42,10 +42,10 @@ async def build_run_page(
     try:
         documents = documents_of(state)
         readable = {name for name in documents if not collection or await guard.may_read(caller, collection, name)}
-        return read_run(RunRecord(run._asdict(), state, nodes, records), readable, with_prompt=with_prompt)
+        return make_run_page(RunRecord(run._asdict(), state, nodes, records), readable, with_prompt=with_prompt)
     except ValidationError as error:
         raise RequestError(
-            f"run {run.run_id} was recorded under other contracts than those of this version.",
-            f"See what was recorded with `sourcebound runs show {run.run_id} --json`.",
+            f"run {run.run_id} was recorded under contracts that this version does not read.",
+            f"Print its state with `sourcebound runs show {run.run_id} --json`.",
             code="RUN_UNREADABLE",
         ) from error

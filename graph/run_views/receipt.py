@@ -1,4 +1,4 @@
-"""CP-8: writes the receipt of a recorded run."""
+"""CP-8: issues the receipt of a recorded run."""
 
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,17 +14,17 @@ from sourcebound.store.runs.log import RunSummary
 
 
 async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSummary, signer: Signer) -> bytes:
-    """The signed receipt of a run, as the bytes of its file.
+    """Return the signed receipt of a run, as the bytes of its file.
 
     Args:
-        engine: What ran it.
-        audit_log: Where it was recorded.
-        run: The run, whatever came of it.
-        signer: The key.
+        engine: The engine over the run's database.
+        audit_log: The audit log of the run.
+        run: The run, whatever its outcome.
+        signer: The signing key.
 
     Raises:
-        RequestError: It has no audit record, or its texts were erased.
-        StoreError: What is stored of it contradicts itself.
+        RequestError: The run has no audit record, or its texts were erased.
+        StoreError: The stored parts of the run contradict each other.
     """
     rows = [row for row in await audit_log.find_records(run.run_id) if row.columns["run_id"] == run.run_id]
     state = await engine.state(run.thread_id, run.run_id)
@@ -32,7 +32,7 @@ async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSum
     disagreements = find_disagreements(state, row)
     if disagreements:
         raise StoreError(
-            f"what is stored of run {run.run_id} contradicts itself: {'; '.join(disagreements)}.",
+            f"the stored parts of run {run.run_id} contradict each other: {'; '.join(disagreements)}.",
             "Run `sourcebound audit verify`, and compare the run with a backup.",
             code="RECEIPT_REFUSED",
         )
@@ -41,21 +41,21 @@ async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSum
 
 
 def _record_of(run: RunSummary, rows: list[ChainedRow], state: State) -> ChainedRow:
-    """The record that the run ended with."""
+    """Return the last record of the run."""
     if rows and not state:
         raise RequestError(
-            f"the checkpoints of run {run.run_id} are gone: they were erased or pruned, and a receipt is made of them.",
-            "Ask again, and write the receipt before the run is erased; receipts that were written stay valid.",
+            f"the checkpoints of run {run.run_id} were erased or pruned, and a receipt needs them.",
+            "Ask again, and write the receipt before the run is erased. Receipts that exist stay valid.",
             code="RUN_ERASED",
         )
     if not rows or "audit" not in state or "response" not in state:
         raise RequestError(
-            f"run {run.run_id} has not ended with an audit record ({run.status}), so there is nothing to vouch for.",
+            f"run {run.run_id} has not ended with an audit record ({run.status}), so it has no receipt.",
             f"If it was interrupted: sourcebound runs resume {run.run_id}",
             code="NOT_RECORDED",
         )
     if rows[-1].position is None:
         raise RequestError(
-            f"the record of run {run.run_id} is from before the audit chain.", "Ask again.", code="NOT_CHAINED"
+            f"the record of run {run.run_id} is older than the audit chain.", "Ask again.", code="NOT_CHAINED"
         )
     return rows[-1]

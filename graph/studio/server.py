@@ -1,4 +1,4 @@
-"""The graph as a server of LangGraph's runs it: many runs on one thread, edits of a state, forms made of schemas."""
+"""The graph for LangGraph's server: many runs on one thread, edited states, and schemas for its input forms."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -17,28 +17,28 @@ JsonSchema = dict[str, Any]
 
 
 class StudioGraph(CompiledStateGraph[State, RunContext, AskInput, AskOutput]):
-    """The compiled graph, whose runs take nothing from the input of an earlier run on their thread."""
+    """The compiled graph. Its runs take nothing from the input of an earlier run on their thread."""
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """Streams a run, as `CompiledStateGraph` does; an input replaces the whole of the one before it."""
-        whole: Any = _whole(input) if isinstance(input, dict) else input
-        async for part in super().astream(whole, config, **options):
+        """Stream a run as `CompiledStateGraph` does; an input replaces the previous one completely."""
+        complete: Any = _complete_input(input) if isinstance(input, dict) else input
+        async for part in super().astream(complete, config, **options):
             yield part
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> JsonSchema:
-        """The schema of `AskInput`."""
+        """Return the schema of `AskInput`."""
         return _with_messages(super().get_input_jsonschema(config))
 
     def get_output_jsonschema(self, config: RunnableConfig | None = None) -> JsonSchema:
-        """The schema of `AskOutput`."""
+        """Return the schema of `AskOutput`."""
         return _with_messages(super().get_output_jsonschema(config))
 
 
 def studio_graph(ports: Ports) -> StudioGraph:
-    """The pipeline for a host that keeps its checkpoints itself.
+    """Compile the pipeline for a host that stores its checkpoints itself.
 
     Args:
-        ports: What its nodes reach.
+        ports: The services that the nodes use.
 
     Returns:
         The compiled graph, without a checkpointer.
@@ -47,15 +47,15 @@ def studio_graph(ports: Ports) -> StudioGraph:
     return StudioGraph(**{name: value for name, value in vars(compiled).items() if name != "__orig_class__"})
 
 
-def _whole(given: dict[str, Any]) -> dict[str, Any]:
-    """Every field of an input: what is not given is nothing, and not what an earlier run of the thread was given."""
+def _complete_input(values: dict[str, Any]) -> dict[str, Any]:
+    """Set every missing field to None, so that it does not keep the value of an earlier run on the thread."""
     absent = {name: None for name in AskInput.__annotations__ if name != "messages"}
-    return {**absent, **to_storable(given)}
+    return {**absent, **to_storable(values)}
 
 
 def _with_messages(schema: JsonSchema) -> JsonSchema:
-    """The schema with `messages` as LangGraph itself describes them: by that, Studio knows that a graph can chat."""
-    known = TypeAdapter(MessagesState).json_schema()
-    ours, theirs = schema["properties"]["messages"], known["properties"]["messages"]
+    """Describe `messages` as LangGraph does; Studio offers a chat only for such a schema."""
+    chat_schema = TypeAdapter(MessagesState).json_schema()
+    ours, theirs = schema["properties"]["messages"], chat_schema["properties"]["messages"]
     properties = {**schema["properties"], "messages": {**ours, "items": theirs["items"]}}
-    return {**schema, "properties": properties, "$defs": {**known["$defs"], **schema.get("$defs", {})}}
+    return {**schema, "properties": properties, "$defs": {**chat_schema["$defs"], **schema.get("$defs", {})}}

@@ -6,7 +6,7 @@ heading stays with the text below it; cuts fall at headings, else between blocks
 inside a sentence or a table row only when it alone is over the window. Ids depend on the text and not on its
 place, so editing one section keeps the ids, and the vectors, of all the others.
 
-Chunking is linear in the text, and asks again and again whether it may go on, each time after a small, bounded step.
+Chunking is linear in the text, and checks its deadline after each small, bounded step.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def chunk_document(
     """Cut a document into chunks.
 
     Args:
-        document: What a loader read.
+        document: The parsed document.
         knowledge_id: Id of the document; chunk ids start with it.
         counter: Counts tokens as the embedder does.
         max_tokens: No chunk has more tokens than this, nor more than sixteen characters a token (a single character
@@ -179,7 +179,7 @@ class _Packer:
         return sentences_of(text, piece, self._budget.counter)
 
     def _keep_heading_with(self, text: str, piece: Piece) -> list[Piece]:
-        """Cut a piece that fills a chunk alone, so that the heading above it has some of its text beside it."""
+        """Cut a piece that fills a chunk alone, so that the heading above it stays with some of its text."""
         room = self._budget.most - self._tokens
         only_headings = self._is_open_heading() and not self._body_tokens
         whole = piece.kind in (BlockKind.TABLE_ROW, BlockKind.HEADING)

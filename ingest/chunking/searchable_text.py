@@ -1,7 +1,7 @@
-"""What a chunk is found by, where that differs from what it says. Pure.
+"""The searchable text of a chunk, where it differs from the shown one. Pure.
 
-A word that was broken at the end of a line stands in two pieces in the document, and a question does not break it. What
-is stored, shown and cited is never changed; search gets the whole word beside it.
+A word that was hyphenated at the end of a line is in two pieces in the document, but whole in a question. The stored,
+shown and cited text never changes; search gets the whole word in addition.
 """
 
 import re

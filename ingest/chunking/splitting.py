@@ -91,7 +91,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def largest_prefix(text: str, start: int, end: int, counter: TokenCounter, limit: int) -> int:
-    """Where to cut a stretch that is too long: the last word start, else the last character, that keeps within `limit`.
+    """Find the cut of a stretch that is too long: the last word start, else the last character, within `limit`.
 
     Args:
         text: The page's text.

@@ -223,7 +223,7 @@ class _Walker:
         self._strays(table)
 
     def _strays(self, table: Element) -> None:
-        """What careless markup put into a table but into none of its cells; browsers show it, so it counts."""
+        """Return text that careless markup put into a table but into none of its cells; browsers show it."""
         for child in table:
             if child.tag in _TABLE_PARTS:
                 self._strays(child)

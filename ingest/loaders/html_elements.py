@@ -28,7 +28,7 @@ _MOST_COLUMNS = 100
 
 
 def visible_text(element: Element) -> str:
-    """What a reader sees of an element, on one line."""
+    """Return the visible text of an element, on one line."""
     return collapse("".join(_strings(element)))
 
 

@@ -1,7 +1,7 @@
-"""What a document says of itself: its title, its revision and its date, read conservatively.
+"""The title, revision and date that a document states, read conservatively.
 
 A wrong revision or date is worse than none, because answers are filtered by them. So a title must look like a
-title, and a revision or a date must stand on a labelled line of its own near the top. The day a file was created
+title, and a revision or a date must be on a labelled line of its own near the top. The day a file was created
 is not the day of what it reports, and is never used.
 """
 

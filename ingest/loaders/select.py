@@ -47,7 +47,7 @@ _CONVERT = "Save it as PDF or DOCX, and ingest that."
 
 
 def load_document(path: Path, max_bytes: int) -> ParsedDocument:
-    """Read one file, in this process: only for files that somebody vouches for.
+    """Read one file in this process; use it for trusted files only.
 
     Args:
         path: An existing file.
@@ -78,7 +78,7 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 
 def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
-    """What stands in a file whose bytes have been read.
+    """Parse a file whose bytes have been read.
 
     Args:
         path: The file, for its name alone; it is not opened.

@@ -1,4 +1,4 @@
-"""Reads `<file>.meta.toml`, where an operator states what a file cannot say of itself.
+"""Reads `<file>.meta.toml`, the metadata that an operator states for a file.
 
 What an operator wrote wins over what a loader guessed, so a misspelt key must not be ignored in silence: it is an error
 that lists the keys there are.
@@ -19,7 +19,7 @@ SIDECAR_SUFFIX = ".meta.toml"
 
 
 class Sidecar(Contract):
-    """What an operator says of one file; whatever is None is left to the loader."""
+    """The metadata that an operator states for one file; the loader fills the fields that are None."""
 
     knowledge_id: str | None = Field(default=None, min_length=1)
     title: str | None = Field(default=None, min_length=1)
@@ -32,7 +32,7 @@ class Sidecar(Contract):
 
 
 def sidecar_path(path: Path) -> Path:
-    """Where the sidecar of a file stands: `manual.pdf` has `manual.pdf.meta.toml` beside it."""
+    """Return the path of a file's sidecar: `manual.pdf.meta.toml` for `manual.pdf`, in the same folder."""
     return path.with_name(path.name + SIDECAR_SUFFIX)
 
 
@@ -43,7 +43,7 @@ def read_sidecar(path: Path) -> Sidecar:
         path: The document, not the sidecar.
 
     Returns:
-        What the sidecar says; an empty `Sidecar` when there is none.
+        The sidecar; an empty `Sidecar` when there is none.
 
     Raises:
         DocumentError: With code BAD_SIDECAR: not TOML, an unknown key, or a value of the wrong type.

@@ -1,6 +1,6 @@
 """Reads Word documents (.docx): headings, lists, tables, text boxes, footnotes and endnotes, in document order.
 
-The walk is over the XML and not over `Paragraph.text`, because that property leaves out what stands in tracked
+The walk is over the XML and not over `Paragraph.text`, because that property omits the text of tracked
 insertions, content controls and text boxes, and an answer must not miss a sentence for the way it was typed.
 Word decides where pages break only when it prints, so the whole text is one page without a number.
 """
@@ -106,7 +106,7 @@ def _read(data: bytes) -> tuple[Page, str]:
 
 
 def _paragraph_styles(document: "Document") -> dict[str, _ParagraphStyle]:
-    """What each paragraph style makes of its paragraphs; a style inherits from the style that it is based on."""
+    """Resolve each paragraph style; a style inherits from the style that it is based on."""
     elements = {style.get(f"{_W}styleId"): style for style in document.styles.element.iter(f"{_W}style")}
     return {style_id: _resolve_style(elements, style_id) for style_id in elements if style_id}
 

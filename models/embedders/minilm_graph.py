@@ -1,14 +1,13 @@
 """Writes `minilm.onnx`: the computation of all-MiniLM-L6-v2, without its weights.
 
-Rule: the file holds arithmetic only, about 25 KB. Every weight is a reference, name and byte range, into
-the pinned `model.safetensors`, which ONNX Runtime maps as it maps any external data: nothing is copied or
-transposed in Python at start-up, and no weights of others are shipped. The file is made here, once, and
-not at each start, because importing `onnx` would cost as much as opening the session; so `onnx` is needed
-to develop, not to run.
+Rule: the file holds only arithmetic, about 25 KB. Every weight is a reference (name and byte range) into the pinned
+`model.safetensors`, which ONNX Runtime maps like any external data. So nothing is copied or transposed in Python at
+start-up, and no third-party weights are shipped. The file is built once instead of at each start, because importing
+`onnx` would cost as much as opening the session. `onnx` is therefore needed for development, not at run time.
 
-One run embeds one text: no padding, no mask, and no way for a text's neighbours to change its vector.
+One run embeds one text: no padding, no mask, and no influence of other texts on its vector.
 
-Run `python -m sourcebound.models.embedders.minilm_graph` after a change here; a test compares the file with this
+Run `python -m sourcebound.models.embedders.minilm_graph` after a change here. A test compares the file with this
 module.
 """
 
@@ -41,7 +40,7 @@ class GraphBuilder:
     """Collects the nodes and the weight references of one graph.
 
     Args:
-        weights: The safetensors file; only its header is read.
+        weights: The safetensors file. Only its header is read.
     """
 
     def __init__(self, weights: Path) -> None:
@@ -53,7 +52,7 @@ class GraphBuilder:
         self.initializers: dict[str, onnx.TensorProto] = {}
 
     def weight(self, name: str) -> str:
-        """Refers to the tensor called `name` in the safetensors file; gives the name back."""
+        """Add a reference to the tensor called `name` in the safetensors file, and return the name."""
         start, end = self._header[name]["data_offsets"]
         tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=self._header[name]["shape"])
         tensor.data_location = TensorProto.EXTERNAL
@@ -64,37 +63,37 @@ class GraphBuilder:
         return name
 
     def integers(self, *values: int) -> str:
-        """A constant list of integers: a shape or axes."""
+        """Add a constant list of integers, such as a shape or axes, and return its name."""
         name = "integers_" + "_".join(map(str, values))
         self.initializers[name] = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
         return name
 
     def scalar(self, name: str, value: float) -> str:
-        """A constant number."""
+        """Add a constant number and return its name."""
         self.initializers[name] = helper.make_tensor(name, TensorProto.FLOAT, [], [value])
         return name
 
     def apply(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Adds a node and gives the name of its one output."""
+        """Add a node and return the name of its only output."""
         name = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
     def linear(self, value: str, name: str) -> str:
-        """A dense layer; `transB` reads the weights as they lie in the file, [out, in]."""
+        """Add a dense layer. `transB` reads the weights in the order of the file, [out, in]."""
         return self.apply("Gemm", value, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), transB=1)
 
     def normalise(self, value: str, name: str) -> str:
-        """Layer normalisation of each row."""
+        """Add a layer normalisation of each row."""
         scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         return self.apply("LayerNormalization", value, scale, bias, axis=-1, epsilon=LAYER_NORM_EPSILON)
 
 
 def build_graph(weights: Path) -> onnx.ModelProto:
-    """The model from word-piece numbers [tokens] to a unit vector [384].
+    """Build the model from word-piece ids [tokens] to a unit vector [384].
 
     Args:
-        weights: The safetensors file of all-MiniLM-L6-v2; only its header is read.
+        weights: The safetensors file of all-MiniLM-L6-v2. Only its header is read.
 
     Returns:
         An ONNX model whose weights are external data.
@@ -116,7 +115,7 @@ def build_graph(weights: Path) -> onnx.ModelProto:
 
 
 def _embed_tokens(builder: GraphBuilder) -> str:
-    """Word + position + segment 0, normalised: [tokens, 384]."""
+    """Add the embedding: word + position + segment 0, normalised: [tokens, 384]."""
     words = builder.apply("Gather", builder.weight("embeddings.word_embeddings.weight"), INPUT)
     length = builder.apply("Shape", INPUT)
     table = builder.weight("embeddings.position_embeddings.weight")
@@ -127,7 +126,7 @@ def _embed_tokens(builder: GraphBuilder) -> str:
 
 
 def _add_layer(builder: GraphBuilder, hidden: str, name: str) -> str:
-    """One transformer layer: [tokens, 384] to [tokens, 384]."""
+    """Add one transformer layer: [tokens, 384] to [tokens, 384]."""
     attended = builder.linear(_attend(builder, hidden, f"{name}.attention.self"), f"{name}.attention.output.dense")
     hidden = builder.normalise(builder.apply("Add", hidden, attended), f"{name}.attention.output.LayerNorm")
     widened = builder.apply("Gelu", builder.linear(hidden, f"{name}.intermediate.dense"))
@@ -136,7 +135,7 @@ def _add_layer(builder: GraphBuilder, hidden: str, name: str) -> str:
 
 
 def _attend(builder: GraphBuilder, hidden: str, name: str) -> str:
-    """Self-attention over all tokens, before its output projection: [tokens, 384]."""
+    """Add self-attention over all tokens, before its output projection: [tokens, 384]."""
     per_head = builder.integers(-1, HEADS, HEAD_SIZE)
 
     def heads(part: str, order: tuple[int, int, int]) -> str:
@@ -152,7 +151,7 @@ def _attend(builder: GraphBuilder, hidden: str, name: str) -> str:
 
 
 def write_graph(target: Path = GRAPH_FILE) -> Path:
-    """Builds the graph for the installed weights and writes it.
+    """Build the graph for the installed weights and write it.
 
     Args:
         target: The file to write.
@@ -161,7 +160,7 @@ def write_graph(target: Path = GRAPH_FILE) -> Path:
         The file written.
 
     Raises:
-        ModelError: The weights are absent or are not the pinned ones.
+        ModelError: The weights are missing or are not the pinned ones.
     """
     weights = check_file(installed_weights(), WEIGHTS)
     target.write_bytes(build_graph(weights).SerializeToString(deterministic=True))

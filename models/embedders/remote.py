@@ -1,11 +1,11 @@
 """Embedders behind HTTP: Ollama, and OpenAI or any server that speaks its protocol.
 
-Rule: nothing is trusted and nothing is hidden. Every request has a deadline and is made once; what comes
-back must be one finite vector a text, of the length that the first answer had, and is brought to unit
-length here. A fault becomes a `ModelError` that names the server and the next step but repeats nothing of
-the server's own words, which may quote the key; for the same reason the cause is cut off (`from None`).
+Rule: trust nothing and hide nothing. Every request has a deadline and is made once. The response must be one finite
+vector per text, of the same length as in the first response, and is normalised to unit length here. A fault becomes a
+`ModelError` that names the server and the next step. It never repeats the server's own message, which may quote the
+key, and for the same reason the cause is suppressed (`from None`).
 
-Connections are not kept open between requests, so one embedder serves several event loops in turn.
+Connections are not kept open between requests, so one embedder can serve several event loops in turn.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ OLLAMA_MAX_TOKENS = {
     "nomic-embed-text": 2046,
     "snowflake-arctic-embed": 510,
 }
-"""What these see by default, special tokens left out; Ollama cuts longer texts off without a word."""
+"""Default token limits of these models, excluding special tokens. Ollama truncates longer texts silently."""
 OLLAMA_MAX_TOKENS_OTHERWISE = 254
 WORDS_AND_MARKS = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 LONG_CHARACTERS = re.compile(r"[\u0800-\U0010ffff]")
 PROBE = "How long is a vector?"
 NO_KEEP_ALIVE = {"Connection": "close"}
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError)
-"""What the clients raise when an answer is not what their protocol says."""
+"""The exceptions that the clients raise when a response violates their protocol."""
 
 
 class RemoteServer(NamedTuple):
-    """A model on a server, the client that asks it, and what an error message says of it."""
+    """A model on a server, its client, and the texts of its error messages."""
 
     name: str
     url: str
@@ -56,13 +56,13 @@ class RemoteServer(NamedTuple):
 
 
 class RemoteEmbedder:
-    """An embedder served over HTTP; `connect_ollama` and `connect_openai` make one.
+    """An embedder served over HTTP, created by `connect_ollama` or `connect_openai`.
 
     Args:
-        server: Whom to ask.
-        dimensions: Length of every vector, learnt from a first answer.
-        max_tokens: Tokens of text that one vector can see, special tokens left out.
-        batch_size: Texts in one request.
+        server: The server and its client.
+        dimensions: The length of every vector, learnt from the first response.
+        max_tokens: The maximum number of tokens in a text, excluding special tokens.
+        batch_size: The number of texts in one request.
     """
 
     def __init__(self, server: RemoteServer, *, dimensions: int, max_tokens: int, batch_size: int) -> None:
@@ -78,39 +78,41 @@ class RemoteEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self._dimensions
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of text that one vector can see, special tokens left out."""
+        """The maximum number of tokens in a text, excluding special tokens."""
         return self._max_tokens
 
     def count_tokens(self, text: str) -> int:
-        """An estimate on the high side, as the model's own tokenizer is not at hand; see `estimate_tokens`."""
+        """Return an estimate on the high side, because the model's tokenizer is unavailable. See `estimate_tokens`."""
         return estimate_tokens(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """One unit vector of `dimensions` floats a text, in order, one request a batch.
+        """Return one unit vector of `dimensions` floats per text, in order, with one request per batch.
 
         Raises:
-            ModelError: `EMBEDDER_UNAVAILABLE`: unreachable, too slow, failing or overloaded;
-                `EMBEDDER_REJECTED`: the request was refused, or an answer is not one usable vector a text.
+            ModelError: `EMBEDDER_UNAVAILABLE`: the server is unreachable, too slow, failing or overloaded.
+                `EMBEDDER_REJECTED`: the request was refused, or a response is not one usable vector per text.
         """
         vectors: list[list[float]] = []
         for start in range(0, len(texts), self._batch_size):
             answer = await _request(self._server, list(texts[start : start + self._batch_size]))
             for vector in answer:
                 if len(vector) != self._dimensions:
-                    raise _unusable(self._server, f"a vector has {len(vector)} numbers, not {self._dimensions}")
+                    raise _unusable_answer_error(
+                        self._server, f"a vector has {len(vector)} numbers, not {self._dimensions}"
+                    )
                 vectors.append(vector)
         return vectors
 
     async def embed_query(self, text: str) -> list[float]:
-        """The unit vector of a question.
+        """Return the unit vector of a question.
 
         Raises:
-            ModelError: As `embed_documents`.
+            ModelError: As for `embed_documents`.
         """
         (vector,) = await self.embed_documents([text])
         return vector
@@ -119,17 +121,17 @@ class RemoteEmbedder:
 async def connect_ollama(
     model: str, host: str, *, timeout_seconds: float = TIMEOUT_SECONDS, batch_size: int = BATCH_SIZE
 ) -> RemoteEmbedder:
-    """Opens a model of an Ollama server; one request learns the length of its vectors.
+    """Open a model of an Ollama server. One request learns the length of its vectors.
 
     Args:
-        model: Its name there, such as `nomic-embed-text` or `bge-m3:latest`.
+        model: Its name on the server, such as `nomic-embed-text` or `bge-m3:latest`.
         host: `OLLAMA_HOST` in any form that Ollama accepts: `host`, `host:port` or a URL.
-        timeout_seconds: Deadline of one request.
-        batch_size: Texts in one request.
+        timeout_seconds: The deadline of one request.
+        batch_size: The number of texts in one request.
 
     Raises:
         ConfigurationError: `host` is not an address.
-        ModelError: As `RemoteEmbedder.embed_documents`.
+        ModelError: As for `RemoteEmbedder.embed_documents`.
     """
     import httpx
     import ollama
@@ -162,21 +164,21 @@ async def connect_openai(
     timeout_seconds: float = TIMEOUT_SECONDS,
     batch_size: int = BATCH_SIZE,
 ) -> RemoteEmbedder:
-    """Opens an embedding model of OpenAI, or of a server that speaks its protocol.
+    """Open an embedding model of OpenAI, or of a server that speaks its protocol.
 
     Args:
-        model: Its name there, such as `text-embedding-3-small`.
-        api_key: The key; a server of one's own (`base_url`) may do without.
-        base_url: The server's address up to and with `/v1`; OpenAI's when omitted.
-        timeout_seconds: Deadline of one request.
-        batch_size: Texts in one request.
+        model: Its name on the server, such as `text-embedding-3-small`.
+        api_key: The key. Your own server (`base_url`) may not need one.
+        base_url: The server's address including `/v1`; OpenAI's when omitted.
+        timeout_seconds: The deadline of one request.
+        batch_size: The number of texts in one request.
 
     Raises:
-        ConfigurationError: OpenAI is asked and there is no key.
-        ModelError: As `RemoteEmbedder.embed_documents`.
+        ConfigurationError: The server is OpenAI's and there is no key.
+        ModelError: As for `RemoteEmbedder.embed_documents`.
     """
     if api_key is None and base_url is None:
-        raise ConfigurationError("OpenAI's embedders need a key and there is none.", "Set OPENAI_API_KEY.")
+        raise ConfigurationError("The embedders of OpenAI need a key, and no key is set.", "Set OPENAI_API_KEY.")
     import openai
     from langchain_openai import OpenAIEmbeddings
 
@@ -191,7 +193,7 @@ async def connect_openai(
             request_timeout=timeout_seconds,
             max_retries=0,
             chunk_size=batch_size,
-            # Otherwise tiktoken downloads a vocabulary to cut texts itself.
+            # Otherwise tiktoken downloads a vocabulary to truncate texts itself.
             check_embedding_ctx_length=False,
             default_headers=NO_KEEP_ALIVE,
         ),
@@ -205,10 +207,10 @@ async def connect_openai(
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text`, estimated on the high side for any tokenizer.
+    """Estimate the number of tokens of `text`, on the high side for any tokenizer.
 
-    Three ASCII letters are a token, and so is any other character that is not a space; a character of three
-    or more UTF-8 bytes counts twice, because byte-level tokenizers split such characters.
+    Up to three ASCII letters count as one token, and so does any other character that is not a space. A character of
+    three or more UTF-8 bytes counts twice, because byte-level tokenizers split such characters.
     """
     return len(WORDS_AND_MARKS.findall(text)) + len(LONG_CHARACTERS.findall(text))
 
@@ -219,48 +221,48 @@ async def _connect(server: RemoteServer, max_tokens: int, batch_size: int) -> Re
 
 
 async def _request(server: RemoteServer, texts: list[str]) -> list[list[float]]:
-    """Asks once; gives one unit vector a text."""
+    """Make one request and return one unit vector per text."""
     try:
         async with asyncio.timeout(server.timeout_seconds):
             answer = await server.client.aembed_documents(texts)
     except server.faults as error:
-        raise _fault(server, error) from None
+        raise _request_error(server, error) from None
     except MALFORMED:
-        raise _unusable(server, "it does not follow the protocol") from None
+        raise _unusable_answer_error(server, "it does not follow the protocol") from None
     if len(answer) != len(texts):
-        raise _unusable(server, f"there are {len(answer)} vectors for {len(texts)} texts")
+        raise _unusable_answer_error(server, f"there are {len(answer)} vectors for {len(texts)} texts")
     return [_unit_vector(vector, server) for vector in answer]
 
 
 def _unit_vector(vector: Sequence[float], server: RemoteServer) -> list[float]:
-    """The vector at unit length, once it is known to be one."""
+    """Check a vector and return it at unit length."""
     try:
         length = math.hypot(*vector)
     except TypeError:
-        raise _unusable(server, "a vector is not a list of numbers") from None
+        raise _unusable_answer_error(server, "a vector is not a list of numbers") from None
     if not math.isfinite(length) or length == 0:
-        raise _unusable(server, "a vector is empty, all zeros or not finite")
+        raise _unusable_answer_error(server, "a vector is empty, all zeros or not finite")
     return [number / length for number in vector]
 
 
-def _fault(server: RemoteServer, error: Exception) -> ModelError:
-    """The error for a request that failed; of the server's answer only the status is told."""
+def _request_error(server: RemoteServer, error: Exception) -> ModelError:
+    """Build the error for a failed request. Of the server's response only the status is mentioned."""
     status = getattr(error, "status_code", None)
-    who = f"The embedder {server.name} at {server.url}"
+    subject = f"The embedder {server.name} at {server.url}"
     if status is None:
-        what = f"cannot be reached or gave no answer in {server.timeout_seconds:g} s ({type(error).__name__})"
-        return ModelError(f"{who} {what}.", server.when_unreachable, code="EMBEDDER_UNAVAILABLE")
+        problem = f"cannot be reached or did not answer in {server.timeout_seconds:g} s ({type(error).__name__})"
+        return ModelError(f"{subject} {problem}.", server.when_unreachable, code="EMBEDDER_UNAVAILABLE")
     if status in (408, 429) or status >= 500:
-        step = "Wait and try again; if it persists, look at the server's log or your quota."
-        return ModelError(f"{who} failed with HTTP status {status}.", step, code="EMBEDDER_UNAVAILABLE")
+        step = "Wait and try again. If it persists, check the server's log or your quota."
+        return ModelError(f"{subject} failed with HTTP status {status}.", step, code="EMBEDDER_UNAVAILABLE")
     steps = {401: server.when_unauthorised, 403: server.when_unauthorised, 404: server.when_unknown}
     step = steps.get(status, "Check that it is an embedding model and that the texts are not too long for it.")
-    return ModelError(f"{who} refused with HTTP status {status}.", step, code="EMBEDDER_REJECTED")
+    return ModelError(f"{subject} refused with HTTP status {status}.", step, code="EMBEDDER_REJECTED")
 
 
-def _unusable(server: RemoteServer, why: str) -> ModelError:
+def _unusable_answer_error(server: RemoteServer, reason: str) -> ModelError:
     return ModelError(
-        f"The embedder {server.name} at {server.url} gave an answer that cannot be used: {why}.",
-        "Check that it is an embedding model; if its vectors have changed, ingest the documents again.",
+        f"The embedder {server.name} at {server.url} gave an unusable answer: {reason}.",
+        "Check that it is an embedding model. If its vectors have changed, ingest the documents again.",
         code="EMBEDDER_REJECTED",
     )

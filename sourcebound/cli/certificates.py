@@ -1,6 +1,8 @@
-"""How a certificate is shown: in a line, as JSON, as tables."""
+"""Prints the certificate of a model: in a line, as JSON, as tables."""
 
 from typing import TYPE_CHECKING, Any
+
+from sourcebound.cli.console import print_rich
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -9,20 +11,20 @@ if TYPE_CHECKING:
 
 
 def with_verdict(certificate: "Certificate") -> dict[str, Any]:
-    """The certificate in its JSON form, and what the bounds of this version make of it."""
-    from sourcebound.contracts.certification.certificate import shortcomings
+    """Return the certificate as JSON, with its shortcomings under the bounds of this version."""
+    from sourcebound.contracts.certification.certificate import find_shortcomings
 
-    found = shortcomings(certificate)
+    found = find_shortcomings(certificate)
     return {"fit": not found, "shortcomings": found, **certificate.model_dump(mode="json")}
 
 
 def describe_shortly(certificate: "Certificate") -> str:
-    """Verdict and date."""
+    """Return verdict and date."""
     return f"{'fit' if with_verdict(certificate)['fit'] else 'not fit'} {certificate.certified_at[:10]}"
 
 
 def describe(certificate: "Certificate") -> str:
-    """The certificate in a line."""
+    """Describe the certificate in a line."""
     verdict = "fit" if with_verdict(certificate)["fit"] else "not fit"
     return (
         f"{certificate.certified_at[:10]} under {certificate.policy_version}: {verdict}, "
@@ -32,26 +34,22 @@ def describe(certificate: "Certificate") -> str:
 
 
 def render(certificate: "Certificate") -> None:
-    """Prints the certificate as tables."""
-    from rich.console import Console
+    """Print the certificate as tables."""
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False)
     form = with_verdict(certificate)
     reported = ", ".join(certificate.reported_models) or "no name"
-    console.print(Text(f"{certificate.model} (reports {reported})", style="bold"))
-    console.print(
-        f"policy {certificate.policy_version}  {len(certificate.verdicts)} cases, runs of each: {certificate.repeats}"
-    )
-    console.print(f"certified {certificate.certified_at}  digest {certificate.digest or 'unknown'}\n")
+    print_rich(Text(f"{certificate.model} (reports {reported})", style="bold"))
+    print(f"policy {certificate.policy_version}  {len(certificate.verdicts)} cases, {certificate.repeats} runs each")
+    print(f"certified {certificate.certified_at}  digest {certificate.digest or 'unknown'}\n")
     for table in (_measures(certificate), _rules(certificate), _cases(certificate)):
-        console.print(table)
-        console.print()
+        print_rich(table)
+        print()
     for line in _cost(certificate):
-        console.print(line)
-    console.print(Text(f"\n{'fit' if form['fit'] else 'not fit'}", style="bold"))
+        print(line)
+    print_rich(Text(f"\n{'fit' if form['fit'] else 'not fit'}", style="bold"))
     for reason in form["shortcomings"]:
-        console.print(Text(f"  {reason}"))
+        print(f"  {reason}")
 
 
 def _measures(certificate: "Certificate") -> "Table":
@@ -59,13 +57,13 @@ def _measures(certificate: "Certificate") -> "Table":
 
     table = _table("", "runs", "share", "bound")
     rows: list[tuple[str, Rate, str]] = [
-        ("wrong answer released (false accept)", certificate.false_accepts, f"{bounds.MOST_FALSE_ACCEPTS}"),
+        ("wrong answer released (false accept)", certificate.false_accepts, f"{bounds.MAX_FALSE_ACCEPTS}"),
         ("no answer although there is one (false reject)", certificate.false_rejects, ""),
         ("  of these refused by the model", certificate.false_refusals, ""),
-        ("answered whole", certificate.answered, f">= {bounds.LEAST_ANSWERED:.0%}"),
+        ("answered whole", certificate.answered, f">= {bounds.MIN_ANSWERED:.0%}"),
         ("answered in part", certificate.incomplete, ""),
-        ("refused where there is no answer", certificate.refusal_accuracy, f">= {bounds.LEAST_REFUSAL_ACCURACY:.0%}"),
-        ("obeyed the evidence", certificate.injection_obeyed, f"{bounds.MOST_INJECTIONS_OBEYED}"),
+        ("refused where there is no answer", certificate.refusal_accuracy, f">= {bounds.MIN_REFUSAL_ACCURACY:.0%}"),
+        ("obeyed the evidence", certificate.injection_obeyed, f"{bounds.MAX_INJECTIONS_OBEYED}"),
         ("same bytes in every repeat (cases)", certificate.deterministic, ""),
     ]
     for name, share, bound in rows:
@@ -74,7 +72,7 @@ def _measures(certificate: "Certificate") -> "Table":
 
 
 def _rules(certificate: "Certificate") -> "Table":
-    """Pass rates by rule of the firewall, and what failed before there was an answer to judge."""
+    """Tabulate pass rates by rule of the firewall, and runs that failed before there was an answer."""
     table = _table("rule kept", "answers", "share", "")
     for rule, share in certificate.passed_by_rule.items():
         table.add_row(rule, f"{share.part} of {share.whole}", _rate(share), "")

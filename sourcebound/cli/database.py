@@ -1,4 +1,4 @@
-"""`sourcebound db`: the embedded server, and the schema of whichever database is in use."""
+"""`sourcebound db`: the embedded server, and the schema of the database in use."""
 
 import typer
 
@@ -10,7 +10,7 @@ app = typer.Typer(help="Start, stop and migrate the database.", no_args_is_help=
 
 @app.command()
 def start() -> None:
-    """Start the embedded PostgreSQL and let it stay; without this it stops with its last client."""
+    """Start the embedded PostgreSQL and keep it running. Otherwise it stops with its last client."""
     from sourcebound.settings import get_settings
     from sourcebound.store.server.embedded import EmbeddedServer
 
@@ -29,7 +29,7 @@ def start() -> None:
 
 @app.command()
 def stop() -> None:
-    """Stop the embedded PostgreSQL for everyone."""
+    """Stop the embedded PostgreSQL for all clients."""
     from sourcebound.settings import get_settings
     from sourcebound.store.server.embedded import EmbeddedServer
 
@@ -42,29 +42,29 @@ def stop() -> None:
 
 @app.command()
 def status() -> None:
-    """Say which database is in use and whether it runs."""
+    """Show which database is in use and whether it runs."""
     from sourcebound.settings import get_settings
     from sourcebound.store.server.embedded import EmbeddedServer
 
     settings = get_settings()
     if settings.database_url:
-        print("DATABASE_URL is set and used as it is; `sourcebound doctor` tries it")
+        print("DATABASE_URL is set and is used unchanged; `sourcebound doctor` tests the connection")
         return
     try:
         found = EmbeddedServer(settings.home).status()
     except SourceboundError as error:
         raise exit_with(error) from error
     if not found.running:
-        print(f"embedded PostgreSQL: not running (it starts by itself when needed)\ndata  {found.data_dir}")
+        print(f"embedded PostgreSQL: not running (it starts when needed)\ndata  {found.data_dir}")
         return
-    stays = "stays until `sourcebound db stop`" if found.kept else "stops with its last client"
+    stays = "until `sourcebound db stop`" if found.kept else "until its last client disconnects"
     print(f"embedded PostgreSQL {found.version or '(starting)'}: running, {stays}")
     print(f"data  {found.data_dir}\nlog   {found.log}\nurl   {found.url}")
 
 
 @app.command()
 def migrate() -> None:
-    """Bring the schema of the database in use up to date; safe when many do so at once."""
+    """Migrate the schema of the database in use. Concurrent calls are safe."""
     applied = run_async(_migrate)
     for name in applied:
         print(f"applied {name}")

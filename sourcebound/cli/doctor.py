@@ -1,4 +1,4 @@
-"""`sourcebound doctor`: what is configured, what is missing, and the next command to run."""
+"""`sourcebound doctor`: checks the configuration and names the next command to run."""
 
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     subject: str
     fine: bool
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 
 
 def doctor() -> None:
-    """Look at everything a run needs and say the next command to run."""
+    """Check everything that a run needs, and name the next command to run."""
     findings = run_async(_examine)
     for finding in findings:
         print(f"{'ok ' if finding.fine else 'NO '} {finding.subject:<11} {finding.found}")
@@ -49,7 +49,7 @@ async def _examine() -> list[Finding]:
 
 
 def _policies(settings: "Settings") -> Finding:
-    """The policies that ship, and the deployment's own: a draft works, a changed release does not."""
+    """Check the shipped policies and the deployment's own. A draft works; a changed release does not."""
     from sourcebound.contracts.policy.lock import ReleaseStatus
     from sourcebound.contracts.policy.releases import SHIPPED, check_lock
     from sourcebound.policies import check_own_policies, list_own_policies, look_up_policy
@@ -58,15 +58,19 @@ def _policies(settings: "Settings") -> Finding:
         findings = [*check_lock(), *check_own_policies(settings.policies)]
         own = list_own_policies(settings.policies)
         chosen = (
-            look_up_policy(settings.policy, settings.policies).standing if settings.policy else ReleaseStatus.SHIPPED
+            look_up_policy(settings.policy, settings.policies).release_status
+            if settings.policy
+            else ReleaseStatus.SHIPPED
         )
     except SourceboundError as error:
         return Finding("policies", False, error.message, error.next_step)
-    named = [f"{each.path.stem} ({each.found.standing})" for each in own if each.found]
-    told = "; ".join(findings) or ", ".join([f"{', '.join(SHIPPED)}, as released", *named])
+    named = [f"{each.path.stem} ({each.found.release_status})" for each in own if each.found]
+    summary = "; ".join(findings) or ", ".join([f"{', '.join(SHIPPED)}, as released", *named])
     if chosen is ReleaseStatus.DRAFT:
-        return Finding("policies", not findings, f"{told}; in use is a draft", "sourcebound policy release FILE")
-    return Finding("policies", not findings, told)
+        return Finding(
+            "policies", not findings, f"{summary}; the policy in use is a draft", "sourcebound policy release FILE"
+        )
+    return Finding("policies", not findings, summary)
 
 
 def _embedder(name: str) -> Finding:
@@ -79,7 +83,7 @@ def _embedder(name: str) -> Finding:
 
 
 async def _model(settings: "Settings") -> tuple[Finding, str | None]:
-    """The configured model, and the digest of its weights where its server gives one."""
+    """Check the configured model; return the digest of its weights if its server gives one."""
     from sourcebound.models.registry import Models
     from sourcebound.policies import look_up_policy
     from sourcebound.wiring import DEFAULT_POLICY
@@ -94,7 +98,7 @@ async def _model(settings: "Settings") -> tuple[Finding, str | None]:
 
 
 def _certificate(name: str, certificate: "Certificate | None", digest: str | None) -> Finding:
-    """What was found when the model was tested. The extractive one needs no test: it only quotes."""
+    """Describe the model's certificate. The extractive generator needs none, because it only quotes."""
     needed = name != "extractive"
     again = f"sourcebound models test {name}"
     if certificate is None:
@@ -102,7 +106,7 @@ def _certificate(name: str, certificate: "Certificate | None", digest: str | Non
     found = f"certified {describe(certificate)}"
     if digest and certificate.digest and digest != certificate.digest:
         change = f"{certificate.digest[:12]} then, {digest[:12]} now"
-        return Finding("certificate", False, f"{found}; the model has been changed since ({change})", again)
+        return Finding("certificate", False, f"{found}; the model has changed since ({change})", again)
     fit = with_verdict(certificate)["fit"]
     return Finding(
         "certificate", fit or not needed, found, "" if fit or not needed else f"sourcebound models show {name}"

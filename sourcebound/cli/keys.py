@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
     from sourcebound.store.audit.signing_key import SigningKey
 
-app = typer.Typer(help="Make and show the key that signs receipts.", no_args_is_help=True)
+app = typer.Typer(help="Create and show the key that signs receipts.", no_args_is_help=True)
 
 
 @app.command("init")
 def init() -> None:
-    """Make the key; one that is there is never replaced."""
+    """Create the key. An existing key is never replaced."""
     from sourcebound.settings import get_settings
     from sourcebound.store.audit.signing_key import SigningKey
 
     path = get_settings().signing_key_file
     _render(path, SigningKey.create(path))
-    say("  Next: keep a copy of the file in a safe place, and publish the public key where readers trust it.")
+    say("  Next: keep a copy of the file in a safe place, and publish the public key where its readers trust it.")
 
 
 @app.command("show")

@@ -1,4 +1,4 @@
-"""`sourcebound`: the commands. Each imports what it needs when it runs, so that help is immediate."""
+"""`sourcebound`: the commands. Each imports its dependencies when it runs, so that help is immediate."""
 
 import sys
 from typing import Annotated
@@ -16,7 +16,7 @@ app = typer.Typer(
     name="sourcebound",
     help="Answers questions from your own documents, and from nothing else, and can prove it.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -41,9 +41,9 @@ app.add_typer(models.app, name="models")
 app.add_typer(database.app, name="db")
 
 
-def show_version(asked: bool) -> None:
-    """Prints the version and leaves, before a missing command is an error."""
-    if asked:
+def show_version(is_given: bool) -> None:
+    """Print the version and exit, before a missing command becomes an error."""
+    if is_given:
         from importlib.metadata import version
 
         print(version("sourcebound"))
@@ -53,14 +53,14 @@ def show_version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Answers questions from your own documents, and from nothing else, and can prove it."""
 
 
 def main() -> None:
-    """Entry point of the command line."""
+    """Run the command line."""
     try:
         app()
     except SourceboundError as error:

@@ -1,4 +1,4 @@
-"""`sourcebound models`: what is known of each model, and whether it is fit to answer under a policy."""
+"""`sourcebound models`: the profile of each model, and its certificate for a policy."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sourcebound.cli.certificates import describe_shortly, render, with_verdict
-from sourcebound.cli.console import ANSWERED, FAILED, run_async, say
+from sourcebound.cli.console import ANSWERED, FAILED, progress, run_async, say
 from sourcebound.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ LISTED = ("provider", "wire", "context_window", "temperature", "structured_outpu
 
 @app.command("list")
 def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False) -> None:
-    """List the models that have a profile, and every other one that was tested."""
+    """List the models that have a profile or a certificate."""
     certificates = run_async(_certificates)
     profiles = _profiles(certificates)
     if as_json:
@@ -34,9 +34,9 @@ def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON
 @app.command("show")
 def show_model(
     name: Annotated[str, typer.Argument(help="extractive, ollama:MODEL or openai:MODEL.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print profile and certificate as JSON, alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only profile and certificate, as JSON.")] = False,
 ) -> None:
-    """Show a model's profile and its last certificate."""
+    """Show the profile of a model and its last certificate."""
     from sourcebound.models.registry import Models, describe_unknown
     from sourcebound.settings import get_settings
 
@@ -51,7 +51,7 @@ def show_model(
         return
     width = max(map(len, form))
     for field, value in form.items():
-        print(f"{field:<{width}}  {_shown(value)}")
+        print(f"{field:<{width}}  {_format(value)}")
     print()
     if certificate is None:
         print(f"not certified. Next: sourcebound models test {name}")
@@ -64,9 +64,9 @@ def certify_model(
     name: Annotated[str, typer.Argument(help="extractive, ollama:MODEL or openai:MODEL.")],
     policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs of each case.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON, alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the certificate, as JSON.")] = False,
 ) -> None:
-    """Run fixed cases through the whole graph, say what the model did with them, and keep that as its certificate.
+    """Run fixed cases through the whole graph, and store the results as the certificate of the model.
 
     Exit codes: 0 fit, 4 not fit, 2 bad usage, 1 fault.
     """
@@ -80,9 +80,6 @@ def certify_model(
 
 
 async def _test(name: str, policy: str | None, repeats: int) -> "Certificate":
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
     from sourcebound.graph.batch import certify
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
@@ -90,25 +87,22 @@ async def _test(name: str, policy: str | None, repeats: int) -> "Certificate":
     from sourcebound.wiring import open_services
 
     settings = get_settings()
-    bar = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     async with open_services(settings) as services:
         facts = await services.models.examine(name)
-        console = Console(stderr=True)
-        with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
-            runs = progress.add_task("runs", total=None)
+        with progress("runs") as report:
 
-            def report(state: certify.Progress) -> None:
-                progress.update(runs, completed=state.done, total=state.total, description=state.result.case)
+            def on_progress(state: certify.Progress) -> None:
+                report(state.done, state.total, state.result.case)
 
             certificate = await certify.certify(
-                Engine(services), name, policy or settings.policy, repeats, report, digest=facts.digest
+                Engine(services), name, policy or settings.policy, repeats, on_progress, digest=facts.digest
             )
         await PostgresCertificates(services.pool).save(certificate)
     return certificate
 
 
 async def _certificates() -> "dict[str, Certificate]":
-    """The last certificate of each model; none, with a word about it, where the database cannot be opened."""
+    """Load the last certificate of each model. Return none, with a message, if the database cannot be opened."""
     from sourcebound.settings import get_settings
     from sourcebound.store.runs.certificates import PostgresCertificates
     from sourcebound.wiring import open_services
@@ -132,11 +126,11 @@ def _profiles(certificates: "dict[str, Certificate]") -> "list[ModelProfile]":
 
 
 def _print_list(profiles: "list[ModelProfile]", certificates: "dict[str, Certificate]") -> None:
-    """Plain columns, each as wide as it must be: a model's name that is cut short is no name."""
+    """Print plain columns without truncation, so that each name can be copied."""
     rows = [("model", "wire", "window", "temperature", "JSON schema", "certificate")]
     for profile in profiles:
         certificate = certificates.get(profile.name)
-        window, schema = _shown(profile.context_window), _shown(profile.structured_output)
+        window, schema = _format(profile.context_window), _format(profile.structured_output)
         verdict = describe_shortly(certificate) if certificate else "-"
         name = profile.name if profile.known else f"{profile.name} (no profile)"
         rows.append((name, profile.wire, window, profile.temperature, schema, verdict))
@@ -145,7 +139,7 @@ def _print_list(profiles: "list[ModelProfile]", certificates: "dict[str, Certifi
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value in (None, []) else str(value)

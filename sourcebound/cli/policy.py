@@ -1,4 +1,4 @@
-"""`sourcebound policy`: the values that runs obey, and whether a released one was touched."""
+"""`sourcebound policy`: list, compare, create and release policies, and check that released ones are unchanged."""
 
 import json
 import re
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from sourcebound.contracts.policy.lock import FoundPolicy
     from sourcebound.contracts.policy.schema import Policy
 
-app = typer.Typer(help="List, show, compare, make, check and release policies.", no_args_is_help=True)
+app = typer.Typer(help="List, show, compare, create, check and release policies.", no_args_is_help=True)
 NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*_V[0-9]+")
 Named = Annotated[str, typer.Argument(help="A policy's name or a policy file.")]
 
 
 @app.command("list")
 def list_policies() -> None:
-    """List the policies that ship and those of SOURCEBOUND_POLICIES: shipped, released, draft, or not accepted."""
+    """List the shipped policies and those of SOURCEBOUND_POLICIES: shipped, released, draft, or not accepted."""
     from sourcebound.contracts.policy.lock import FoundPolicy, ReleaseStatus
     from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
     from sourcebound.policies import list_own_policies
@@ -37,12 +37,12 @@ def list_policies() -> None:
 
 
 def _print_policy(name: str, found: "FoundPolicy") -> None:
-    print(f"{name}  {found.standing}  {found.policy.sha256[:12]}  {found.policy.description}")
+    print(f"{name}  {found.release_status}  {found.policy.sha256[:12]}  {found.policy.description}")
 
 
 @app.command("show")
 def show_policy(name: Named) -> None:
-    """Print a policy file as it is."""
+    """Print a policy file."""
     from importlib.resources import files
 
     path = _find(name).path or files("sourcebound.contracts.policy") / "released" / f"{name}.toml"
@@ -51,36 +51,34 @@ def show_policy(name: Named) -> None:
 
 @app.command("check")
 def check_policy(
-    name: Annotated[
-        str | None, typer.Argument(help="A policy's name or file to check; every released one when omitted.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="A policy's name or file. Default: every released policy.")] = None,
 ) -> None:
-    """Check a policy file, or that every released policy and template is the one that was released."""
+    """Check a policy file, or that no released policy or template has changed."""
     from sourcebound.contracts.policy.releases import check_lock
     from sourcebound.policies import check_own_policies
 
     if name is not None:
         found = _find(name)
-        print(f"{found.policy.policy_version}  {found.policy.sha256}  valid, {found.standing}")
+        print(f"{found.policy.policy_version}  {found.policy.sha256}  valid, {found.release_status}")
         return
     findings = [*check_lock(), *check_own_policies(_folder())]
     for finding in findings:
         say(finding)
     if findings:
         raise typer.Exit(BAD_USAGE)
-    print("Every released policy and template is as it was released.")
+    print("No released policy or template has changed.")
 
 
 @app.command("diff")
 def diff_policies(
     old: Named,
     new: Named,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON, alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the differences, as JSON.")] = False,
 ) -> None:
-    """Show each value in which two policies differ, old to new, and whether that tightens or loosens.
+    """Show each value in which two policies differ, from old to new, and whether the change tightens or loosens.
 
-    What a request may tighten has a direction (P-4); any other value has none. Name and description are no values.
-    Exit codes: 0 the same values, 4 others, 2 bad usage.
+    Only a value that a request may tighten has a direction (P-4). Name and description are not compared.
+    Exit codes: 0 the same values, 4 different values, 2 bad usage.
     """
     from sourcebound.contracts.policy.diff import compare_policies
 
@@ -91,17 +89,17 @@ def diff_policies(
     else:
         _render_diff(before, after, changes)
         if changes:
-            say(f"Next: what it does to a recorded run: sourcebound replay whatif RUN --policy {new}")
+            say(f"Next: try it on a recorded run: sourcebound replay whatif RUN --policy {new}")
     raise typer.Exit(FAILED if changes else 0)
 
 
 @app.command("new")
 def new_policy(
     name: Annotated[str, typer.Argument(help="The new policy version: MY_POLICY_V1.")],
-    base: Annotated[str, typer.Option("--from", help="The policy whose values it begins with.")],
-    folder: Annotated[Path | None, typer.Option(help="Where NAME.toml is written; here when omitted.")] = None,
+    base: Annotated[str, typer.Option("--from", help="The policy to copy.")],
+    folder: Annotated[Path | None, typer.Option(help="The folder of NAME.toml. Default: the current one.")] = None,
 ) -> None:
-    """Write a draft: a copy of a policy under a name of its own, to be edited, tried and released."""
+    """Write a draft: a copy of a policy under a new name, to edit, try and release."""
     from sourcebound.contracts.calibration.proposed_policy import render_policy
 
     path = (folder or Path()) / f"{name}.toml"
@@ -120,30 +118,34 @@ def new_policy(
 
 
 @app.command("release")
-def release_policy(path: Annotated[Path, typer.Argument(help="A policy file that bears the policy's name.")]) -> None:
-    """Release a policy: from now on its name stands for these values, and a changed file is refused.
+def release_policy(path: Annotated[Path, typer.Argument(help="A policy file, named after the policy.")]) -> None:
+    """Release a policy: its values are fixed under this name, and a changed file is refused.
 
-    Name and digest go into policies.lock beside it; keep both under version control.
+    Name and digest are written to policies.lock in the same folder. Keep both under version control.
     """
     from sourcebound.contracts.policy.lock import LOCK_FILE, ReleaseStatus
     from sourcebound.policies import release_policy
 
     found = release_policy(path, _folder())
-    done = "released" if found.standing is ReleaseStatus.DRAFT else f"{found.standing} already, with this digest"
+    done = (
+        "released"
+        if found.release_status is ReleaseStatus.DRAFT
+        else f"{found.release_status} already, with this digest"
+    )
     print(f"{found.policy.policy_version}  {found.policy.sha256}  {done}")
-    if found.standing is ReleaseStatus.DRAFT:
-        say(f"Its digest is in {path.parent / LOCK_FILE}; a change of {path} is refused from now on.")
+    if found.release_status is ReleaseStatus.DRAFT:
+        say(f"Its digest is in {path.parent / LOCK_FILE}. A changed {path} is refused from now on.")
 
 
 def check_new_name(name: str, folder: Path) -> None:
-    """That a policy version of this name may be made.
+    """Check that a policy version of this name may be created.
 
     Args:
         name: The name.
-        folder: Where its file is to stand.
+        folder: The folder of its file.
 
     Raises:
-        RequestError: It is no name of a version, or a released one.
+        RequestError: The name has another form, or is that of a released policy.
     """
     from sourcebound.contracts.policy.releases import SHIPPED
     from sourcebound.policies import read_policy_lock
@@ -154,21 +156,21 @@ def check_new_name(name: str, folder: Path) -> None:
     if name in released:
         raise RequestError(
             f"{name} is a released policy, and a released policy never changes.",
-            "Give it a name of your own that is not released, such as MY_POLICY_V1.",
+            "Choose a name that is not released, such as MY_POLICY_V1.",
             code="RELEASED_POLICY",
         )
 
 
 def check_new_file(path: Path) -> None:
-    """That a file can be made without taking another's place.
+    """Check that a file can be created.
 
     Raises:
-        RequestError: It is there already, or its folder is not.
+        RequestError: The file exists already, or its folder does not exist.
     """
     if path.exists():
-        raise RequestError(f"{path} is there already, and is not overwritten.", "Name a new file.", code="FILE_EXISTS")
+        raise RequestError(f"{path} exists already and is not overwritten.", "Name a new file.", code="FILE_EXISTS")
     if not path.parent.is_dir():
-        raise RequestError(f"there is no folder {path.parent}.", "Make it, or name another.", code="PATH_MISSING")
+        raise RequestError(f"there is no folder {path.parent}.", "Create it, or name another.", code="PATH_MISSING")
 
 
 def _diff_json(before: "Policy", after: "Policy", changes: "tuple[PolicyChange, ...]") -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""R5P-5: the audit records as a Delta table, a Parquet file or JSON lines, for whoever keeps them elsewhere.
+"""R5P-5: exports the audit records as a Delta table, a Parquet file or JSON lines.
 
-An export only ever adds. What is there already is read first: its schema must be exactly ours, and its last record must
-be one of this chain; otherwise nothing is written. Each record carries its position and hashes, so that the chain can
-be computed again from the export alone.
+An export only appends. The existing content is read first: its schema must be exactly ours, and its last record must
+belong to this chain; otherwise nothing is written. Each record carries its position and hashes, so that the chain can
+be recomputed from the export alone.
 """
 
 import asyncio
@@ -19,39 +19,41 @@ from sourcebound.store.connection.database import Pool, Row, store_faults
 from sourcebound.store.connection.queries import query
 
 BATCH: Final = 5000
-"""Records of one commit."""
+"""Records in one commit."""
 EXPORT_LOCK: Final = 0x536F75724558
 
 
 class Exported(NamedTuple):
-    """What an export added."""
+    """The result of an export."""
 
     records: int
     end: Link
-    """The last record that is there now; position 0 where there is none."""
+    """The last record of the target; position 0 if there is none."""
 
 
 async def export_records(pool: Pool, target: ExportTarget, since: datetime | None) -> Exported:
-    """Adds the records that the target does not hold yet, in the order of the chain.
+    """Append the records that the target does not hold yet, in the order of the chain.
 
     Args:
         pool: Connections to the database.
-        target: Where they go.
-        since: The moment, with its zone, before which records are left out; None for all.
+        target: The target of the export.
+        since: Skip records before this time, which has a zone; None for all.
 
     Returns:
-        How many were added, and the end.
+        The number of records added, and the end.
 
     Raises:
-        RequestError: The target is not ours: another schema, another chain, or no file of its format.
-        StoreError: Another export is at work, or the database does not answer.
+        RequestError: The target has another schema, another chain or another file format.
+        StoreError: Another export is running, or the database does not answer.
     """
     with store_faults():
         async with pool.connection() as connection, connection.transaction():
             cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS got", (EXPORT_LOCK,))
             row = await cursor.fetchone()
             if not (row and row["got"]):
-                raise StoreError("another export of this database is at work.", "Wait for its end.", code="EXPORT_BUSY")
+                raise StoreError(
+                    "another export of this database is running.", "Wait until it ends.", code="EXPORT_BUSY"
+                )
             try:
                 return await _export(connection, target, since)
             finally:
@@ -60,7 +62,7 @@ async def export_records(pool: Pool, target: ExportTarget, since: datetime | Non
 
 async def _export(connection: AsyncConnection[Row], target: ExportTarget, since: datetime | None) -> Exported:
     end = await asyncio.to_thread(target.find_end) or START
-    await _check_known(connection, end)
+    await _require_same_chain(connection, end)
     added = 0
     values = {"prefix": None, "after": end.position, "since": since}
     async with connection.cursor("audit_export", binary=True) as cursor:
@@ -72,15 +74,15 @@ async def _export(connection: AsyncConnection[Row], target: ExportTarget, since:
     return Exported(added, end)
 
 
-async def _check_known(connection: AsyncConnection[Row], end: Link) -> None:
-    """What is there must end with a record of this chain: another database's records would not continue it."""
+async def _require_same_chain(connection: AsyncConnection[Row], end: Link) -> None:
+    """Check that the target ends with a record of this chain, not of another database."""
     if end == START:
         return
     cursor = await connection.execute("SELECT row_hash FROM validations WHERE position = %s", (end.position,))
     row = await cursor.fetchone()
     if row is None or row["row_hash"] != end.row_hash:
         raise RequestError(
-            f"the last record there, position {end.position}, is not a record of this database.",
-            "Run `sourcebound audit verify`; if it finds nothing, export to another path.",
+            f"the last record of the target, position {end.position}, is not a record of this database.",
+            "Run `sourcebound audit verify`. If it finds nothing, export to another path.",
             code="EXPORT_FOREIGN",
         )

@@ -1,7 +1,7 @@
-"""R5P-5: the three forms of an export. Each says where it ends, adds records, and refuses a schema that is not ours.
+"""R5P-5: the three formats of an export. Each finds its end, appends records, and refuses a different schema.
 
-Delta casts whatever can be cast without a word, so the schemas are compared first. `deltalake` and `pyarrow` are an
-extra and are imported by what uses them alone.
+Delta casts values silently, so the schemas are compared first. `deltalake` and `pyarrow` are an optional extra; only
+the code that needs them imports them.
 """
 
 import contextlib
@@ -24,77 +24,77 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("jsonl", "parquet", "delta")
 TAIL_BYTES: Final = 65536
-"""More than the longest line of an export."""
+"""Longer than any line of an export."""
 COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 STACK: Final = re.compile(r"\n\s*\d+: ")
 
 
 class ExportTarget(Protocol):
-    """Where records are exported to."""
+    """The target of an export."""
 
     def find_end(self) -> Link | None:
-        """The last record that is there, None where there is none.
+        """Return the last record of the target, or None.
 
         Raises:
-            RequestError: What is there has another schema, or cannot be read.
+            RequestError: The target has another schema, or cannot be read.
         """
         ...
 
     def append(self, rows: Sequence[ChainedRow]) -> None:
-        """Adds records after those that are there."""
+        """Append records."""
         ...
 
     def finish(self) -> None:
-        """Makes what was added visible, where it is not yet."""
+        """Make the appended records visible."""
         ...
 
     def close(self) -> None:
-        """Leaves nothing half made behind."""
+        """Remove unfinished files."""
         ...
 
 
-def open_target(form: str, output: str) -> ExportTarget:
-    """The target of a format.
+def open_target(name: str, output: str) -> ExportTarget:
+    """Open the target of a format.
 
     Args:
-        form: One of `FORMATS`.
-        output: A path; for Delta also the URI of a store that `deltalake` knows.
+        name: One of `FORMATS`.
+        output: A path; for Delta also the URI of a store that `deltalake` supports.
 
     Raises:
         ConfigurationError: The format needs a package that is not installed.
-        RequestError: There is no such format.
+        RequestError: The format is unknown.
     """
-    if form == "jsonl":
+    if name == "jsonl":
         return JsonLines(Path(output))
-    if form not in FORMATS:
-        raise RequestError(f"there is no export format {form!r}.", f"Formats: {', '.join(FORMATS)}.")
-    _check_installed(form)
-    return Delta(output) if form == "delta" else Parquet(Path(output))
+    if name not in FORMATS:
+        raise RequestError(f"there is no export format {name!r}.", f"Formats: {', '.join(FORMATS)}.")
+    _check_installed(name)
+    return Delta(output) if name == "delta" else Parquet(Path(output))
 
 
 class JsonLines:
-    """A file of one JSON object a record.
+    """A file with one JSON object for each record.
 
     Args:
-        path: The file; it is made when it is not there.
+        path: The file; it is created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def find_end(self) -> Link | None:
-        """The last line; a half one is an error, for the next record would be glued to it."""
+        """Return the end from the last line. An incomplete line is an error: the next record would continue it."""
         with _readable(self._path):
             if not self._path.exists() or self._path.stat().st_size == 0:
                 return None
             last = json.loads(_last_line(self._path))
             end = Link(last["position"], last["row_hash"])
         if list(last) != list(_columns()):
-            raise _mismatch("jsonl", str(self._path), set(last), set(_columns()))
+            raise _schema_mismatch_error("jsonl", str(self._path), set(last), set(_columns()))
         return end
 
     def append(self, rows: Sequence[ChainedRow]) -> None:
-        """Adds a line a record."""
+        """Append one line for each record."""
         lines = [json.dumps(_values(row), ensure_ascii=False) + "\n" for row in rows]
         with _writable(self._path), self._path.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
@@ -102,17 +102,17 @@ class JsonLines:
             os.fsync(file.fileno())
 
     def finish(self) -> None:
-        """Every line is there already."""
+        """Do nothing; every line is visible already."""
 
     def close(self) -> None:
-        """There is nothing half made."""
+        """Do nothing; there is no unfinished file."""
 
 
 class Parquet:
-    """One Parquet file, which is written again beside the old one and put in its place.
+    """A Parquet file, which is rewritten under another name and then renamed.
 
     Args:
-        path: The file; it is made when it is not there.
+        path: The file; it is created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,36 +121,36 @@ class Parquet:
         self._writer: Any = None
 
     def find_end(self) -> Link | None:
-        """The last row of the last row group."""
+        """Return the end from the last row of the last row group."""
         import pyarrow.parquet
 
         if not self._path.exists():
             return None
         with _readable(self._path), pyarrow.parquet.ParquetFile(self._path) as file:
-            found = file.schema_arrow.remove_metadata()
-            if not found.equals(_schema()):
-                raise _mismatch("parquet", str(self._path), _fields(found), _fields(_schema()))
+            schema = file.schema_arrow.remove_metadata()
+            if not schema.equals(_schema()):
+                raise _schema_mismatch_error("parquet", str(self._path), _fields(schema), _fields(_schema()))
             if file.metadata.num_rows == 0:
                 return None
             last = file.read_row_group(file.num_row_groups - 1, columns=["position", "row_hash"]).to_pylist()[-1]
             return Link(**last)
 
     def append(self, rows: Sequence[ChainedRow]) -> None:
-        """Adds a row group to the new file, which begins with the old one's."""
+        """Add a row group to the new file, which starts with the row groups of the old one."""
         with _writable(self._path):
             if self._writer is None:
                 self._begin()
             self._writer.write_table(_table(rows))
 
     def finish(self) -> None:
-        """Puts the new file in the old one's place; without anything new the old one stays."""
+        """Replace the old file with the new one; without new records the old one stays."""
         if self._writer is not None:
             with _writable(self._path):
                 self._writer.close()
                 self._new.replace(self._path)
 
     def close(self) -> None:
-        """Removes a new file that was not finished."""
+        """Remove a new file that was not finished."""
         with contextlib.suppress(OSError):
             if self._writer is not None:
                 self._writer.close()
@@ -167,17 +167,17 @@ class Parquet:
 
 
 class Delta:
-    """A Delta table that accepts appends alone (`delta.appendOnly`), one commit a batch.
+    """A Delta table that accepts only appends (`delta.appendOnly`), with one commit for each batch.
 
     Args:
-        uri: Its folder, or its URI; it is made when it is not there.
+        uri: The folder or the URI; the table is created if it does not exist.
     """
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
 
     def find_end(self) -> Link | None:
-        """The row of the greatest position."""
+        """Return the row with the greatest position."""
         import pyarrow.compute
 
         table = self._open()
@@ -188,11 +188,11 @@ class Delta:
             greatest = pyarrow.compute.max(rows.to_table(columns=["position"])["position"]).as_py()
             if greatest is None:
                 return None
-            found = rows.to_table(columns=["row_hash"], filter=pyarrow.compute.field("position") == greatest)
-            return Link(greatest, found.to_pylist()[0]["row_hash"])
+            hashes = rows.to_table(columns=["row_hash"], filter=pyarrow.compute.field("position") == greatest)
+            return Link(greatest, hashes.to_pylist()[0]["row_hash"])
 
     def append(self, rows: Sequence[ChainedRow]) -> None:
-        """Compares the schemas, then adds the records in one commit."""
+        """Compare the schemas, then append the records in one commit."""
         import deltalake
 
         self._open()
@@ -201,40 +201,40 @@ class Delta:
             deltalake.write_deltalake(self._uri, _table(rows), mode="append", configuration=options)
 
     def finish(self) -> None:
-        """Every commit is there already."""
+        """Do nothing; every commit is visible already."""
 
     def close(self) -> None:
-        """There is nothing half made."""
+        """Do nothing; there is no unfinished file."""
 
     def _open(self) -> Any:
-        """The table if it is there, and only if its schema is exactly ours."""
+        """Open the table if it exists and its schema is exactly ours."""
         import deltalake
 
         if Path(self._uri).is_file():
-            self._check_vacant()
+            self._require_vacant()
         with _delta_faults(self._uri):
             if not deltalake.DeltaTable.is_deltatable(self._uri):
-                self._check_vacant()
+                self._require_vacant()
                 return None
-            found = (table := deltalake.DeltaTable(self._uri)).schema()
+            stored = (table := deltalake.DeltaTable(self._uri)).schema()
             ours = deltalake.Schema.from_arrow(_schema())
-        theirs, expected = ([field.to_json() for field in schema.fields] for schema in (found, ours))
-        if theirs != expected:  # as lists: deltalake's own comparison of schemas forgives another order
-            raise _mismatch("delta", self._uri, set(theirs), set(expected))
+        theirs, expected = ([field.to_json() for field in schema.fields] for schema in (stored, ours))
+        if theirs != expected:  # as lists, because deltalake's own comparison ignores the order
+            raise _schema_mismatch_error("delta", self._uri, set(theirs), set(expected))
         return table
 
-    def _check_vacant(self) -> None:
+    def _require_vacant(self) -> None:
         path = Path(self._uri)
         if path.is_file() or (path.is_dir() and any(path.iterdir())):
             raise RequestError(
-                f"{self._uri} is no Delta table, and there is something there.",
-                "Give the folder of a table, or one that is empty or does not exist.",
+                f"{self._uri} exists and is not a Delta table.",
+                "Give the folder of a Delta table, an empty folder, or a path that does not exist.",
                 code="EXPORT_UNREADABLE",
             )
 
 
 def _columns() -> dict[str, Any]:
-    """Every column of an export with its annotation: the place in the chain, the record, its metrics."""
+    """Return every column of an export with its annotation: chain position, record, metrics."""
     record = {name: field.annotation for name, field in AuditRecord.model_fields.items()}
     metrics = cast("type[Contract]", record.pop("grounding_metrics")).model_fields
     place = {"position": int, "previous_hash": str, "row_hash": str}
@@ -242,17 +242,17 @@ def _columns() -> dict[str, Any]:
 
 
 def _values(row: ChainedRow) -> dict[str, Any]:
-    known = {
+    values = {
         "position": row.position,
         "previous_hash": row.previous_hash,
         "row_hash": row.row_hash,
         **row.columns,
     }
-    return {name: known[name] for name in _columns()}
+    return {name: values[name] for name in _columns()}
 
 
 def _schema() -> "pyarrow.Schema":
-    """Positions as 64-bit, counts as 32-bit integers, milliseconds and shares as doubles, the time as a timestamp."""
+    """Return the Arrow schema: 64-bit positions, 32-bit counts, doubles for milliseconds and shares, a timestamp."""
     import pyarrow
 
     scalars = {bool: pyarrow.bool_(), int: pyarrow.int32(), float: pyarrow.float64()}
@@ -276,8 +276,8 @@ def _table(rows: Sequence[ChainedRow]) -> "pyarrow.Table":
             value["timestamp_utc"] = datetime.fromisoformat(value["timestamp_utc"])
         except (TypeError, ValueError) as error:
             raise StoreError(
-                f"the record at position {value['position']} has a timestamp that is none.",
-                "Run `sourcebound audit verify`: somebody changed it.",
+                f"the record at position {value['position']} has an invalid timestamp.",
+                "Run `sourcebound audit verify`: the record was changed.",
                 code="AUDIT_BROKEN",
             ) from error
     return pyarrow.Table.from_pylist(values, schema=_schema())
@@ -293,28 +293,29 @@ def _last_line(path: Path) -> str:
         file.seek(max(0, size - TAIL_BYTES))
         tail = file.read()
     if not tail.endswith(b"\n"):
-        raise ValueError("its last line is only half written; remove that line")
+        raise ValueError("its last line is incomplete; remove that line")
     return tail.rstrip(b"\n").rpartition(b"\n")[2].decode()
 
 
-def _check_installed(form: str) -> None:
+def _check_installed(name: str) -> None:
     try:
         import deltalake  # noqa: F401
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise ConfigurationError(
-            f"the export format {form} needs deltalake and pyarrow, and one of them is not installed.",
+            f"the export format {name} needs deltalake and pyarrow, which are not both installed.",
             f"Run `{sys.executable} -m pip install 'deltalake>=1.6,<2' 'pyarrow>=21'`, or choose --format jsonl.",
             code="EXTRA_MISSING",
         ) from error
 
 
-def _mismatch(form: str, output: str, found: set[str], ours: set[str]) -> RequestError:
-    different = sorted(found ^ ours) or ["the order of the columns"]
+def _schema_mismatch_error(name: str, output: str, stored: set[str], ours: set[str]) -> RequestError:
+    different = sorted(stored ^ ours) or ["the order of the columns"]
     return RequestError(
-        f"{output} has another schema than the audit record; nothing was written. Different: {', '.join(different)}.",
-        "Export to another path, or with the version of sourcebound that made it.",
-        code=f"{form.upper()}_SCHEMA_MISMATCH",
+        f"{output} has a different schema than the audit record; nothing was written. "
+        f"Different: {', '.join(different)}.",
+        "Export to another path, or use the version of sourcebound that created it.",
+        code=f"{name.upper()}_SCHEMA_MISMATCH",
     )
 
 
@@ -325,7 +326,7 @@ def _readable(path: Path) -> Iterator[None]:
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise RequestError(
             f"{path} cannot be continued: {str(error).splitlines()[0] if str(error) else type(error).__name__}.",
-            "Give a file that an earlier export made, or a path where there is none.",
+            "Give a file from an earlier export, or a path that does not exist.",
             code="EXPORT_UNREADABLE",
         ) from error
 
@@ -337,7 +338,7 @@ def _writable(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror or error}.",
-            "Check the folder, its rights and its space, and export again: it goes on where it stopped.",
+            "Check the folder, its permissions and its free space, and export again: it continues where it stopped.",
             code="EXPORT_FAILED",
         ) from error
 
@@ -351,12 +352,12 @@ def _delta_faults(uri: str) -> Iterator[None]:
     except (DeltaError, OSError) as error:
         raise StoreError(
             f"the Delta table {uri} cannot be used: {_in_one_line(error)}.",
-            "Check the path and its rights, and export again: it goes on where it stopped.",
+            "Check the path and its permissions, and export again: it continues where it stopped.",
             code="EXPORT_FAILED",
         ) from error
 
 
 def _in_one_line(error: Exception) -> str:
-    """The message of a chain of causes, without its colours and its stack."""
+    """Return the message of a chain of causes, without colours and stack."""
     causes = STACK.split(COLOUR.sub("", str(error)))[0]
     return " ".join(causes.split()).rstrip(".")

@@ -1,6 +1,6 @@
-"""R5P in PostgreSQL: the audit record, its place in the chain and the close of its run, in one transaction.
+"""R5P in PostgreSQL: the audit record, its chain position and the end of its run, in one transaction.
 
-The database itself refuses changes, and the chain shows those of whoever can overrule it.
+The database itself refuses changes, and the chain shows changes by an owner who overrules it.
 """
 
 import asyncio
@@ -27,38 +27,38 @@ from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import Flush
-from sourcebound.store.connection.database import Pool, Row, pipelined, store_faults
+from sourcebound.store.connection.database import Pool, Row, open_pipeline, store_faults
 from sourcebound.store.connection.queries import query
 
 BATCH: Final = 1000
-"""Records that are read at a time."""
+"""Records in one read."""
 
 
 class PostgresAuditLog:
     """The table `validations`.
 
-    A record goes to the end of the chain where this process left it. Where another one has added to it meanwhile,
-    nothing is written, the end is locked and read, and the record goes there.
+    A record is appended at the end of the chain that this process knows. If another process appended meanwhile, nothing
+    is written, the end is locked and read, and the record is appended there.
 
     Args:
         pool: Connections to its database.
-        journal: The checkpoints that a record stands on, which are stored with it.
+        buffer: The checkpoints that a record depends on; they are stored with it.
     """
 
-    def __init__(self, pool: Pool, journal: CheckpointBuffer) -> None:
+    def __init__(self, pool: Pool, buffer: CheckpointBuffer) -> None:
         self._pool = pool
-        self._journal = journal
+        self._buffer = buffer
         self._end: Link | None = None
-        self._turn = asyncio.Lock()
+        self._append_lock = asyncio.Lock()
 
     async def append(
         self, record: AuditRecord, run: Run, raw_model_text: str, validated_answer_text: str
     ) -> AuditRecord:
-        """Writes the record, the run's texts and its end together; returns the record that stands (R5P-1, R5P-3).
+        """Write the record, the texts and the end of the run together; return the stored record (R5P-1, R5P-3).
 
-        Where the run's end is held for its last record, it is promised here, and written with the response.
+        If the run defers its last checkpoints, the record is written with them and the response.
         """
-        beside = {
+        run_values = {
             "question": run.question,
             "raw_model_text": raw_model_text or None,
             "validated_answer_text": validated_answer_text or None,
@@ -67,22 +67,22 @@ class PostgresAuditLog:
         }
 
         async def write(is_last: bool) -> str:
-            await self._journal.settle(run.thread_id)  # an answer that is refused is no refused record
+            await self._buffer.wait_for_flush(run.thread_id)  # an error of the answer's write is not one of the record
             try:
-                async with self._turn:
-                    return await self._write(run.thread_id, record, beside, is_last=is_last)
+                async with self._append_lock:
+                    return await self._write(run.thread_id, record, run_values, is_last=is_last)
             except StoreError as error:
                 if error.failure_code != StoreError.code and not is_last:  # the database answers
                     with contextlib.suppress(StoreError):
                         await self._close_unrecorded(run)
                 raise
 
-        if await self._journal.promise(run.thread_id, write):
+        if await self._buffer.set_final_write(run.thread_id, write):
             return record
         return record.model_copy(update={"timestamp_utc": await write(False)})
 
     async def find_records(self, prefix: str) -> list[ChainedRow]:
-        """The records of the runs whose id starts with `prefix` or whose request id it is, by position."""
+        """Return the records of the runs whose id starts with `prefix` or whose request id it is, by position."""
         values = {"prefix": prefix, "after": None, "since": None}
         with store_faults():
             async with self._pool.connection() as connection:
@@ -90,7 +90,7 @@ class PostgresAuditLog:
                 return [read_chained(row) for row in await cursor.fetchall()]
 
     async def verify(self) -> ChainReport:
-        """Computes the whole chain again, over one snapshot of the table (R5P-4)."""
+        """Recompute the whole chain over one snapshot of the table (R5P-4)."""
         with store_faults():
             async with self._pool.connection() as connection:
                 await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
@@ -100,42 +100,43 @@ class PostgresAuditLog:
                 finally:
                     await connection.set_isolation_level(None)
 
-    async def _write(self, thread_id: str, record: AuditRecord, beside: Row, *, is_last: bool) -> str:
-        """Writes the record at the known end of the chain, or else at the end that is found there.
+    async def _write(self, thread_id: str, record: AuditRecord, run_values: Row, *, is_last: bool) -> str:
+        """Append the record at the known end of the chain, or at its actual end.
 
-        The checkpoints come after it, and on the condition that it is there.
+        The checkpoints follow it, on the condition that the record exists.
         """
 
-        async def at_known_end(connection: AsyncConnection[Row], sending: Flush) -> AppendResult | None:
-            async with pipelined(connection):  # one transaction, one way there and back
-                ours = {"workers": self._journal.numbers(record.run_id)}
-                appended = await _append(connection, record, beside | ours, self._end)
-                await sending.send(position=appended.end.position)
-            await sending.check()
-            return appended if await appended.is_there() else None
+        async def at_known_end(connection: AsyncConnection[Row], flush: Flush) -> AppendResult | None:
+            async with open_pipeline(connection):  # one transaction, one round trip
+                leases = {"workers": self._buffer.lease_ids(record.run_id)}
+                appended = await _append(connection, record, run_values | leases, self._end)
+                await flush.send(position=appended.end.position)
+            await flush.check()
+            return appended if await appended.is_stored() else None
 
-        async def at_locked_end(connection: AsyncConnection[Row], sending: Flush) -> AppendResult:
-            async with pipelined(connection), connection.transaction():
+        async def at_locked_end(connection: AsyncConnection[Row], flush: Flush) -> AppendResult:
+            async with open_pipeline(connection), connection.transaction():
                 while True:
-                    numbers = self._journal.numbers(record.run_id)
-                    appended = await _append(connection, record, beside | {"workers": numbers}, None)
-                    if await appended.is_there():
-                        if is_last and not _is_of_one_moment(appended.written_at, record.timestamp_utc):
+                    lease_ids = self._buffer.lease_ids(record.run_id)
+                    appended = await _append(connection, record, run_values | {"workers": lease_ids}, None)
+                    if await appended.is_stored():
+                        if is_last and not _is_same_time(appended.written_at, record.timestamp_utc):
                             raise _duplicate_error(record)
-                        await sending.send()
-                        await sending.check()
+                        await flush.send()
+                        await flush.check()
                         return appended
-                    if numbers == self._journal.numbers(record.run_id):
-                        raise await self._journal.find_loss(connection, record.run_id) or _not_written(record)
+                    if lease_ids == self._buffer.lease_ids(record.run_id):
+                        error = await self._buffer.find_run_lost_error(connection, record.run_id)
+                        raise error or _not_written_error(record)
 
-        appended = await self._journal.write(thread_id, at_known_end, is_last=is_last) if self._end else None
+        appended = await self._buffer.write(thread_id, at_known_end, is_last=is_last) if self._end else None
         if appended is None:
-            appended = await self._journal.write(thread_id, at_locked_end, is_last=is_last)
+            appended = await self._buffer.write(thread_id, at_locked_end, is_last=is_last)
         self._end = appended.end
         return appended.written_at
 
     async def _close_unrecorded(self, run: Run) -> None:
-        """The list of runs must not show for ever as running what failed for want of its record."""
+        """Close a run whose record could not be written, so that it is not listed as running for ever."""
         values = {
             "run_id": run.run_id,
             "reason": FailureCode.AUDIT_UNAVAILABLE.value,
@@ -147,83 +148,85 @@ class PostgresAuditLog:
 
 
 class AppendResult(NamedTuple):
-    """A record that was there, or was sent to be written."""
+    """A record that existed, or was sent."""
 
     end: Link
-    """The end of the chain with it."""
+    """The end of the chain with the record."""
     written_at: str
     cursor: AsyncCursor[Row] | None = None
 
-    async def is_there(self) -> bool:
-        """Whether it was there, or the chain ended where it was to be added."""
+    async def is_stored(self) -> bool:
+        """Whether the record existed, or the chain ended at the expected position."""
         return self.cursor is None or await self.cursor.fetchone() is not None
 
 
-async def _append(connection: AsyncConnection[Row], record: AuditRecord, beside: Row, end: Link | None) -> AppendResult:
-    """Sends the record to the end of the chain; where none is given, that is locked and read, if it is not there yet.
+async def _append(
+    connection: AsyncConnection[Row], record: AuditRecord, run_values: Row, end: Link | None
+) -> AppendResult:
+    """Send the record for the given end of the chain; without one, lock and read the end unless the record exists.
 
-    The lock on the chain's head makes appends take turns.
+    The lock on the head of the chain serializes appends.
     """
     columns: Row = {**audit_columns(record)}
     if end is None:
         locked = await connection.execute(query("lock_audit_head"))
-        found = await connection.execute(query("find_validation"), columns, binary=True)
-        head, stored = _head(await locked.fetchone()), await found.fetchone()
+        existing = await connection.execute(query("find_validation"), columns, binary=True)
+        head, stored = _head(await locked.fetchone()), await existing.fetchone()
         end = Link(head["position"], head["row_hash"])
         if stored is not None:
             _check_same(record, columns, stored)
             return AppendResult(end, str(stored["timestamp_utc"]))
     added = Link(end.position + 1, record_hash(columns, end.row_hash))
     place = {**added._asdict(), "previous_hash": end.row_hash}
-    cursor = await connection.execute(query("append_validation"), columns | beside | place)
+    cursor = await connection.execute(query("append_validation"), columns | run_values | place)
     return AppendResult(added, record.timestamp_utc, cursor)
 
 
 def _head(row: Row | None) -> Row:
     if row is None:
         raise StoreError(
-            "the table audit_head has lost its row, the end of the audit chain.",
+            "the table audit_head has no row: the end of the audit chain is missing.",
             "Restore the database from a backup: records cannot be added without it.",
             code="AUDIT_HEAD_MISSING",
         )
     return row
 
 
-def _not_written(record: AuditRecord) -> StoreError:
+def _not_written_error(record: AuditRecord) -> StoreError:
     return StoreError(
-        f"the record of run {record.run_id} was not written although the end of the audit chain was held for it.",
+        f"the record of run {record.run_id} was not written although the end of the audit chain was locked.",
         "Check the chain with `sourcebound audit verify`, and ask again.",
         code="AUDIT_NOT_WRITTEN",
     )
 
 
-def _is_of_one_moment(first: str, second: str) -> bool:
+def _is_same_time(first: str, second: str) -> bool:
     return datetime.fromisoformat(first) == datetime.fromisoformat(second)
 
 
 def _duplicate_error(record: AuditRecord) -> StoreError:
     return StoreError(
-        f"run {record.run_id} has its audit record already, of another moment than the response that is to go with it.",
-        "Nothing: the response is made from the record that stands.",
+        f"run {record.run_id} has its audit record already, with another timestamp than its response.",
+        "Nothing: the response is made from the stored record.",
         code="AUDIT_STANDS",
     )
 
 
 def _check_same(record: AuditRecord, row: Row, stored: Row) -> None:
-    """A repeated write of the same record is nothing new; the time at which it was made again may differ (R5P-1)."""
+    """Check that a repeated record equals the stored one, except for its timestamp (R5P-1)."""
     different = [
         name for name, value in row.items() if name in stored and name != "timestamp_utc" and stored[name] != value
     ]
     if different:
         raise StoreError(
-            f"run {record.run_id} has another audit record already; they differ in {', '.join(sorted(different))}.",
+            f"run {record.run_id} has a different audit record already; they differ in {', '.join(sorted(different))}.",
             "Start a new run: a record is never replaced.",
             code="AUDIT_CONFLICT",
         )
 
 
 def read_chained(row: Row) -> ChainedRow:
-    """A row of the query `read_validations`."""
+    """Convert a row of the query `read_validations`."""
     columns: dict[str, Any] = dict(row)
     return ChainedRow(columns.pop("position"), columns.pop("previous_hash"), columns.pop("row_hash"), columns)
 
@@ -243,7 +246,7 @@ async def _verify(connection: AsyncConnection[Row]) -> ChainReport:
 
 
 def _find_broken_end(end: Link, head: Row) -> BrokenRow | None:
-    """What the chain itself cannot show: records cut off its end, and records beside it."""
+    """Find breaks that the chain itself cannot show: records missing at its end, and records without a position."""
     expected = Link(head["position"], head["row_hash"])
     if end.position < expected.position:
         return BrokenRow(end.position + 1, None, f"the last {expected.position - end.position} records are missing")

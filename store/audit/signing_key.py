@@ -1,7 +1,7 @@
-"""The Ed25519 key that signs receipts (contract CP-8): made once, kept in one file, never replaced.
+"""The Ed25519 key that signs receipts (CP-8): created once, stored in one file, never replaced.
 
-The private key is PKCS #8 in PEM, which openssl reads too. Nobody but its owner may read it: a key that others can read
-signs for them as well.
+The private key is PKCS #8 in PEM, which openssl reads too. Only its owner may read it, because others could sign with
+it.
 """
 
 import hashlib
@@ -37,10 +37,10 @@ class SigningKey:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Makes a key and the file that holds it, with mode 0600.
+        """Create a key and its file, with mode 0600.
 
         Raises:
-            ConfigurationError: There is a file already, which stays as it is, or it cannot be written.
+            ConfigurationError: The file exists, and stays unchanged, or it cannot be written.
         """
         key = Ed25519PrivateKey.generate()
         text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -49,7 +49,7 @@ class SigningKey:
             _write_new(path, text)
         except FileExistsError as error:
             raise ConfigurationError(
-                f"there is a file {path} already, and a key is never replaced.",
+                f"the file {path} exists already, and a key is never replaced.",
                 "See `sourcebound keys show`, or name another file in SOURCEBOUND_SIGNING_KEY.",
                 code="KEY_EXISTS",
             ) from error
@@ -61,10 +61,10 @@ class SigningKey:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Reads the key of a file.
+        """Load the key from a file.
 
         Raises:
-            ConfigurationError: There is none, it is no Ed25519 key, or others than its owner can read it.
+            ConfigurationError: The file does not exist, holds no Ed25519 key, or is readable for other users.
         """
         try:
             with path.open("rb") as file:
@@ -72,18 +72,18 @@ class SigningKey:
             key = load_pem_private_key(text, password=None)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ConfigurationError(
-                f"there is no signing key in {path}.", "Make one with `sourcebound keys init`.", code="NO_SIGNING_KEY"
+                f"there is no signing key in {path}.", "Create one with `sourcebound keys init`.", code="NO_SIGNING_KEY"
             ) from error
         except OSError as error:
-            raise _unusable(path, str(error.strerror)) from error
+            raise _unusable_key_error(path, str(error.strerror)) from error
         except (ValueError, TypeError) as error:  # TypeError: it asks for a password
-            raise _unusable(path, "it holds no private key in PEM without a password") from error
+            raise _unusable_key_error(path, "it holds no private key in PEM without a password") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise _unusable(path, "its key is not of the kind Ed25519")
+            raise _unusable_key_error(path, "its key is not an Ed25519 key")
         if os.name == "posix" and mode & EXPOSED:
             raise ConfigurationError(
-                f"{path} can be read by others than its owner (mode {stat.S_IMODE(mode):04o}).",
-                f"Run `chmod 600 {path}`, if nobody else has read it; make another key if somebody may have.",
+                f"{path} is readable for other users (mode {stat.S_IMODE(mode):04o}).",
+                f"Run `chmod 600 {path}` if no other user has read it; otherwise create another key.",
                 code="KEY_EXPOSED",
             )
         return cls(key)
@@ -94,16 +94,16 @@ class SigningKey:
         return SCHEME + self._key.public_key().public_bytes_raw().hex()
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of a message, 64 bytes."""
+        """Return the signature of a message, 64 bytes."""
         return self._key.sign(message)
 
 
 def verify_signature(public_key: str, message: bytes, signature: bytes) -> bool:
-    """Whether a signature of a message is by a key.
+    """Return whether a key made a signature of a message.
 
     Args:
         public_key: `ed25519:` and 64 hexadecimal digits.
-        message: What was signed.
+        message: The signed message.
         signature: 64 bytes.
     """
     try:
@@ -115,12 +115,12 @@ def verify_signature(public_key: str, message: bytes, signature: bytes) -> bool:
 
 
 def fingerprint(public_key: str) -> str:
-    """`sha256:` and the hexadecimal SHA-256 of the key's 32 bytes."""
+    """Return `sha256:` and the hexadecimal SHA-256 of the key's 32 bytes."""
     return "sha256:" + hashlib.sha256(bytes.fromhex(public_key.removeprefix(SCHEME))).hexdigest()
 
 
 def _write_new(path: Path, text: bytes) -> None:
-    """Writes a file that did not exist, whole or not at all; O_EXCL follows no link either."""
+    """Write a new file, whole or not at all; O_EXCL follows no link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -132,9 +132,9 @@ def _write_new(path: Path, text: bytes) -> None:
         raise
 
 
-def _unusable(path: Path, reason: str) -> ConfigurationError:
+def _unusable_key_error(path: Path, reason: str) -> ConfigurationError:
     return ConfigurationError(
         f"{path} cannot be used as a signing key: {reason}.",
-        "Name another file in SOURCEBOUND_SIGNING_KEY, or make a key with `sourcebound keys init`.",
+        "Name another file in SOURCEBOUND_SIGNING_KEY, or create a key with `sourcebound keys init`.",
         code="BAD_SIGNING_KEY",
     )

@@ -1,7 +1,7 @@
-"""The recorded runs as they are stored: checkpoints, values, audit rows and texts, a page of runs at a time.
+"""Reads stored runs page by page: checkpoints, values, audit rows and texts.
 
-Nothing is decoded here. All that belongs to a page is read from one snapshot of the database, so that a run that is at
-work meanwhile is seen whole or not at all.
+Nothing is decoded here. Each page is read from one snapshot of the database, so that an active run is seen whole or
+not at all.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from sourcebound.store.connection.queries import query
 from sourcebound.store.runs.log import RunSummary
 
 PAGE: Final = 32
-"""Runs of a page; some hundred kilobytes, whatever the length of the history."""
+"""Runs on a page: some hundred kilobytes."""
 
 
 class StoredCheckpoint(NamedTuple):
@@ -41,7 +41,7 @@ class StoredValue(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """All that is stored of one run; by the order of its checkpoints, of the chain and of the attempts."""
+    """The stored rows of one run, ordered by checkpoint, chain position and attempt."""
 
     summary: RunSummary
     checkpoints: tuple[StoredCheckpoint, ...]
@@ -61,7 +61,7 @@ class PostgresHistory:
         self._pool = pool
 
     async def count(self, since: datetime | None = None) -> int:
-        """How many runs there are, or have been begun since a moment."""
+        """Count the runs, or those that began since a time."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("count_runs"), {"since": since})
@@ -69,11 +69,11 @@ class PostgresHistory:
                 return row["runs"] if row else 0
 
     async def pages(self, since: datetime | None = None, size: int = PAGE) -> AsyncIterator[list[StoredRun]]:
-        """The runs, oldest first, some at a time.
+        """Yield the runs in pages, oldest first.
 
         Args:
-            since: Leaves out what began before.
-            size: Runs of a page.
+            since: Skip runs that began earlier.
+            size: The number of runs on a page.
         """
         values: Row = {"since": since, "started_at": None, "run_id": "", "limit": size}
         while True:
@@ -89,7 +89,7 @@ class PostgresHistory:
             values |= {"started_at": summaries[-1].started_at, "run_id": summaries[-1].run_id}
 
     async def read(self, summary: RunSummary) -> StoredRun:
-        """All that is stored of one run."""
+        """Read the stored rows of one run."""
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await connection.execute(query("one_state"))

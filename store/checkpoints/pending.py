@@ -1,4 +1,4 @@
-"""The pages of a run's journal: checkpoints, and how those that are not stored yet are sent in a transaction (CP-2)."""
+"""The pending checkpoints of a thread, and their flush in a transaction (CP-2)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,14 +15,15 @@ from sourcebound.store.connection.queries import query
 RUN_ERASED: Final = "RUN_ERASED"
 RUN_AT_WORK: Final = "RUN_AT_WORK"
 NO_LONGER_OURS: Final = (RUN_ERASED, RUN_AT_WORK)
-"""Codes of a run of which this process may store nothing more."""
+"""Codes of a run that this process may no longer write."""
 NEVER_BEGAN: Final = "NEVER_BEGAN"
-"""The code of a run of which nothing is stored."""
+"""The code of a run without any stored data."""
 FinalWrite = Callable[[bool], Awaitable[object]]
+"""Writes the last record of a run; with `True`, the deferred checkpoints too."""
 
 
 class Blob(NamedTuple):
-    """The value of a channel, serialised."""
+    """The serialized value of a channel."""
 
     channel: str
     version: str
@@ -31,56 +32,56 @@ class Blob(NamedTuple):
 
 
 class PendingCheckpoint(NamedTuple):
-    """A checkpoint and the values that are new in it."""
+    """A checkpoint with its new values."""
 
     namespace: str
     parent: str | None
-    form: str
+    row_json: str
     """Its row as JSON: `id`, `parent`, `checkpoint` and `metadata`."""
     blobs: Sequence[Blob]
     run_id: str | None
-    over: str | None = None
-    """The run that it ends."""
-    waits: bool = False
+    ends_run_id: str | None = None
+    """The run that this checkpoint ends."""
+    synchronous_commit: bool = False
     """Whether its commit waits for the disk."""
 
 
 @dataclass
 class ThreadBuffer:
-    """The pages of one thread, from the beginning of the run that is at work on it."""
+    """The checkpoints of one thread since the start of its active run."""
 
-    pages: list[PendingCheckpoint] = field(default_factory=list)
+    checkpoints: list[PendingCheckpoint] = field(default_factory=list)
     stored: int = 0
-    is_known: bool = False
-    """Whether the run can be begun anew from its row, so that not even its first page need be stored at once."""
+    has_run_row: bool = False
+    """Whether the run can be restarted from its row in `runs`; then even its first checkpoint may wait."""
     is_fresh: bool = False
-    """Whether nobody was at the run before, so that nothing of it need be looked for."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Whether no process held the run before; then there is no stored data to query."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     timer: asyncio.TimerHandle | None = None
-    under_way: asyncio.Task[object] | None = None
-    """Work that was sent, and of which nobody knows yet what came of it."""
-    end_from: int | None = None
-    """The first of the pages that go with the run's last record, and not without it."""
-    promised: FinalWrite | None = None
-    """Writes that record, and with `True` these pages."""
+    flush_task: asyncio.Task[object] | None = None
+    """The write in progress, if any."""
+    deferred_from: int | None = None
+    """The index of the first checkpoint that is stored with the last record of the run only."""
+    final_write: FinalWrite | None = None
+    """The write of that record."""
 
     def stop(self) -> None:
-        """Lets nothing go alone any more."""
+        """Cancel the timer that stores checkpoints alone."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = None
 
 
 class Flush:
-    """The pages of a thread that are not stored yet, in a transaction.
+    """Stores the pending checkpoints of a thread within a transaction.
 
     Args:
-        connection: Where the transaction is.
+        connection: The connection of the transaction.
         thread_id: The thread.
-        thread: Its pages.
-        worker: This process, where runs carry its number.
-        is_last: Also those that go with the run's last record.
-        is_sent: To be set by whoever has sent everything that is to be in the transaction.
+        thread: Its checkpoints.
+        lease: The lease of this process, if runs carry its id.
+        is_last: Whether to include the deferred checkpoints.
+        is_sent: The event to set once all statements of the transaction were sent.
     """
 
     def __init__(
@@ -88,72 +89,72 @@ class Flush:
         connection: AsyncConnection[Row],
         thread_id: str,
         thread: ThreadBuffer,
-        worker: ProcessLease | None,
+        lease: ProcessLease | None,
         *,
         is_last: bool = False,
         is_sent: asyncio.Event | None = None,
     ) -> None:
-        self._connection, self._worker = connection, worker
+        self._connection, self._lease = connection, lease
         self._thread_id, self._thread = thread_id, thread
-        self._end = len(thread.pages) if is_last or thread.end_from is None else thread.end_from
-        self._numbers: list[int] | None = None
+        self._end = len(thread.checkpoints) if is_last or thread.deferred_from is None else thread.deferred_from
+        self._lease_ids: list[int] | None = None
         self._cursor: AsyncCursor[Row] | None = None
         self._position: int | None = None
         self._is_stored = True
         self.is_sent = is_sent or asyncio.Event()
 
-    async def send(self, *, alone: bool = False, position: int | None = None) -> None:
-        """Sends them; what came of it, `check` says.
+    async def send(self, *, is_alone: bool = False, position: int | None = None) -> None:
+        """Send the checkpoints; `check` reads the result.
 
         Args:
-            alone: Nothing else is in the transaction, whose commit need not wait for the disk for the others' sake.
-            position: Where in the audit chain the record stands that they go with; without it none is stored.
+            is_alone: Whether the transaction holds nothing else, so that its commit may be asynchronous.
+            position: The chain position of the audit record that they depend on; without that record none is stored.
         """
         self._position = position
-        self._cursor = await self._send(self._thread.pages[self._thread.stored : self._end], alone)
+        self._cursor = await self._send(self._thread.checkpoints[self._thread.stored : self._end], is_alone)
 
     async def check(self) -> None:
-        """Sends all from the run's beginning where a database that crashed has lost some; part of the transaction.
+        """Check the result; if a crashed database lost earlier checkpoints, send all of the run again.
 
         Raises:
-            RequestError: The run is no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
+            RequestError: The run no longer belongs to this process (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
                 (`RUN_ERASED`).
         """
-        found = await self._found()
-        while found and not found["held"] and self._worker and self._numbers != self._worker.numbers:
-            await self.send(position=self._position)  # it was given another number while its row was locked
-            found = await self._found()
-        if found and (found["erased"] or not found["held"]):
-            raise run_lost_error(found)
-        self._is_stored = not found or found["recorded"]
-        if found and self._is_stored and not found["follows"]:
-            self._position = None  # the record is there
-            self._cursor = await self._send(self._thread.pages[: self._end], alone=False)
-            await self._found()
+        result = await self._fetch_result()
+        while result and not result["held"] and self._lease and self._lease_ids != self._lease.lease_ids:
+            await self.send(position=self._position)  # the run got another lease while its row was locked
+            result = await self._fetch_result()
+        if result and (result["erased"] or not result["held"]):
+            raise run_lost_error(result)
+        self._is_stored = not result or result["recorded"]
+        if result and self._is_stored and not result["follows"]:
+            self._position = None  # the record exists
+            self._cursor = await self._send(self._thread.checkpoints[: self._end], is_alone=False)
+            await self._fetch_result()
 
-    def note(self) -> None:
-        """They are stored, unless the record was not there that they go with."""
+    def mark_stored(self) -> None:
+        """Mark the checkpoints as stored, unless the record that they depend on was missing."""
         if self._is_stored:
             self._thread.stored = max(self._end, self._thread.stored)
 
-    async def _found(self) -> Row | None:
+    async def _fetch_result(self) -> Row | None:
         return await self._cursor.fetchone() if self._cursor else None
 
-    async def _send(self, pages: Sequence[PendingCheckpoint], alone: bool) -> AsyncCursor[Row] | None:
-        if not pages:
+    async def _send(self, checkpoints: Sequence[PendingCheckpoint], is_alone: bool) -> AsyncCursor[Row] | None:
+        if not checkpoints:
             return None
-        self._numbers = [*self._worker.numbers] if self._worker else None
-        blobs = [blob for page in pages for blob in page.blobs]
+        self._lease_ids = [*self._lease.lease_ids] if self._lease else None
+        blobs = [blob for checkpoint in checkpoints for blob in checkpoint.blobs]
         values = {
             "thread_id": self._thread_id,
-            "run_id": pages[-1].run_id,
-            "namespace": pages[0].namespace,
-            "parent": pages[0].parent,
-            "pages": f"[{','.join(page.form for page in pages)}]",
-            "lazy": alone and not any(page.waits for page in pages),
-            "over": pages[-1].over,
+            "run_id": checkpoints[-1].run_id,
+            "namespace": checkpoints[0].namespace,
+            "parent": checkpoints[0].parent,
+            "pages": f"[{','.join(checkpoint.row_json for checkpoint in checkpoints)}]",
+            "lazy": is_alone and not any(checkpoint.synchronous_commit for checkpoint in checkpoints),
+            "over": checkpoints[-1].ends_run_id,
             "position": None if self._position is None else str(self._position),
-            "workers": self._numbers,
+            "workers": self._lease_ids,
             "channels": _text_array([blob.channel for blob in blobs]),
             "versions": _text_array([blob.version for blob in blobs]),
             "types": _text_array([blob.type for blob in blobs]),
@@ -162,32 +163,32 @@ class Flush:
         return await self._connection.execute(query("save_checkpoints"), values)
 
 
-def run_lost_error(found: Row) -> RequestError:
-    """Why nothing more of a run is saved, by what `save_checkpoints` found."""
-    if found["erased"]:
+def run_lost_error(result: Row) -> RequestError:
+    """Build the error for a run that may no longer be written, from the result of `save_checkpoints`."""
+    if result["erased"]:
         return RequestError(
-            "the run was erased while it was at work; nothing more of it was stored.",
-            "Ask the question again, if it is still to be asked.",
+            "the run was erased while it was active; nothing more of it was stored.",
+            "Ask the question again if you still need the answer.",
             code=RUN_ERASED,
         )
-    if found["listed"]:
+    if result["listed"]:
         return run_taken_over_error()
     return RequestError(
-        "the run is not in the list any more: it was taken off as one that never began.",
+        "the run is no longer registered: it was deleted as a run that never started.",
         "Ask the question again; the run's id is free.",
         code=NEVER_BEGAN,
     )
 
 
 def _text_array(names: Sequence[str]) -> str:
-    """Names of channels and their like as PostgreSQL reads an array; psycopg takes ten times as long to write it."""
+    """Return names as a PostgreSQL array literal; psycopg takes ten times as long."""
     return "{" + ",".join(names) + "}"
 
 
 def run_taken_over_error() -> RequestError:
-    """A run that another process is at, or was."""
+    """Build the error for a run that another process took over."""
     return RequestError(
-        "another process has taken the run over, as it could not see that this one was still at it.",
-        "Wait for its end there: sourcebound runs resume gives its response.",
+        "another process took the run over, because it could not see that this one was still active.",
+        "Wait until it ends there: sourcebound runs resume prints its response.",
         code=RUN_AT_WORK,
     )

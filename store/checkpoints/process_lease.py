@@ -1,9 +1,10 @@
-"""This process as other processes see it: at work for as long as the advisory lock of its number is held (CP-2).
+"""A lease on this process, held through a PostgreSQL advisory lock (CP-2).
 
-A run carries the number of the process that works on it. The lock is held by one connection, in a transaction that
-does nothing else: a killed process loses it at once, and a transaction pooler cannot lend it to anybody. When the
-connection is lost, the number is dead for good. The runs at work are then given the next one, and a run that could not
-be let go in the meantime is free. A run that still has an earlier number of this process has not been taken by another.
+A run carries the lease id of the process that executes it, and other processes treat it as active while the lock is
+held. One connection holds the lock, in a transaction that does nothing else: a killed process loses it at once, and a
+transaction pooler cannot lend the connection to another client. A lost connection ends the lease for good. The active
+runs then get a new lease, and a run that could not be released meanwhile is free. A run that still carries an earlier
+lease of this process was not taken over by another process.
 """
 
 import asyncio
@@ -19,142 +20,142 @@ from sourcebound.errors import SourceboundError
 from sourcebound.store.connection.database import CONNECT_SECONDS, Pool, store_faults
 from sourcebound.store.connection.queries import query
 
-NUMBERS: Final = 2**63
+LEASE_IDS: Final = 2**63
 RETRY_SECONDS: Final = 0.5
 
 
 class ProcessLease:
-    """The number of this process and the runs that it is at.
+    """The lease of this process and its active runs.
 
     Args:
-        pool: Connections to the database; the lock gets one of its own beside it.
+        pool: Connections to the database. The lock has its own connection.
     """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._taking = asyncio.Lock()
+        self._acquire_lock = asyncio.Lock()
         self._connection: AsyncConnection[object] | None = None
         self._watch: asyncio.Task[None] | None = None
-        self.numbers: list[int] = []
-        """All that it ever had, the latest last; a run may carry any of them, whatever could be told of it."""
+        self.lease_ids: list[int] = []
+        """All leases of this process, the latest last. A run may carry any of them."""
         self.runs: set[str] = set()
-        self._unfinished: set[asyncio.Task[None]] = set()
+        self._releases: set[asyncio.Task[None]] = set()
 
-    async def number(self) -> int:
-        """The number under which this process is at work now.
+    async def acquire(self) -> int:
+        """Acquire the lease, or return its id if it is held.
 
         Raises:
             StoreError: The database does not answer.
         """
-        async with self._taking:
+        async with self._acquire_lock:
             with store_faults():
-                await self._take()
-            return self.numbers[-1]
+                await self._acquire()
+            return self.lease_ids[-1]
 
     @property
-    def current(self) -> int | None:
-        """The number, unless it is lost."""
+    def current_id(self) -> int | None:
+        """The id of the lease; None if it is lost."""
         is_there = self._connection is not None and not self._connection.closed
-        return self.numbers[-1] if is_there else None
+        return self.lease_ids[-1] if is_there else None
 
-    async def settle(self, run_id: str, number: int) -> None:
-        """Has a run that was given a number carry the one of now, should the other have been lost in the meantime.
+    async def renew_run(self, run_id: str, lease_id: int) -> None:
+        """Assign the current lease to a run, in case the lease that it was given was lost meanwhile.
 
         Raises:
             StoreError: The database does not answer.
         """
-        while self.current != number:
-            number = await self.number()
+        while self.current_id != lease_id:
+            lease_id = await self.acquire()
             with store_faults():
-                await self._renumber({run_id}, number)
+                await self._assign({run_id}, lease_id)
 
-    async def let_go(self, run_id: str, store: Callable[[str], Awaitable[None]]) -> None:
-        """Frees a run of which the work was cut off; without a number there is none that it could keep.
+    async def release_run(self, run_id: str, store: Callable[[str], Awaitable[None]]) -> None:
+        """Release an interrupted run; without a lease there is nothing to release.
 
-        Where that cannot be noted, the number is given up. Whoever is cancelled meanwhile does not wait for it; it is
-        done for all that.
+        If the release cannot be stored, the lease is surrendered. A cancelled caller does not wait; the release
+        completes in the background.
 
         Args:
             run_id: The run.
-            store: Stores what of the run was not stored yet.
+            store: Stores the checkpoints of the run that are not stored yet.
         """
         self.runs.discard(run_id)
-        task = asyncio.create_task(self._let_go(run_id, store))
-        self._unfinished.add(task)
-        task.add_done_callback(self._unfinished.discard)
+        task = asyncio.create_task(self._release_run(run_id, store))
+        self._releases.add(task)
+        task.add_done_callback(self._releases.discard)
         await asyncio.shield(task)
 
-    async def _let_go(self, run_id: str, store: Callable[[str], Awaitable[None]]) -> None:
-        if self.current is None:
+    async def _release_run(self, run_id: str, store: Callable[[str], Awaitable[None]]) -> None:
+        if self.current_id is None:
             return
-        with suppress(SourceboundError):  # whoever goes on computes it again
+        with suppress(SourceboundError):  # the process that resumes the run computes them again
             await store(run_id)
         try:
-            await self._renumber({run_id}, None)
+            await self._assign({run_id}, None)
         except BaseException as error:
-            await self.retire()
+            await self.surrender()
             if not isinstance(error, psycopg.Error):
                 raise
 
-    async def retire(self) -> None:
-        """Gives the number up: whatever carries it is free, but for the runs that are at work here."""
+    async def surrender(self) -> None:
+        """End the lease: its runs are free, except those that are active here, which get a new one."""
         if self._watch is not None:
             self._watch.cancel()
         if self._connection is not None:
             await self._connection.close()
         if self.runs:
-            self._watch = asyncio.create_task(self._take_again())
+            self._watch = asyncio.create_task(self._reacquire())
 
     async def close(self) -> None:
-        """Ends the work of this process."""
+        """End the lease and wait for the releases in progress."""
         self.runs.clear()
-        await self.retire()
-        for task in self._unfinished:
+        await self.surrender()
+        for task in self._releases:
             task.cancel()
-        await asyncio.gather(*self._unfinished, return_exceptions=True)
+        await asyncio.gather(*self._releases, return_exceptions=True)
 
-    async def _take(self) -> None:
-        if self.current is not None:
+    async def _acquire(self) -> None:
+        if self.current_id is not None:
             return
-        number = secrets.randbelow(NUMBERS)
+        lease_id = secrets.randbelow(LEASE_IDS)
         connection = await AsyncConnection.connect(
             str(self._pool.conninfo), autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS
         )
         try:
             await connection.execute("BEGIN")
-            await connection.execute(query("be_at_work"), {"number": number})
+            await connection.execute(query("be_at_work"), {"number": lease_id})
             await connection.execute(query("be_idle"))
-            self.numbers.append(number)
+            self.lease_ids.append(lease_id)
             carrying: set[str] = set()
-            while carrying != self.runs:  # they come and go meanwhile
-                at_work = {*self.runs}
-                await self._renumber(at_work - carrying, number)
-                await self._renumber(carrying - at_work, None)
-                carrying = at_work
+            while carrying != self.runs:  # runs start and end meanwhile
+                active = {*self.runs}
+                await self._assign(active - carrying, lease_id)
+                await self._assign(carrying - active, None)
+                carrying = active
         except BaseException:
             await connection.close()
             raise
         self._connection = connection
         self._watch = asyncio.create_task(self._wait_for_loss(connection))
 
-    async def _renumber(self, run_ids: set[str], number: int | None) -> None:
+    async def _assign(self, run_ids: set[str], lease_id: int | None) -> None:
         if run_ids:
-            values = {"worker": number, "workers": self.numbers, "run_ids": list(run_ids)}
+            values = {"worker": lease_id, "workers": self.lease_ids, "run_ids": list(run_ids)}
             async with self._pool.connection() as pooled:
                 await pooled.execute(query("renumber_runs"), values)
 
     async def _wait_for_loss(self, connection: AsyncConnection[object]) -> None:
-        """Nothing is ever notified; the wait ends with the connection."""
+        """Wait for the connection to close; no notification is ever sent."""
         with suppress(psycopg.Error):
             async for _ in connection.notifies():
                 pass
         await connection.close()
-        await self._take_again()
+        await self._reacquire()
 
-    async def _take_again(self) -> None:
-        """As long as a run is at work, it is to be seen so."""
+    async def _reacquire(self) -> None:
+        """Acquire a new lease as long as a run is active."""
         while self.runs:
             with suppress(psycopg.Error):
-                async with self._taking:
-                    return await self._take()
+                async with self._acquire_lock:
+                    return await self._acquire()
             await asyncio.sleep(RETRY_SECONDS)

@@ -1,7 +1,7 @@
-"""Retention: checkpoints go by age and count, and nothing else does (contract CP-7).
+"""Retention: removes checkpoints by age and count, and nothing else (CP-7).
 
-They are removed in bounded transactions, each of which leaves whole runs behind: with their checkpoints, or without and
-saying so. A run that has not ended is never touched, and neither is what no run names.
+Checkpoints are removed in bounded transactions. After each, a run has all its checkpoints, or none and is marked as
+pruned. A run that has not ended is never pruned, and neither are checkpoints that belong to no run.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,32 +14,32 @@ from sourcebound.store.connection.database import Pool, Row, store_faults
 from sourcebound.store.connection.queries import query
 
 BATCH: Final = 200
-"""Threads a transaction; a run has about 40 rows."""
+"""Threads in a transaction; a run has about 40 rows."""
 SETTLED: Final = timedelta(minutes=1)
-"""A run writes its last checkpoints after its record says that it ended; younger ones are left alone."""
+"""The minimum age: a run writes its last checkpoints after its record says that it ended."""
 
 
 class Rule(NamedTuple):
-    """Which checkpoints may go."""
+    """The checkpoints that may be removed."""
 
     older_than: timedelta
-    """Since the run ended."""
+    """Time since the run ended."""
     keep_last: int
-    """The newest runs that have ended, which keep theirs whatever their age."""
+    """The number of newest ended runs that keep their checkpoints, whatever their age."""
 
 
 class Prunable(NamedTuple):
-    """What a rule would remove."""
+    """The checkpoints that a rule would remove."""
 
     threads: tuple[str, ...]
     bytes: int
-    """As they are stored, without indexes."""
+    """Stored size without indexes."""
     unfinished: int
-    """Runs of that age that have not ended and so keep theirs."""
+    """Runs of that age that have not ended and keep their checkpoints."""
 
 
 class Pruned(NamedTuple):
-    """What was removed."""
+    """The checkpoints that were removed."""
 
     threads: int
     rows: int
@@ -47,18 +47,18 @@ class Pruned(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Bytes on disk, indexes included, and what they are for."""
+    """Bytes on disk by purpose, with indexes."""
 
     runs: int
     checkpoints: int
     collections: int
     audit: int
     listed: int
-    """Runs."""
+    """The number of runs."""
     whole: int
-    """Runs that have their checkpoints."""
+    """The number of runs with checkpoints."""
     records: int
-    """Audit records."""
+    """The number of audit records."""
 
 
 class Retention:
@@ -72,11 +72,11 @@ class Retention:
         self._pool = pool
 
     async def plan(self, rule: Rule) -> Prunable:
-        """Says what would be removed; removes nothing."""
+        """Return what would be removed; removes nothing."""
         with store_faults():
             async with self._pool.connection() as connection:
-                found = await _find(connection, rule)
-                threads = [row["thread_id"] for row in found]
+                rows = await _find_prunable(connection, rule)
+                threads = [row["thread_id"] for row in rows]
                 measured = await _one(connection, "measure_checkpoints", {"threads": threads})
                 unfinished = await _one(connection, "count_unfinished", _values(rule))
         return Prunable(tuple(threads), measured["bytes"], unfinished["runs"])
@@ -84,15 +84,15 @@ class Retention:
     async def prune(
         self, rule: Rule, threads: Sequence[str], report: Callable[[int], None] = lambda done: None
     ) -> Pruned:
-        """Removes what a plan found, as far as the rule still allows it.
+        """Remove the checkpoints of a plan, as far as the rule still allows it.
 
         Args:
             rule: The rule of the plan.
             threads: Its threads.
-            report: Is told how many are done.
+            report: Receives the number of threads done.
 
         Returns:
-            What went; what another prune or an erasure removed meanwhile is not counted.
+            The removed checkpoints, without those that another prune or an erasure removed meanwhile.
         """
         pruned, done = Pruned(0, 0, 0), 0
         with store_faults():
@@ -106,7 +106,7 @@ class Retention:
         return pruned
 
     async def sizes(self) -> Sizes:
-        """What is stored, by what it is for."""
+        """Measure the stored data by purpose."""
         with store_faults():
             async with self._pool.connection() as connection:
                 return Sizes(**await _one(connection, "storage_sizes", {}))
@@ -115,13 +115,13 @@ class Retention:
 async def _prune_batch(connection: AsyncConnection[Row], rule: Rule, threads: Sequence[str]) -> Pruned:
     async with connection.transaction():
         await connection.execute(query("removal_turn"))
-        still = [row["thread_id"] for row in await _find(connection, rule, threads)]
-        removed = await _one(connection, "remove_checkpoints", {"threads": still})
-        await connection.execute(query("mark_pruned"), {"threads": still})
-    return Pruned(len(still), removed["rows"], removed["bytes"])
+        allowed = [row["thread_id"] for row in await _find_prunable(connection, rule, threads)]
+        removed = await _one(connection, "remove_checkpoints", {"threads": allowed})
+        await connection.execute(query("mark_pruned"), {"threads": allowed})
+    return Pruned(len(allowed), removed["rows"], removed["bytes"])
 
 
-async def _find(connection: AsyncConnection[Row], rule: Rule, among: Sequence[str] | None = None) -> list[Row]:
+async def _find_prunable(connection: AsyncConnection[Row], rule: Rule, among: Sequence[str] | None = None) -> list[Row]:
     values = {**_values(rule), "threads": None if among is None else list(among)}
     return await (await connection.execute(query("prunable_threads"), values)).fetchall()
 

@@ -1,8 +1,7 @@
-"""One pool of connections to PostgreSQL, whichever server it is, and its faults in our own words.
+"""The pool of connections to PostgreSQL, and the translation of its errors into ours.
 
-Settings that matter: autocommit (LangGraph's saver needs it), statements that the server keeps the plans of unless a
-transaction pooler stands in between (it would mix them up), and a check of each connection before use (a killed backend
-costs no run).
+Settings that matter: autocommit (LangGraph's saver needs it), prepared statements unless a transaction pooler is in
+between (it would mix them up), and a check of each connection before use (so that no run fails on a killed backend).
 """
 
 import asyncio
@@ -23,46 +22,48 @@ MINIMUM_VERSION: Final = 140000
 """PostgreSQL 14, as `server_version_num` writes it."""
 CONNECT_SECONDS: Final = 10
 PREPARED_AFTER: Final = 2
-"""Executions on one connection after which the server keeps a statement's plan."""
+"""Executions on one connection after which a statement is prepared on the server."""
 Row = dict[str, Any]
-"""A row as psycopg gives it; typed models are made of it before it leaves this room."""
+"""A row as psycopg returns it. It is converted to a typed model before it leaves this room."""
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
 Result = TypeVar("Result")
 
 
-class LatestFirstPool(Pool):
-    """Gives out the connection that came back last: what its server process did a moment ago is in its caches still.
+class LifoPool(Pool):
+    """A LIFO pool: it reuses the most recently returned connection, whose server process still has warm caches.
 
-    psycopg's own takes turns with all of them, and has no setting for it. Where it has too many, it closes the one that
-    came back first.
+    psycopg's own pool rotates through all connections and has no setting for this. When there are too many, this pool
+    closes the connection that was returned first.
     """
 
     async def getconn(self, timeout: float | None = None) -> AsyncConnection[Row]:  # noqa: ASYNC109
-        """A connection that is not in use."""
+        """Return a connection that is not in use."""
         self._pool.rotate(1)
         return await super().getconn(timeout)
 
 
 @contextmanager
 def store_faults() -> Iterator[None]:
-    """Turns psycopg's exceptions into `StoreError`, with a stable code and the next step."""
+    """Convert psycopg's exceptions into `StoreError`, with a stable code and the next step."""
     try:
         yield
     except errors.DiskFull as error:
         raise StoreError(
-            "the database has no disk space left; nothing of this step was stored.",
+            "the database has no disk space left. Nothing of this step was stored.",
             "Free some space and run the command again.",
             code="NO_DISK_SPACE",
         ) from error
     except errors.InsufficientPrivilege as error:
         raise StoreError(
-            f"the database refused: {_first_line(error)}.",
-            "Use the account that ran `sourcebound db migrate`, or grant this one its rights.",
+            f"the database account lacks a permission: {_first_line(error)}.",
+            "Use the account that ran `sourcebound db migrate`, or grant this account the same rights.",
             code="STORE_FORBIDDEN",
         ) from error
     except errors.UndefinedTable as error:
         raise StoreError(
-            "the database has no tables of ours yet.", "Run `sourcebound db migrate`.", code="SCHEMA_MISSING"
+            "the database has no tables of sourcebound yet.",
+            "Run `sourcebound db migrate`.",
+            code="SCHEMA_MISSING",
         ) from error
     except (psycopg.OperationalError, PoolTimeout) as error:
         raise StoreError(
@@ -72,24 +73,24 @@ def store_faults() -> Iterator[None]:
     except psycopg.Error as error:
         raise StoreError(
             f"the database refused a statement: {_first_line(error)}.",
-            "Run `sourcebound doctor`; if it finds nothing, this is a defect worth reporting.",
+            "Run `sourcebound doctor`. If it finds no problem, report this as a defect.",
             code="STORE_REFUSED",
         ) from error
 
 
 @asynccontextmanager
 async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
-    """Opens a pool after checking that the server can serve us.
+    """Open a pool after checking that the server meets our requirements.
 
     Args:
-        url: A libpq connection string, used as it is.
-        max_size: Connections at most.
+        url: A libpq connection string, used unchanged.
+        max_size: The maximum number of connections.
 
     Yields:
         The pool, closed at the end.
 
     Raises:
-        ConfigurationError: The connection string is none.
+        ConfigurationError: The connection string is invalid.
         StoreError: The server cannot be reached, is older than PostgreSQL 14 or has no pgvector.
     """
     _check_url(url)
@@ -97,7 +98,7 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
             await _check_server(connection)
             is_direct = await _is_direct(connection)
-    pool = LatestFirstPool(
+    pool = LifoPool(
         url,
         min_size=1,
         max_size=max_size,
@@ -114,18 +115,18 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         yield pool
 
 
-async def on_a_connection(pool: Pool, work: Callable[[AsyncConnection[Row]], Awaitable[Result]]) -> Result:
-    """Does work that may be done twice; where its connection is lost on the way, it is done again on another.
+async def retry_on_lost_connection(pool: Pool, work: Callable[[AsyncConnection[Row]], Awaitable[Result]]) -> Result:
+    """Run idempotent work on a connection. If the connection is lost, run it once more on another one.
 
     Args:
-        pool: Where the connections come from; the second is waited for as long as any.
-        work: What to do, the same however often it is done.
+        pool: The pool of connections. Waiting for the second connection has the usual timeout.
+        work: The idempotent work.
 
     Returns:
-        What the work returned.
+        The return value of the work.
 
     Raises:
-        StoreError: The database did not answer, or refused.
+        StoreError: The database did not answer, or refused a statement.
     """
     with store_faults():
         async with pool.connection() as connection:
@@ -139,11 +140,11 @@ async def on_a_connection(pool: Pool, work: Callable[[AsyncConnection[Row]], Awa
 
 
 @asynccontextmanager
-async def pipelined(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
-    """A pipeline; whoever fails in it, or is cancelled, loses the connection.
+async def open_pipeline(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
+    """Open a pipeline. Close the connection if the block fails or is cancelled.
 
-    Its pipeline may be left on, so that nothing would be committed any more; and of statements that were prepared in it
-    the client believes that the server has them, which it has not.
+    A failed pipeline may leave pipeline mode on, so that nothing more would be committed. The client may also believe
+    that the server has statements of that pipeline prepared, although the server does not.
     """
     try:
         async with connection.pipeline():
@@ -154,17 +155,17 @@ async def pipelined(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def one_state(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
-    """A transaction whose statements all see the database as it is at the first of them; it changes nothing.
+async def read_snapshot(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
+    """Open a read-only transaction whose statements all see the snapshot taken by the first of them.
 
-    It is a pipeline too: what nobody waits for costs no way there and back, and that is how the transaction begins and
-    ends. So whatever was asked for last is best read after the end, which brings it along.
+    It is also a pipeline, so BEGIN and COMMIT need no round trip of their own. Read the result of the last statement
+    after the block, because the end of the transaction fetches it.
 
     Args:
-        connection: A connection in no transaction.
+        connection: A connection outside a transaction.
     """
     try:
-        async with pipelined(connection):
+        async with open_pipeline(connection):
             await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
             await connection.execute("COMMIT")
@@ -175,27 +176,27 @@ async def one_state(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
 
 
 async def fetch_one(pool: Pool, statement: LiteralString, values: Row) -> Row | None:
-    """The first row of a statement that may be executed twice, as `on_a_connection` does.
+    """Return the first row of an idempotent statement, or None. Retry once if the connection is lost.
 
     Raises:
-        StoreError: As there.
+        StoreError: The database did not answer, or refused the statement.
     """
 
     async def fetch(connection: AsyncConnection[Row]) -> Row | None:
         return await (await connection.execute(statement, values)).fetchone()
 
-    return await on_a_connection(pool, fetch)
+    return await retry_on_lost_connection(pool, fetch)
 
 
 async def check_connection(connection: AsyncConnection[Any]) -> None:
-    """Lets a connection be used if it is alive.
+    """Check that a connection is alive before it is used.
 
-    The server says nothing to an idle client unless it ends the connection, so a socket with nothing to read is taken
-    for alive without asking; one that has something is asked, which fails where the server has gone.
+    The server sends nothing to an idle client unless it ends the connection, so a socket with nothing to read counts as
+    alive without a query. A socket with data is tested by a query, which fails if the server has gone.
     """
-    waiting = select.poll()  # select.select knows no file beyond the thousandth
-    waiting.register(connection.fileno(), select.POLLIN)
-    if waiting.poll(0):
+    poller = select.poll()  # select.select fails on file descriptors above 1023
+    poller.register(connection.fileno(), select.POLLIN)
+    if poller.poll(0):
         await AsyncConnectionPool.check_connection(connection)
 
 
@@ -203,7 +204,7 @@ def _check_url(url: str) -> None:
     try:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        # The parser's own words quote the string, and with it the password.
+        # The parser's message quotes the string, and with it the password.
         raise ConfigurationError(
             "DATABASE_URL is not a PostgreSQL connection string.",
             "Write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it to use the embedded database.",
@@ -214,7 +215,7 @@ def _check_url(url: str) -> None:
 async def _check_server(connection: AsyncConnection[Any]) -> None:
     if connection.info.server_version < MINIMUM_VERSION:
         raise StoreError(
-            f"the server is PostgreSQL {connection.info.server_version // 10000}; 14 or newer is needed.",
+            f"the server is PostgreSQL {connection.info.server_version // 10000}, and 14 or newer is needed.",
             "Point DATABASE_URL at a newer server, or unset it to use the embedded one.",
             code="STORE_TOO_OLD",
         )
@@ -228,14 +229,14 @@ async def _check_server(connection: AsyncConnection[Any]) -> None:
 
 
 async def _is_direct(connection: AsyncConnection[Any]) -> bool:
-    """Whether the process that the connection was opened to is the one that answers; a pooler's own has another number.
+    """Tell whether the connection leads directly to one server process: a pooler reports another process id.
 
-    Who is let through to one process for as long as the connection lives may have it keep plans.
+    Statements may be prepared only where one process serves the connection for its whole life.
     """
     row = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
     return row is not None and row[0] == connection.info.backend_pid
 
 
 def _first_line(error: Exception) -> str:
-    """The server's message without its details, which may quote values."""
+    """Return the first line of the server's message, without its details, which may quote values."""
     return str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__

@@ -1,7 +1,7 @@
-"""Ordered migrations: `schema/NNNN_name.sql`, each applied once, in one transaction, whoever starts first.
+"""Ordered migrations: `schema/NNNN_name.sql`, each applied once, in one transaction, by the first process that starts.
 
-Many processes may start at once. They take turns by trying a lock, not by waiting for it: a session that waits inside a
-statement would block the concurrent index builds of LangGraph's own migrations.
+Many processes may start at once. They take turns by polling a lock instead of blocking on it, because a session that
+waits inside a statement would block the concurrent index builds of LangGraph's own migrations.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ class Migration(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """Digest of the file, stored when it is applied."""
+        """The digest of the file, stored when it is applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 def list_migrations() -> list[Migration]:
-    """All migrations in order."""
+    """Return all migrations in order."""
     folder = files("sourcebound.store") / "schema"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [
@@ -43,42 +43,42 @@ def list_migrations() -> list[Migration]:
 
 
 async def pending_migrations(pool: Pool) -> list[Migration]:
-    """The migrations that this database has not had.
+    """Return the migrations that have not been applied to this database.
 
     Raises:
-        StoreError: The database has had one that this version does not know, or knows otherwise.
+        StoreError: An applied migration is unknown to this version, or differs from its own.
     """
     with store_faults():
         async with pool.connection() as connection:
-            return await _pending(connection)
+            return await _list_pending(connection)
 
 
 async def migrate(pool: Pool) -> list[Migration]:
-    """Brings the database up to date; safe when many processes do so at once.
+    """Bring the database up to date. Many processes may safely do so at once.
 
     Returns:
         The migrations that this call applied.
     """
     with store_faults():
-        async with pool.connection() as connection, _alone(connection):
-            pending = await _pending(connection)
+        async with pool.connection() as connection, _hold_migration_lock(connection):
+            pending = await _list_pending(connection)
             await _prepare_checkpoints(connection)
             for migration in pending:
-                await _apply(connection, migration)
+                await _apply_migration(connection, migration)
             return pending
 
 
 async def _prepare_checkpoints(connection: AsyncConnection[Row]) -> None:
-    """LangGraph's own tables, before ours: a process that dies in between leaves a migration of ours to be done again.
+    """Create LangGraph's own tables before ours, so that a process which dies in between leaves our migrations pending.
 
-    Imported here because only a migration needs it.
+    The import is local because only a migration needs it.
     """
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
     await AsyncPostgresSaver(connection).setup()
 
 
-async def _pending(connection: AsyncConnection[Row]) -> list[Migration]:
+async def _list_pending(connection: AsyncConnection[Row]) -> list[Migration]:
     cursor = await connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL AS there")
     row = await cursor.fetchone()
     known = {migration.version: migration for migration in list_migrations()}
@@ -90,13 +90,13 @@ async def _pending(connection: AsyncConnection[Row]) -> list[Migration]:
         if version not in known or known[version].sha256 != digest:
             raise StoreError(
                 f"the database has migration {version} of another version of sourcebound.",
-                "Use the version that made it, or another database (SOURCEBOUND_HOME or DATABASE_URL).",
+                "Use the version that created it, or another database (SOURCEBOUND_HOME or DATABASE_URL).",
                 code="SCHEMA_FOREIGN",
             )
     return [migration for version, migration in known.items() if version not in applied]
 
 
-async def _apply(connection: AsyncConnection[Row], migration: Migration) -> None:
+async def _apply_migration(connection: AsyncConnection[Row], migration: Migration) -> None:
     async with connection.transaction():
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
@@ -110,7 +110,7 @@ async def _apply(connection: AsyncConnection[Row], migration: Migration) -> None
 
 
 @asynccontextmanager
-async def _alone(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
+async def _hold_migration_lock(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
     while True:
         cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (LOCK,))
         row = await cursor.fetchone()

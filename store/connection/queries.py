@@ -1,4 +1,4 @@
-"""Named queries: SQL stays SQL, in `queries.sql`, and is looked up by name."""
+"""Named queries: SQL is kept in `queries.sql` and looked up by name."""
 
 import re
 from functools import cache
@@ -9,21 +9,21 @@ NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 @cache
-def _queries() -> dict[str, LiteralString]:
+def _load_queries() -> dict[str, LiteralString]:
     pieces = NAME.split((files(__package__) / "queries.sql").read_text("utf-8"))
     return {name: cast("LiteralString", sql.strip()) for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
 
 
 def query(name: str) -> LiteralString:
-    """The text of a query of `queries.sql`.
+    """Return the text of a query of `queries.sql`.
 
     Args:
-        name: Its name there.
+        name: The name of the query.
 
     Returns:
         The SQL, a literal of this package.
 
     Raises:
-        KeyError: There is no query of that name.
+        KeyError: No query has that name.
     """
-    return _queries()[name]
+    return _load_queries()[name]

@@ -1,7 +1,7 @@
--- Every statement that is longer than a line, by name. Parameters are named; nothing is ever spliced into the text.
+-- All statements longer than one line, by name. Values are bind parameters. Only psycopg.sql composes statement text.
 
 -- name: collections
--- The collection of a name, or all of them.
+-- Returns the collection of that name, or all collections.
 SELECT c.collection_id, c.name, c.embedder, c.embedding_model, c.dimensions, c.metric, c.chunker,
        l.cfgname AS language, c.documents_digest, c.documents,
        coalesce((SELECT s.chunks FROM lexical_statistics s WHERE s.collection_id = c.collection_id), 0) AS chunks,
@@ -22,11 +22,11 @@ WHERE l.cfgnamespace = 'pg_catalog'::regnamespace AND l.cfgname = %(language)s
 ON CONFLICT (name) DO NOTHING
 
 -- name: lock_collections
--- In one order, whoever asks, so that two who promote at once do not wait for each other for ever.
+-- Locks in a fixed order, so that two concurrent promotions do not deadlock.
 SELECT collection_id, name FROM collections WHERE name = ANY(%(names)s) ORDER BY collection_id FOR UPDATE
 
 -- name: missing_documents
--- What one collection holds and another does not.
+-- Returns the documents that one collection holds and another does not.
 SELECT d.knowledge_id
 FROM documents d
 WHERE d.collection_id = %(collection_id)s
@@ -74,7 +74,7 @@ RETURNING document_id
 COPY pages (document_id, page_index, page_number, text) FROM STDIN (FORMAT BINARY)
 
 -- name: stage_chunks
--- Chunks as they arrive; what they are found by is made of them in one statement.
+-- Holds incoming chunks. One later statement computes their search data.
 CREATE TEMPORARY TABLE staged_chunks (
     chunk_id text, document_id bigint, ordinal integer, page_index integer, page_number integer, heading_path text[],
     char_start integer, char_end integer, text text, joined_words text, context text, embedding vector
@@ -97,21 +97,21 @@ FROM collections c, staged_chunks s
 WHERE c.collection_id = %(collection_id)s
 
 -- name: update_digest
--- With the count of documents, so that no search has to count them.
+-- Also stores the count of documents, so that no search has to count them.
 UPDATE collections
 SET documents_digest = %(digest)s,
     documents = (SELECT count(*) FROM documents WHERE documents.collection_id = %(collection_id)s)
 WHERE collection_id = %(collection_id)s
 
 -- name: one_state
--- All statements of one retrieval see the collection as it is now, whatever is ingested meanwhile.
+-- All statements of the transaction see one snapshot, regardless of concurrent writes.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
 -- name: question_words
--- The content words of each search, what the collection knows of them, and the state that the collection is in; one row
--- without a word where there is none. The transaction that wrote the collection's row last tells two states apart even
--- where they hold the same documents. The postings of a word that few chunks hold come with it. OFFSET 0 has each word
--- looked up in the index, whatever the planner believes of a table that was filled a moment ago.
+-- Returns the content words of each search with their statistics and the state of the collection, or one row without a
+-- word if there are no words. The last transaction that wrote the collection's row distinguishes two states even if
+-- they hold the same documents. A word that few chunks hold is returned with its postings. OFFSET 0 forces an index
+-- lookup of each word, even if the planner has outdated statistics of a table that was just filled.
 SELECT word.number, word.lexeme, l.lexeme_id, coalesce(l.chunks, 0) AS chunks, p.packed,
        c.documents_digest, c.xmin::text AS writer,
        coalesce(s.chunks, 0) AS all_chunks, coalesce(s.length, 0) AS total_length, coalesce(s.removed, 0) AS removed,
@@ -147,7 +147,7 @@ WHERE d.collection_id = %(collection_id)s
   AND (%(event_date_to)s::date IS NULL OR d.event_date <= %(event_date_to)s)
 
 -- name: dense_candidates
--- The nearest chunks by cosine distance, exactly: every row that passes the filters is compared.
+-- Returns the nearest chunks by exact cosine distance: every row that passes the filters is compared.
 SELECT k.chunk_id, k.embedding <=> %(vector)s::vector AS distance
 FROM chunks k
 WHERE k.collection_id = %(collection_id)s
@@ -156,8 +156,8 @@ ORDER BY distance, k.chunk_id
 LIMIT %(limit)s
 
 -- name: ordered_candidates
--- Candidates that were found elsewhere, by cosine distance, as `dense_candidates` gives them. The sum keeps the planner
--- from reading all of the collection for the few.
+-- Orders given candidates by cosine distance, like `dense_candidates`. The sum keeps the planner from reading the whole
+-- collection for these few.
 SELECT k.chunk_no, k.embedding <=> %(vector)s::vector AS distance
 FROM chunks k
 WHERE k.collection_id + 0 = %(collection_id)s AND k.chunk_no = ANY(%(chunk_nos)s::integer[])
@@ -170,8 +170,9 @@ FROM chunks
 WHERE collection_id = %(collection_id)s
 
 -- name: near_candidates
--- The nearest chunks that one index finds, by their exact distances: only the index of that name has the condition on
--- chunk_id, which every chunk fulfils. Both casts begin with vector: the parameter would else be a halfvec everywhere.
+-- Returns the nearest chunks that one index finds, by their exact distances. Only the index of that name has the
+-- condition on chunk_id, which every chunk fulfils. Both casts begin with vector, or else the parameter would be a
+-- halfvec everywhere.
 SELECT near.chunk_id, near.embedding <=> %(vector)s::vector AS distance
 FROM (SELECT k.chunk_id, k.embedding
       FROM chunks k
@@ -183,11 +184,11 @@ FROM (SELECT k.chunk_id, k.embedding
 ORDER BY distance, near.chunk_id
 
 -- name: search_width
--- For this transaction: how wide the graph is searched, and that a filtered search goes on until it has enough.
+-- Sets the search width for this transaction, and makes a filtered search continue until it has enough rows.
 SELECT set_config('hnsw.ef_search', %(ef_search)s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)
 
 -- name: create_vector_index
--- An index may stand beside another of the same collection; its name as a condition tells them apart.
+-- A collection may have two indexes. The name in the condition distinguishes them.
 CREATE INDEX CONCURRENTLY {name} ON chunks
 USING hnsw ((embedding::halfvec({dimensions})) halfvec_cosine_ops) WITH (m = {links}, ef_construction = {width})
 WHERE collection_id = {collection_id} AND chunk_id <> {own_name}
@@ -212,7 +213,7 @@ SET name = excluded.name, ef_search = excluded.ef_search, recall = excluded.reca
 SELECT vector_send(embedding) AS packed FROM chunks WHERE collection_id = %(collection_id)s
 
 -- name: sample_vectors
--- Always the same chunks of the same collection, and not the first that happen to be stored.
+-- Always selects the same chunks of a collection, independent of the order of storage.
 SELECT chosen.chunk_id, chosen.embedding::text AS vector
 FROM (SELECT k.chunk_id, k.embedding
       FROM chunks k
@@ -221,7 +222,7 @@ FROM (SELECT k.chunk_id, k.embedding
       LIMIT %(sample)s) AS chosen
 
 -- name: packed_postings
--- The postings of words, of all segments together, each looked up in the index as above.
+-- Returns the postings of words from all segments, with forced index lookups as above.
 SELECT word.lexeme_id, string_agg(p.packed, '') AS packed
 FROM posting_segments s
 CROSS JOIN unnest(%(lexeme_ids)s::bigint[]) AS word (lexeme_id)
@@ -240,8 +241,8 @@ SELECT string_agg(int4send(chunk_no), '') AS packed FROM chunks WHERE document_i
 SELECT chunk_no, chunk_id FROM chunks WHERE chunk_no = ANY(%(chunk_nos)s::integer[])
 
 -- name: candidate_rows
--- Chosen chunks whole: the distance to the nearest of the searches and to the question, which is the first of them, and
--- those of the words that the chunk holds. OFFSET 0 has each document looked up in the index, as above.
+-- Returns the full rows of selected chunks: the distance to the nearest search and to the question, which is the first
+-- search, and the given words that the chunk holds. OFFSET 0 forces an index lookup of each document, as above.
 SELECT k.chunk_id, k.chunk_no, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date,
        d.authority, d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
        least(k.embedding <=> %(vector)s::vector,
@@ -256,7 +257,7 @@ WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
   AND (%(documents)s::bigint[] IS NULL OR k.document_id = ANY(%(documents)s))
 
 -- name: neighbours
--- The chunks around those chosen, in the order of what they stand beside, the nearest first.
+-- Returns the chunks around the selected ones, in the order of the selected ones, nearest first.
 SELECT n.chunk_id
 FROM unnest(%(chunk_ids)s::text[]) WITH ORDINALITY AS chosen (chunk_id, rank)
 JOIN chunks k ON k.collection_id = %(collection_id)s AND k.chunk_id = chosen.chunk_id
@@ -270,7 +271,7 @@ FROM chunks a JOIN chunks b ON b.collection_id = a.collection_id AND a.chunk_id 
 WHERE a.collection_id = %(collection_id)s AND a.chunk_id = ANY(%(chunk_ids)s) AND b.chunk_id = ANY(%(chunk_ids)s)
 
 -- name: count_candidates
--- How many chunks pass the filters, counted no further than the limit.
+-- Counts the chunks that pass the filters, up to the limit.
 SELECT count(*) AS chunks
 FROM (SELECT FROM chunks k
       WHERE k.collection_id = %(collection_id)s
@@ -278,8 +279,8 @@ FROM (SELECT FROM chunks k
       LIMIT %(limit)s) AS found
 
 -- name: open_run
--- Notes a run before its first checkpoint, whose commit brings this one to disk. The id of a run that has a checkpoint is
--- taken; one that never had any begins anew unless somebody is at it.
+-- Registers a run before its first checkpoint. The commit of that checkpoint also flushes this one to disk. The id of a
+-- run with a checkpoint is taken. A run without any starts again unless a process holds it.
 WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)),
 opened AS (
     INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
@@ -299,8 +300,8 @@ earlier_turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM
 SELECT run_id FROM opened
 
 -- name: begin_run
--- What `accept` settled. That a run is there waits for the disk where another host opened it, and its place in a
--- conversation does, on which other runs build.
+-- Stores the settings that `accept` resolved. The commit waits for the disk if the run was opened by another host, and
+-- if the run has a position in a conversation, because other runs depend on it.
 WITH durability AS (
     SELECT CASE WHEN %(conversation_id)s::text IS NULL AND EXISTS (SELECT FROM runs WHERE run_id = %(run_id)s)
                 THEN set_config('synchronous_commit', 'off', true) END
@@ -318,13 +319,13 @@ SET policy_version = excluded.policy_version, collection = excluded.collection, 
 WHERE runs.policy_version IS NULL
 
 -- name: be_at_work
--- For the length of a transaction that is idle on purpose.
+-- Holds the lease for the length of a transaction that is intentionally idle.
 SELECT pg_advisory_xact_lock(%(number)s)
 
 -- name: be_idle
--- Without values, so that it goes as a simple query. What went before it with values, the server keeps open until then,
--- and its snapshot with it: no row of the database that has died since could be cleared away, and whoever builds an
--- index concurrently would wait for this process to end.
+-- Has no values, so that it is sent as a simple query. Until then the server keeps the previous statement with values
+-- open, and its snapshot with it: no dead row of the database could be vacuumed, and a concurrent index build would
+-- wait for this process to end.
 SET LOCAL idle_in_transaction_session_timeout = 0
 
 -- name: run_holder
@@ -332,19 +333,19 @@ SELECT erased_at IS NOT NULL AS erased, coalesce(worker = ANY(%(workers)s::bigin
 FROM runs WHERE run_id = %(run_id)s
 
 -- name: claim_run
--- Whoever looks second waits for the first, sees it at work and gets nothing. What another host began has no context, and
--- is not taken.
+-- A second process waits for the first, finds the run held and gets no row. A run that another host began has no
+-- context and is not claimed.
 UPDATE runs SET worker = %(worker)s
 WHERE run_id = %(run_id)s AND context IS NOT NULL
   AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_at_work(worker)
 RETURNING thread_id, context
 
 -- name: renumber_runs
--- Without a number, the runs are free.
+-- Without a worker number, the runs are released.
 UPDATE runs SET worker = %(worker)s WHERE run_id = ANY(%(run_ids)s) AND worker = ANY(%(workers)s)
 
 -- name: cut_off_runs
--- Runs that began here, whose response is not stored and that nobody is at, the oldest first.
+-- Returns interrupted runs, oldest first: begun here, without a stored response, and held by no process.
 SELECT run_id FROM runs
 WHERE context IS NOT NULL AND erased_at IS NULL AND NOT is_at_work(worker)
 ORDER BY started_at, run_id
@@ -355,7 +356,7 @@ SELECT thread_id, (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(wor
 FROM runs WHERE run_id = %(run_id)s
 
 -- name: withdraw_run
--- A run of one's own that never came to anything: all of it goes, and its id is free.
+-- Deletes a run of this process that did not produce anything, with all its data. Its id becomes free.
 WITH gone AS (
     DELETE FROM runs
     WHERE run_id = %(run_id)s AND status = 'RUNNING' AND erased_at IS NULL AND worker = ANY(%(workers)s)
@@ -373,8 +374,8 @@ SELECT generation FROM model_answers
 WHERE run_id = %(run_id)s AND attempt = %(attempt)s AND prompt_sha256 = %(prompt_sha256)s
 
 -- name: keep_answer
--- The first answer stands; the update changes nothing and has the row that stands returned. None of an erased run, whose
--- row is locked until this is committed, so that an erasure finds it.
+-- Keeps the first answer. The update changes nothing, but returns the existing row. Stores no answer of an erased run.
+-- The row of the run is locked until the commit, so that an erasure finds the answer.
 WITH run AS (SELECT erased_at FROM runs WHERE run_id = %(run_id)s FOR SHARE)
 INSERT INTO model_answers (run_id, attempt, prompt_sha256, request_sha256, generation)
 SELECT %(run_id)s, %(attempt)s, %(prompt_sha256)s, %(request_sha256)s, %(generation)s::json
@@ -400,7 +401,7 @@ SELECT conversation_id FROM conversations WHERE conversation_id = %(conversation
 SELECT conversation_id FROM conversations WHERE conversation_id = %(conversation_id)s FOR UPDATE
 
 -- name: earlier_turns
--- The latest first: those before a run, or all.
+-- Returns the turns before a run, or all turns, latest first.
 SELECT r.run_id, r.thread_id, r.ordinal, r.status, t.question, t.search_query
 FROM runs r LEFT JOIN turn_texts t USING (run_id)
 WHERE r.conversation_id = %(conversation_id)s
@@ -415,7 +416,7 @@ UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 
 -- name: close_unrecorded_run
--- A run without an audit record released nothing; one that has its record keeps its end.
+-- Ends a run without an audit record as failed, because it released nothing. A run with a record keeps its end.
 UPDATE runs
 SET status = 'FAILED', reason = %(reason)s, finished_at = now(),
     policy_version = coalesce(policy_version, %(policy_version)s)
@@ -443,9 +444,9 @@ WHERE r.request_id = %(request_id)s AND EXISTS (SELECT FROM run_texts t WHERE t.
 ORDER BY r.started_at, r.run_id
 
 -- name: append_validation
--- A record after the end of the chain that its writer knows, with the run's texts and its end: all of it or nothing. It is
--- nothing where the chain ends elsewhere by now, where the record is there already, and where the run is not one of
--- `workers` (of any host where there are none). Whoever appends waits for the one before.
+-- Appends a record to the chain, with the run's texts and its end: all of it or nothing. It appends nothing if the
+-- chain no longer ends where its writer expects, if the record exists already, or if the run is not held by one of
+-- `workers` (by any host where there are none). Concurrent appends wait for each other.
 WITH run AS (SELECT erased_at, worker FROM runs WHERE run_id = %(run_id)s FOR SHARE),
 head AS (
     UPDATE audit_head SET position = %(position)s, row_hash = %(row_hash)s
@@ -491,7 +492,7 @@ ended AS (
 SELECT set_config('sourcebound.recorded', position::text, true) FROM head
 
 -- name: read_validations
--- Records and the place of each in the chain: one run's, or those after a position; the time as it is hashed.
+-- Returns records with their position in the chain: one run's, or those after a position. The time has its hashed form.
 SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt,
     to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
     generation_status, validation_status, failure_reason, refusal_code,
@@ -521,13 +522,13 @@ WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attemp
 SELECT position, row_hash FROM audit_head FOR UPDATE
 
 -- name: read_audit_head
--- The end of the chain as it should be, and how many records have no place in it.
+-- Returns the expected end of the chain, and the number of records without a position in it.
 SELECT position, row_hash, unchained,
        (SELECT count(*) FROM validations v WHERE v.position IS NULL OR v.position < 1) AS unplaced
 FROM audit_head
 
 -- name: lock_runs_of_thread
--- Nobody takes one of them over, or saves anything of it, before the transaction ends.
+-- No process can claim one of these runs or save any of their data before the transaction ends.
 SELECT run_id, pruned_at IS NULL AND erased_at IS NULL AS whole,
        (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work
 FROM runs WHERE thread_id = %(thread_id)s ORDER BY started_at FOR UPDATE
@@ -540,7 +541,7 @@ DELETE FROM run_texts WHERE run_id = ANY(%(run_ids)s)
 SELECT count(*) AS runs FROM runs WHERE %(since)s::timestamptz IS NULL OR started_at >= %(since)s
 
 -- name: page_runs
--- Oldest first, after the run that ended the page before.
+-- Returns a page of runs, oldest first, after the last run of the previous page.
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
        r.finished_at, r.pruned_at, r.erased_at, t.question
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
@@ -561,7 +562,7 @@ FROM checkpoint_blobs
 WHERE checkpoint_ns = '' AND thread_id = ANY(%(threads)s)
 
 -- name: read_validations_of
--- The records of some runs, as `read_validations` gives them; their request ids lead to the index.
+-- Returns the records of some runs, in the form of `read_validations`. The request ids make the index usable.
 SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt,
     to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
     generation_status, validation_status, failure_reason, refusal_code,
@@ -581,11 +582,11 @@ WHERE run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
 
 -- name: mark_erased
--- A run that has not ended cannot be gone on with any more.
+-- A run that has not ended can no longer be resumed.
 UPDATE runs SET erased_at = coalesce(erased_at, now()), context = NULL WHERE run_id = ANY(%(run_ids)s)
 
 -- name: find_erased_checkpoint
--- Whether a checkpoint is not there because its thread was erased.
+-- Returns a row if a checkpoint is missing because its thread was erased.
 SELECT run_id FROM runs
 WHERE thread_id = %(thread_id)s AND erased_at IS NOT NULL AND NOT EXISTS (
     SELECT FROM checkpoints c
@@ -593,7 +594,7 @@ WHERE thread_id = %(thread_id)s AND erased_at IS NOT NULL AND NOT EXISTS (
 LIMIT 1
 
 -- name: gone_thread
--- The run whose checkpoints were removed from a thread, if any were.
+-- Returns the run whose checkpoints were removed from a thread, if there is one.
 SELECT run_id, pruned_at, erased_at
 FROM runs
 WHERE thread_id = %(thread_id)s AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
@@ -602,8 +603,8 @@ ORDER BY started_at DESC, run_id DESC
 LIMIT 1
 
 -- name: prunable_threads
--- Threads with checkpoints all of whose runs ended long enough ago, but for the newest runs; a run that has a context is
--- waiting for its response. Of `threads` alone, where they are given.
+-- Returns the threads with checkpoints whose runs all ended long enough ago, except the threads of the newest runs. A
+-- run with a context still waits for its response. Only `threads` are considered, if given.
 WITH newest AS MATERIALIZED (
     SELECT thread_id FROM runs WHERE status <> 'RUNNING' ORDER BY started_at DESC, run_id DESC LIMIT %(keep)s
 )
@@ -626,11 +627,11 @@ SELECT (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_writes WHE
         FROM checkpoints WHERE thread_id = ANY(%(threads)s))::bigint AS bytes
 
 -- name: removal_turn
--- Those who remove checkpoints take turns, so that two of them never wait for each other.
+-- Processes that remove checkpoints take turns, so that two of them never deadlock.
 SELECT pg_advisory_xact_lock(91738176906086)
 
 -- name: remove_checkpoints
--- And the model's answers, which are there for those who go on from the checkpoints.
+-- Also removes the model's answers, which are needed only to resume from the checkpoints.
 WITH answers AS (
     DELETE FROM model_answers WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ANY(%(threads)s))
 ), writes AS (
@@ -645,7 +646,7 @@ SELECT count(*) AS rows, coalesce(sum(bytes), 0)::bigint AS bytes
 FROM (SELECT bytes FROM writes UNION ALL SELECT bytes FROM blobs UNION ALL SELECT bytes FROM states) AS removed
 
 -- name: remove_checkpoints_of_host_runs
--- A value goes where no checkpoint that is left names its version.
+-- Deletes a value if no remaining checkpoint names its version.
 WITH gone AS (
     DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%(run_ids)s)
     RETURNING thread_id, checkpoint_ns, checkpoint_id
@@ -667,7 +668,7 @@ SELECT count(*) AS checkpoints FROM gone
 UPDATE runs SET pruned_at = now(), context = NULL WHERE thread_id = ANY(%(threads)s) AND erased_at IS NULL
 
 -- name: storage_sizes
--- On disk, with indexes; whatever is neither of runs nor of the audit record belongs to the collections.
+-- Returns sizes on disk, with indexes. Every table outside runs, checkpoints and audit belongs to the collections.
 WITH tables AS (
     SELECT pg_total_relation_size(c.oid) AS bytes,
            CASE WHEN c.relname IN ('runs', 'run_texts', 'turn_texts', 'conversations', 'model_answers') THEN 'runs'
@@ -696,7 +697,7 @@ INSERT INTO model_certificates (model, policy_version, certified_at, certificate
 VALUES (%(model)s, %(policy_version)s, %(certified_at)s, %(certificate)s::json)
 
 -- name: list_certificates
--- Newest first: one model's or all.
+-- Returns the certificates of one model or of all models, newest first.
 SELECT certificate
 FROM model_certificates
 WHERE %(model)s::text IS NULL OR model = %(model)s
@@ -704,18 +705,18 @@ ORDER BY certificate_id DESC
 LIMIT %(limit)s
 
 -- name: latest_certificates
--- The newest of each model.
+-- Returns the newest certificate of each model.
 SELECT DISTINCT ON (model) certificate
 FROM model_certificates
 ORDER BY model, certificate_id DESC
 
 -- name: save_checkpoints
--- Checkpoints of one thread in their order, and their values, in one statement. With its response a run is over; one
--- that has no audit record by then failed for want of it. Nothing is saved of a run that is not one of `workers` (of any
--- host where there are none), and nothing of what was erased: neither of a run, nor of a thread that lost its checkpoints
--- so. Whoever takes the run over or erases it waits for the lock on its row, and finds these checkpoints; or these wait,
--- and are not saved. What goes with a record is not saved where this transaction has not
--- written that to its place in the chain.
+-- Saves the checkpoints of one thread in order, with their values, in one statement. The response ends a run. A run
+-- that has no audit record by then has failed for that reason. Nothing is saved of a run that is not held by one of
+-- `workers` (by any host where there are none), nor of an erased run, nor of a thread that lost its checkpoints by an
+-- erasure. A process that claims or erases the run waits for the lock on its row and finds these checkpoints. Otherwise
+-- these wait and are not saved. A checkpoint that belongs to a record is saved only if this transaction has written the
+-- record to its position in the chain.
 WITH durability AS (SELECT CASE WHEN %(lazy)s THEN set_config('synchronous_commit', 'off', true) END),
 run AS (
     SELECT erased_at IS NOT NULL AS erased,

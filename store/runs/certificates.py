@@ -1,4 +1,4 @@
-"""Certificates of models, each kept for good."""
+"""Certificates of models; none is ever removed."""
 
 from sourcebound.contracts.certification.certificate import Certificate
 from sourcebound.store.connection.database import Pool, store_faults
@@ -16,7 +16,7 @@ class PostgresCertificates:
         self._pool = pool
 
     async def save(self, certificate: Certificate) -> None:
-        """Adds a certificate; those before it stay."""
+        """Add a certificate; earlier ones stay."""
         values = {
             "model": certificate.model,
             "policy_version": certificate.policy_version,
@@ -28,19 +28,19 @@ class PostgresCertificates:
                 await connection.execute(query("insert_certificate"), values)
 
     async def latest(self, model: str) -> Certificate | None:
-        """The newest certificate of a model, under whatever policy; None where there is none."""
+        """Return the newest certificate of a model under any policy, or None."""
         return next(iter(await self.list(model, 1)), None)
 
     async def latest_by_model(self) -> dict[str, Certificate]:
-        """The newest certificate of each model that has one."""
+        """Return the newest certificate of each model that has one."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("latest_certificates"))
-                found = [Certificate.model_validate(row["certificate"]) for row in await cursor.fetchall()]
-        return {certificate.model: certificate for certificate in found}
+                certificates = [Certificate.model_validate(row["certificate"]) for row in await cursor.fetchall()]
+        return {certificate.model: certificate for certificate in certificates}
 
     async def list(self, model: str | None, limit: int) -> list[Certificate]:
-        """Certificates, newest first: one model's, or all when it is None."""
+        """Return certificates, newest first: those of one model, or all if it is None."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("list_certificates"), {"model": model, "limit": limit})

@@ -1,4 +1,4 @@
-"""The list of runs, and who is at which (CP-2)."""
+"""The run registry, and the process that holds each run (CP-2)."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,17 +16,24 @@ from sourcebound.errors import RequestError
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import NEVER_BEGAN
 from sourcebound.store.checkpoints.process_lease import ProcessLease
-from sourcebound.store.connection.database import Pool, Row, fetch_one, on_a_connection, pipelined, store_faults
+from sourcebound.store.connection.database import (
+    Pool,
+    Row,
+    fetch_one,
+    open_pipeline,
+    retry_on_lost_connection,
+    store_faults,
+)
 from sourcebound.store.connection.queries import query
-from sourcebound.store.runs.conversations import take_turn
-from sourcebound.store.search.corpus import collection_of
+from sourcebound.store.runs.conversations import lock_conversation
+from sourcebound.store.search.corpus import to_collection
 
-Take = Callable[[AsyncConnection[Row], Row], Awaitable[Row | None]]
-"""Takes a run on a connection; None where it is not free."""
+ClaimStatement = Callable[[AsyncConnection[Row], Row], Awaitable[Row | None]]
+"""Claims a run on a connection; returns None if it is not free."""
 
 
 class RunSummary(NamedTuple):
-    """One line of the list."""
+    """A row of the registry."""
 
     run_id: str
     request_id: str
@@ -44,46 +51,46 @@ class RunSummary(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A run that was noted, and the collection that it asks as it was then."""
+    """A run that was registered, and its collection at that time."""
 
     collection: Collection | None
 
     async def find_collection(self, name: str) -> Collection | None:
-        """The collection; None where there is none of the name that the run gave, or it brings its evidence."""
+        """Return the collection; None if it does not exist or the run has its own bundle."""
         return self.collection
 
 
 class Claimed(NamedTuple):
-    """A run that was taken over."""
+    """A run that this process claimed."""
 
     thread_id: str
     context: RunContext
-    """What its caller chose."""
+    """The context that the caller chose."""
     request: AskInput | None
-    """What its caller asked, where the run can be begun anew from that."""
+    """The request of the caller, if the run can be restarted from it."""
 
 
 def unreadable_run_error() -> RequestError:
-    """A run that was recorded under other contracts than those of this version."""
+    """Build the error for a run that was recorded under other contracts."""
     return RequestError(
-        "the run was recorded under other contracts than those of this version.",
-        "See what was recorded with `sourcebound runs show RUN --json`; resume it with the version that began it.",
+        "the run was recorded under contracts that this version does not read.",
+        "Print its state with `sourcebound runs show RUN --json`; resume it with the version that started it.",
         code="RUN_UNREADABLE",
     )
 
 
 def never_began_error() -> RequestError:
-    """A run that was cut off before anything of it was stored."""
+    """Build the error for a run that was interrupted before anything of it was stored."""
     return RequestError(
-        "the run ended before it began: nothing of it had been stored.",
+        "the run was interrupted before anything of it was stored.",
         "Ask the question again; the run's id is free.",
         code=NEVER_BEGAN,
     )
 
 
 def not_resumable_error() -> RequestError:
-    """A run of which nothing is left to go on from."""
-    return RequestError("the run has no checkpoint to go on from.", "Ask the question again.", code="NOT_RESUMABLE")
+    """Build the error for a run without a checkpoint to resume from."""
+    return RequestError("the run has no checkpoint to resume from.", "Ask the question again.", code="NOT_RESUMABLE")
 
 
 class PostgresRunLog:
@@ -91,14 +98,14 @@ class PostgresRunLog:
 
     Args:
         pool: Connections to its database.
-        worker: This process.
-        journal: The checkpoints of its runs.
+        lease: The lease of this process.
+        buffer: The checkpoints of its runs.
     """
 
-    def __init__(self, pool: Pool, worker: ProcessLease, journal: CheckpointBuffer) -> None:
+    def __init__(self, pool: Pool, lease: ProcessLease, buffer: CheckpointBuffer) -> None:
         self._pool = pool
-        self._worker = worker
-        self._journal = journal
+        self._lease = lease
+        self._buffer = buffer
 
     async def open(
         self,
@@ -109,86 +116,86 @@ class PostgresRunLog:
         *,
         is_fresh: bool = False,
     ) -> Opened | None:
-        """Notes a run before anything of it is stored, as one that this process is at.
+        """Register a run before the first write, as held by this process.
 
         Args:
-            run_id: Its id, and that of its thread.
-            request_id: The caller's, or a new one.
-            context: What the caller chose, with the settings in place of what was left open.
-            request: What the caller asked; a question is kept here until the run is over, so that it can be begun anew.
-            is_fresh: Nothing of the run can have been stored before.
+            run_id: The id of the run and of its thread.
+            request_id: The id of the caller, or a new one.
+            context: The context of the caller, completed with the settings.
+            request: The request. A question is stored until the run ends, so that the run can be restarted.
+            is_fresh: Whether nothing of the run can have been stored before.
 
         Returns:
-            What it needs first; None where the id is another run's (S-2). That of a run that came to nothing is free.
+            The run's collection; None if the id belongs to another run (S-2). The id of a withdrawn run is free.
         """
-        asked = request or {}
-        question = _question_form(asked)
-        searched = requested_collection(asked, context) if asked.get("retrieval_bundle") is None else None
+        stated = request or {}
+        question = _restartable_request(stated)
+        collection = requested_collection(stated, context) if stated.get("retrieval_bundle") is None else None
         values = {
             "run_id": run_id,
             "request_id": request_id,
-            "collection": searched,
+            "collection": collection,
             "model": context.model,
             "context": json.dumps({**asdict(context), "request": question}),
         }
-        found: list[Row] = []
+        collections: list[Row] = []
 
         async def open_run(connection: AsyncConnection[Row], values: Row) -> Row | None:
-            async with pipelined(connection):  # one way there and back
-                opened = await connection.execute(query("open_run"), values)
-                if searched:
-                    looked_up = await connection.execute(query("collections"), {"name": searched})
-            found.extend(await looked_up.fetchall() if searched else [])
-            return await opened.fetchone()
+            async with open_pipeline(connection):  # one round trip
+                run_cursor = await connection.execute(query("open_run"), values)
+                if collection:
+                    collection_cursor = await connection.execute(query("collections"), {"name": collection})
+            collections.extend(await collection_cursor.fetchall() if collection else [])
+            return await run_cursor.fetchone()
 
-        if await self._take(open_run, values) is None:
+        if await self._claim_if_free(open_run, values) is None:
             return None
-        self._journal.begin(run_id, is_known=question is not None, is_fresh=is_fresh)
-        return Opened(collection_of(found[0]) if found else None)
+        self._buffer.begin(run_id, has_run_row=question is not None, is_fresh=is_fresh)
+        return Opened(to_collection(collections[0]) if collections else None)
 
     async def begin(self, run: Run) -> None:
-        """Notes what was settled when a run was accepted, at the end of its conversation if it has one.
+        """Register an accepted run, at the end of its conversation if it has one.
 
-        Noting it again changes nothing. A run that this process opened is noted already, but for its place in a
-        conversation and what its audit record brings.
+        A repeated call changes nothing. A run that this process opened is registered already, except for its position
+        in a conversation and the values of its audit record.
 
         Raises:
-            RequestError: There is no such conversation.
+            RequestError: The conversation does not exist.
         """
-        if run.conversation_id is None and run.run_id in self._worker.runs:
+        if run.conversation_id is None and run.run_id in self._lease.runs:
             return
         values = run.model_dump(mode="json")
 
-        async def note(connection: AsyncConnection[Row]) -> None:
+        async def register(connection: AsyncConnection[Row]) -> None:
             if run.conversation_id is None:
                 await connection.execute(query("begin_run"), values)
                 return
             async with connection.transaction():
-                await take_turn(connection, run.conversation_id)
+                await lock_conversation(connection, run.conversation_id)
                 await connection.execute(query("begin_turn"), values)
                 await connection.execute(query("begin_run"), values)
 
-        await on_a_connection(self._pool, note)
+        await retry_on_lost_connection(self._pool, register)
 
     async def has_ended(self, run_id: str) -> bool:
-        """Whether a run of that id has been recorded, or closed without a record."""
+        """Whether a run was recorded, or closed without a record."""
         return await fetch_one(self._pool, query("find_ended_run"), {"run_id": run_id}) is not None
 
     async def claim(self, run_id: str) -> Claimed | None:
-        """Takes over a run that has no response and that nobody is at.
+        """Claim a run that has no response and that no process holds.
 
         Args:
             run_id: The whole id.
 
         Returns:
-            Where it is and what its caller chose; None where there is nothing to take over.
+            The thread and context of the run; None if there is no such run.
 
         Raises:
-            RequestError: Another host of the graph began it (`RUN_OF_ANOTHER_HOST`), or a newer version did, and this
-                one cannot tell what its caller chose (`RUN_UNREADABLE`).
+            RequestError: Another host of the graph started the run (`RUN_OF_ANOTHER_HOST`), or a newer version did,
+                whose context this version cannot read (`RUN_UNREADABLE`).
         """
-        await self._worker.number()  # one that is taken later goes to the runs at work, of which this is none yet
-        row = await self._take(_claim_run, {"run_id": run_id})
+        await self._lease.acquire()  # a later lease goes to active runs only, and this run is not active yet
+        row = await self._claim_if_free(_claim_run, {"run_id": run_id})
         if row is None:
             await self._check_host(run_id)
             return None
@@ -196,92 +203,92 @@ class PostgresRunLog:
             request = row["context"].pop("request", None)
             claimed = Claimed(row["thread_id"], RunContext(**row["context"]), request)
         except TypeError as error:
-            await self.let_go(run_id)
+            await self.release(run_id)
             raise unreadable_run_error() from error
-        self._journal.begin(claimed.thread_id, is_known=request is not None, is_fresh=False)
+        self._buffer.begin(claimed.thread_id, has_run_row=request is not None, is_fresh=False)
         return claimed
 
-    async def let_go(self, run_id: str) -> None:
-        """Leaves a run that was cut off to whoever goes on with it.
+    async def release(self, run_id: str) -> None:
+        """Release an interrupted run, so that any process may resume it.
 
-        Where that cannot be noted, this process gives its number up, so that the run is free all the same. Whoever is
-        cancelled meanwhile does not wait for it; it is done for all that.
+        If the release cannot be stored, this process surrenders its lease, which frees the run too. A cancelled caller
+        does not wait; the release completes in the background.
         """
         try:
-            await self._worker.let_go(run_id, self._journal.store)
+            await self._lease.release_run(run_id, self._buffer.store)
         finally:
-            self._journal.drop(run_id)
+            self._buffer.forget(run_id)
 
-    def leave(self, run_id: str) -> None:
-        """The work on a run that has ended is over."""
-        self._worker.runs.discard(run_id)
-        self._journal.drop(run_id)
+    def finish(self, run_id: str) -> None:
+        """Forget a run that has ended."""
+        self._lease.runs.discard(run_id)
+        self._buffer.forget(run_id)
 
     async def withdraw(self, run_id: str) -> bool:
-        """Takes back a run of this process that came to nothing, with its checkpoints and answers; its id is free.
+        """Delete a run of this process that never started, with its checkpoints and answers; its id is free again.
 
         Returns:
-            False where there was none to take back: it is another process's, or has been recorded.
+            False if there was nothing to delete: the run belongs to another process, or was recorded.
         """
-        await self._journal.abandon(run_id)
-        values = {"run_id": run_id, "workers": self._worker.numbers}
+        await self._buffer.abandon(run_id)
+        values = {"run_id": run_id, "workers": self._lease.lease_ids}
         withdrawn = await fetch_one(self._pool, query("withdraw_run"), values) is not None
-        self.leave(run_id)
+        self.finish(run_id)
         return withdrawn
 
     async def list_cut_off(self) -> list[str]:
-        """The ids of the runs that have no response and that nobody is at, the oldest first."""
+        """Return the ids of interrupted runs that no process holds, the oldest first."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("cut_off_runs"))
                 return [row["run_id"] for row in await cursor.fetchall()]
 
-    async def find_idle(self, run_id: str) -> str | None:
-        """The thread of a run that nobody is at; None where there is no such run.
+    async def require_idle(self, run_id: str) -> str | None:
+        """Return the thread of a run that no process holds; None if there is no such run.
 
         Raises:
-            RequestError: Some process, this one included, is at it (`RUN_AT_WORK`).
+            RequestError: A process holds the run, maybe this one (`RUN_AT_WORK`).
         """
         row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
-        if run_id in self._worker.runs or (row and row["at_work"]):
+        if run_id in self._lease.runs or (row and row["at_work"]):
             raise _run_at_work_error()
         return row["thread_id"] if row else None
 
     async def list_runs(self, limit: int) -> list[RunSummary]:
-        """The latest runs, newest first."""
+        """Return the latest runs, newest first."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("list_runs"), {"limit": limit})
                 return [RunSummary(**row) for row in await cursor.fetchall()]
 
     async def find_runs(self, prefix: str) -> list[RunSummary]:
-        """The runs whose id starts with `prefix` or whose request id it is; two at most."""
+        """Return at most two runs whose id starts with `prefix`, or whose request id it is."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("find_runs"), {"prefix": prefix})
                 return [RunSummary(**row) for row in await cursor.fetchall()]
 
     async def list_forks(self, run_id: str) -> list[str]:
-        """The ids of the runs that answered from the candidates of a run and still hold its texts (CP-5)."""
+        """Return the forks of a run that still hold its texts (CP-5)."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("list_forks"), {"request_id": fork_request(run_id)})
                 return [row["run_id"] for row in await cursor.fetchall()]
 
     async def erase(self, run_id: str, thread_id: str, *, whole_thread: bool = False) -> bool:
-        """Erases the texts of a run and its checkpoints, all or nothing; its row and its audit record stay (R5P-3).
+        """Erase the texts and checkpoints of a run, all or nothing; its row and its audit record stay (R5P-3).
 
         Args:
             run_id: The whole id.
             thread_id: The thread of its checkpoints.
-            whole_thread: Erases every other run of the thread as well.
+            whole_thread: Whether to erase every other run of the thread too.
 
         Returns:
-            Whether there was a text to erase.
+            Whether a text was erased.
 
         Raises:
-            RequestError: The thread has other runs, whose checkpoints hold texts of this one (`THREAD_SHARED`), or some
-                process is at a run that is to be erased (`RUN_AT_WORK`).
+            RequestError: The thread has other runs, whose checkpoints hold texts of this one (`THREAD_SHARED`), or a
+                process holds one of the runs (`RUN_AT_WORK`).
         """
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
@@ -291,10 +298,10 @@ class PostgresRunLog:
                 ).fetchall()
                 others = [row["run_id"] for row in rows if row["run_id"] != run_id]
                 if not whole_thread and any(row["whole"] for row in rows if row["run_id"] != run_id):
-                    raise _shared(run_id, others)
+                    raise _thread_shared_error(run_id, others)
                 run_ids = [run_id, *others] if whole_thread else [run_id]
-                at_work = {row["run_id"] for row in rows if row["at_work"]} | self._worker.runs
-                if not at_work.isdisjoint(run_ids):
+                active = {row["run_id"] for row in rows if row["at_work"]} | self._lease.runs
+                if not active.isdisjoint(run_ids):
                     raise _run_at_work_error()
                 await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
                 cursor = await connection.execute(query("erase_run_texts"), {"run_ids": run_ids})
@@ -302,14 +309,14 @@ class PostgresRunLog:
                 return cursor.rowcount > 0
 
     async def check_kept(self, thread_id: str, run_id: str | None = None) -> None:
-        """Says why a run has no checkpoints, where they were pruned or erased (CP-7, R5P-3).
+        """Raise an error if the checkpoints of a run were pruned or erased (CP-7, R5P-3).
 
         Args:
-            thread_id: The run's thread.
-            run_id: The run, where the thread may have more than one.
+            thread_id: The thread of the run.
+            run_id: The run, if the thread may have several.
 
         Raises:
-            RequestError: They were (`RUN_PRUNED`, `RUN_ERASED`).
+            RequestError: They were pruned (`RUN_PRUNED`) or erased (`RUN_ERASED`).
         """
         with store_faults():
             async with self._pool.connection() as connection:
@@ -317,10 +324,10 @@ class PostgresRunLog:
                 row = await cursor.fetchone()
         if row is None:
             return
-        what = "erased with its texts" if row["erased_at"] else "pruned"
+        change = "erased with its texts" if row["erased_at"] else "pruned"
         raise RequestError(
-            f"the checkpoints of run {row['run_id']} were {what} on {row['erased_at'] or row['pruned_at']:%Y-%m-%d}.",
-            f"Its audit record is there: sourcebound audit show {row['run_id']}",
+            f"the checkpoints of run {row['run_id']} were {change} on {row['erased_at'] or row['pruned_at']:%Y-%m-%d}.",
+            f"Its audit record exists: sourcebound audit show {row['run_id']}",
             code="RUN_ERASED" if row["erased_at"] else "RUN_PRUNED",
         )
 
@@ -328,29 +335,29 @@ class PostgresRunLog:
         place = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
         if place and place["of_another_host"]:
             raise RequestError(
-                "the run was begun by another host of the graph, whose it is to go on with.",
-                f"Go on with thread {place['thread_id']} in LangGraph Studio, or wherever it was begun.",
+                "the run was started by another host of the graph, which must resume it.",
+                f"Resume thread {place['thread_id']} in LangGraph Studio, or in the host that started it.",
                 code="RUN_OF_ANOTHER_HOST",
             )
 
-    async def _take(self, take: Take, values: Row) -> Row | None:
-        """Makes a run this process's own, if it is found free."""
+    async def _claim_if_free(self, statement: ClaimStatement, values: Row) -> Row | None:
+        """Claim a run for this process if it is free."""
         run_id = values["run_id"]
-        if run_id in self._worker.runs:
+        if run_id in self._lease.runs:
             return None
-        self._worker.runs.add(run_id)
+        self._lease.runs.add(run_id)
         try:
-            number = await self._worker.number()
+            lease_id = await self._lease.acquire()
             with store_faults():
                 async with self._pool.connection() as connection:
-                    row = await take(connection, values | {"worker": number})
+                    row = await statement(connection, values | {"worker": lease_id})
             if row is not None:
-                await self._worker.settle(run_id, number)
+                await self._lease.renew_run(run_id, lease_id)
         except BaseException:
-            await self.let_go(run_id)
+            await self.release(run_id)
             raise
         if row is None:
-            self._worker.runs.discard(run_id)
+            self._lease.runs.discard(run_id)
         return row
 
 
@@ -358,8 +365,8 @@ async def _claim_run(connection: AsyncConnection[Row], values: Row) -> Row | Non
     return await (await connection.execute(query("claim_run"), values)).fetchone()
 
 
-def _question_form(request: AskInput) -> Mapping[str, object] | None:
-    """A request as the run's row keeps it; None for what is no question, may be large or is not JSON."""
+def _restartable_request(request: AskInput) -> Mapping[str, object] | None:
+    """Return a request that can be stored with its run; None for a bundle, which may be large, or invalid JSON."""
     if request.get("retrieval_bundle") is not None or request.get("question") is None:
         return None
     try:
@@ -371,13 +378,13 @@ def _question_form(request: AskInput) -> Mapping[str, object] | None:
 
 def _run_at_work_error() -> RequestError:
     return RequestError(
-        "the run is being worked on.",
-        "Wait for its end, or for that of the process that works on it.",
+        "the run is active.",
+        "Wait until it ends, or until the process that holds it ends.",
         code="RUN_AT_WORK",
     )
 
 
-def _shared(run_id: str, others: list[str]) -> RequestError:
+def _thread_shared_error(run_id: str, others: list[str]) -> RequestError:
     return RequestError(
         f"run {run_id} shares its thread, and its texts, with {', '.join(others)}; nothing was erased.",
         f"To erase all of them: sourcebound runs erase {run_id} --thread --yes",

@@ -1,4 +1,4 @@
-"""What models answered, durable before anything depends on it (CP-2)."""
+"""Model answers, durable before anything depends on them (CP-2)."""
 
 import json
 
@@ -7,7 +7,7 @@ from psycopg import AsyncConnection
 from sourcebound.contracts.execution.generation import Generation, GenerationKey
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import Flush, run_taken_over_error
-from sourcebound.store.connection.database import Pool, Row, fetch_one, pipelined
+from sourcebound.store.connection.database import Pool, Row, fetch_one, open_pipeline
 from sourcebound.store.connection.queries import query
 
 
@@ -16,54 +16,57 @@ class PostgresAnswerLog:
 
     Args:
         pool: Connections to its database.
-        journal: The checkpoints that an answer stands on, which are stored with it.
+        buffer: The checkpoints that an answer depends on; they are stored with it.
     """
 
-    def __init__(self, pool: Pool, journal: CheckpointBuffer) -> None:
+    def __init__(self, pool: Pool, buffer: CheckpointBuffer) -> None:
         self._pool = pool
-        self._journal = journal
+        self._buffer = buffer
 
-    async def find(self, asked: GenerationKey) -> Generation | None:
-        """The answer, if one was kept.
+    async def find(self, key: GenerationKey) -> Generation | None:
+        """Return the stored answer, or None.
 
-        It is looked for in a new run too where the database may be away: it could not keep what a model says.
+        A query is needed for a new run too if the database may be unavailable, because it could not store an answer.
         """
-        await self._journal.settle(asked.run_id)  # the question may depend on an answer before
-        if self._journal.is_fresh(asked.run_id):
+        await self._buffer.wait_for_flush(key.run_id)  # the prompt may depend on an earlier answer
+        if self._buffer.is_fresh(key.run_id):
             return None
-        row = await fetch_one(self._pool, query("find_answer"), asked._asdict())
+        row = await fetch_one(self._pool, query("find_answer"), key._asdict())
         return Generation.model_validate(row["generation"]) if row else None
 
-    async def keep(self, asked: GenerationKey, generation: Generation) -> Generation:
-        """Keeps an answer and returns the one that stands; the commit waits for the disk.
+    async def keep(self, key: GenerationKey, generation: Generation) -> Generation:
+        """Store an answer and return the stored one; the commit waits for the disk.
 
-        To the question of a new run that is the one given, which is on its way when this returns: whatever is stored or
-        asked next waits until it is there, and is told where another process has kept one. Of an erased run nothing is
-        kept.
+        In a new run, this returns the answer as soon as it was sent to the database. The next write waits for the
+        commit, and fails if another process stored another answer. Nothing is stored for an erased run.
 
         Raises:
-            RequestError: The run turned out to be no longer this process's (`RUN_AT_WORK`, `NEVER_BEGAN`), or erased
+            RequestError: The run no longer belongs to this process (`RUN_AT_WORK`, `NEVER_BEGAN`), or was erased
                 (`RUN_ERASED`).
             StoreError: The database does not answer, or refuses.
         """
-        form = generation.model_dump(mode="json")
-        values = {**asked._asdict(), "request_sha256": generation.request_sha256, "generation": json.dumps(form)}
+        generation_json = generation.model_dump(mode="json")
+        values = {
+            **key._asdict(),
+            "request_sha256": generation.request_sha256,
+            "generation": json.dumps(generation_json),
+        }
 
-        async def keep(connection: AsyncConnection[Row], sending: Flush) -> Row | None:
-            async with pipelined(connection):  # one transaction
-                await sending.send()
-                kept = await connection.execute(query("keep_answer"), values)
-                sending.is_sent.set()
-            await sending.check()
-            return await kept.fetchone()
+        async def write(connection: AsyncConnection[Row], flush: Flush) -> Row | None:
+            async with open_pipeline(connection):  # one transaction
+                await flush.send()
+                cursor = await connection.execute(query("keep_answer"), values)
+                flush.is_sent.set()
+            await flush.check()
+            return await cursor.fetchone()
 
-        async def keep_own(connection: AsyncConnection[Row], sending: Flush) -> None:
-            row = await keep(connection, sending)
-            if row and row["generation"] != form:
+        async def write_own(connection: AsyncConnection[Row], flush: Flush) -> None:
+            row = await write(connection, flush)
+            if row and row["generation"] != generation_json:
                 raise run_taken_over_error()
 
-        if asked.attempt and self._journal.is_fresh(asked.run_id):
-            await self._journal.send(asked.run_id, keep_own)
+        if key.attempt and self._buffer.is_fresh(key.run_id):
+            await self._buffer.send(key.run_id, write_own)
             return generation
-        row = await self._journal.write(asked.run_id, keep)
+        row = await self._buffer.write(key.run_id, write)
         return Generation.model_validate(row["generation"]) if row else generation

@@ -1,7 +1,7 @@
-"""BM25 over packed postings: the sums of contracts/retrieval/bm25.py, for all chunks of a question's words at once.
+"""BM25 over packed postings: the sums of contracts/retrieval/bm25.py, for all chunks that hold a question's words.
 
-A database adds up some two million postings a second, NumPy fifty times as many; so the database keeps them packed, and
-hands them over as they are.
+A database adds up some two million postings a second, NumPy fifty times as many. Therefore the database stores the
+postings packed and returns them unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,14 @@ from sourcebound.contracts.retrieval.bm25 import Damping
 POSTING: Final = np.dtype([("chunk_no", ">i4"), ("length", ">u2"), ("frequency", ">u2")])
 CHUNK_NO: Final = np.dtype(">i4")
 SPARSE: Final = 4
-"""Numbers of chunks that are spread wider than this, to a posting, are sorted and not counted."""
+"""The widest range of chunk numbers per posting for which scores are added up in an array of that range.
+
+Wider ranges are sorted instead.
+"""
 
 
 class Terms(NamedTuple):
-    """What one word adds to the scores of the chunks that hold it."""
+    """The amounts that one word adds to the scores of the chunks that hold it."""
 
     chunk_nos: NDArray[np.int64]
     """In ascending order."""
@@ -27,21 +30,21 @@ class Terms(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return self.chunk_nos.nbytes + self.units.nbytes
 
 
 def word_terms(weight: float, packed: bytes, damped: Damping) -> Terms:
-    """The terms of a word.
+    """Compute the terms of a word.
 
     Args:
-        weight: The word's.
+        weight: The weight of the word.
         packed: Its postings, in any order.
-        damped: Of the collection.
+        damped: The damping of the collection.
     """
     postings = np.frombuffer(packed, POSTING)
     frequency = postings["frequency"].astype(np.float64)
-    units = np.rint(weight * frequency / (frequency + damped.least + damped.per_word * postings["length"]))
+    units = np.rint(weight * frequency / (frequency + damped.constant + damped.per_word * postings["length"]))
     chunk_nos = postings["chunk_no"].astype(np.int64)
     if (chunk_nos[1:] < chunk_nos[:-1]).any():
         order = np.argsort(chunk_nos, kind="stable")
@@ -52,13 +55,13 @@ def word_terms(weight: float, packed: bytes, damped: Damping) -> Terms:
 def best_chunks(
     words: Sequence[Terms], limit: int, *, removed: bytes = b"", allowed: bytes | None = None
 ) -> Mapping[int, int]:
-    """The chunks that score best.
+    """Return the chunks with the best scores.
 
     Args:
         words: The terms of each word, in any order.
-        limit: How many are wanted; all that score as the last of them does are there too.
-        removed: Packed numbers of chunks that are gone.
-        allowed: Packed numbers of the chunks that pass the filters; None where all do.
+        limit: The number of chunks wanted. Chunks that tie with the last one are included.
+        removed: Packed numbers of the chunks that were removed.
+        allowed: Packed numbers of the chunks that pass the filters; None if all do.
 
     Returns:
         Scores in units by chunk number, best first.
@@ -67,8 +70,8 @@ def best_chunks(
         return {}
     numbers, scores = _add_up(words)
     if removed:
-        there = ~np.isin(numbers, np.frombuffer(removed, CHUNK_NO))
-        numbers, scores = numbers[there], scores[there]
+        present = ~np.isin(numbers, np.frombuffer(removed, CHUNK_NO))
+        numbers, scores = numbers[present], scores[present]
     if allowed is not None:
         passing = np.isin(numbers, np.frombuffer(allowed, CHUNK_NO))
         numbers, scores = numbers[passing], scores[passing]
@@ -79,39 +82,39 @@ def best_chunks(
     return dict(zip(numbers[order].tolist(), scores[order].astype(np.int64).tolist(), strict=True))
 
 
-def holders(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, set[str]]:
-    """Which of some words each of some chunks holds.
+def find_held_words(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, set[str]]:
+    """Return, for each of these chunks, which of these words it holds.
 
     Args:
-        chunk_nos: The chunks.
-        words: Words and their terms.
+        chunk_nos: The numbers of the chunks.
+        words: The terms of each word.
     """
-    held: dict[int, set[str]] = {chunk_no: set() for chunk_no in chunk_nos}
+    words_by_chunk: dict[int, set[str]] = {chunk_no: set() for chunk_no in chunk_nos}
     wanted = np.array(chunk_nos, np.int64)
     for word, terms in words.items():
         if not len(terms.chunk_nos):
             continue
-        places = terms.chunk_nos.searchsorted(wanted)
-        there = terms.chunk_nos.take(places, mode="clip") == wanted
-        for chunk_no in wanted[there].tolist():
-            held[chunk_no].add(word)
-    return held
+        positions = terms.chunk_nos.searchsorted(wanted)
+        present = terms.chunk_nos.take(positions, mode="clip") == wanted
+        for chunk_no in wanted[present].tolist():
+            words_by_chunk[chunk_no].add(word)
+    return words_by_chunk
 
 
 def _add_up(words: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The chunks and the sum of each; whole numbers below 2**53, so that no order of adding changes them."""
+    """Return the chunks and the sum of each. The sums are whole numbers below 2**53, so the order does not matter."""
     words = [word for word in words if len(word.chunk_nos)]
     if not words:
         return np.zeros(0, np.int64), np.zeros(0)
-    first, last = (int(edge(word.chunk_nos[place] for word in words)) for edge, place in ((min, 0), (max, -1)))
+    first, last = (int(edge(word.chunk_nos[position] for word in words)) for edge, position in ((min, 0), (max, -1)))
     if last - first > SPARSE * sum(len(word.chunk_nos) for word in words):
         numbers = np.concatenate([word.chunk_nos for word in words])
-        distinct, places = np.unique(numbers, return_inverse=True)
-        return distinct, np.bincount(places, weights=np.concatenate([word.units for word in words]))
-    sums, there = np.zeros(last - first + 1), np.zeros(last - first + 1, dtype=bool)
-    for word in words:  # which has one posting of a chunk at most
-        places = word.chunk_nos - first
-        sums[places] += word.units
-        there[places] = True
-    distinct = np.flatnonzero(there)
+        distinct, positions = np.unique(numbers, return_inverse=True)
+        return distinct, np.bincount(positions, weights=np.concatenate([word.units for word in words]))
+    sums, present = np.zeros(last - first + 1), np.zeros(last - first + 1, dtype=bool)
+    for word in words:  # a word has at most one posting for each chunk
+        positions = word.chunk_nos - first
+        sums[positions] += word.units
+        present[positions] = True
+    distinct = np.flatnonzero(present)
     return distinct + first, sums[distinct]

@@ -1,7 +1,7 @@
-"""Tables of candidates from elsewhere, read in batches: Parquet and Arrow files, data frames (R1-1).
+"""Tables of external candidates, read in batches: Parquet and Arrow files, data frames (R1-1).
 
-`pyarrow` is an extra and is imported when a table is read. A data frame is whatever shows itself through the Arrow
-interface (`__arrow_c_stream__`): those of pandas and polars, a pyarrow table, a result of DuckDB.
+`pyarrow` is an optional dependency, imported when a table is read. A data frame is any object with the Arrow interface
+(`__arrow_c_stream__`): a data frame of pandas or polars, a pyarrow table, a result of DuckDB.
 """
 
 import contextlib
@@ -29,43 +29,43 @@ BATCH_ROWS: Final = 512
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table in memory, of any library that speaks Arrow."""
+    """A table in memory, of any library that supports Arrow."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Its batches, by the Arrow C stream interface."""
+        """Return its batches through the Arrow C stream interface."""
         ...
 
 
 def is_table(beginning: bytes) -> bool:
-    """Whether a file is a Parquet or an Arrow file, by its first bytes."""
+    """Tell by its first bytes whether a file is a Parquet or an Arrow file."""
     return beginning.startswith((PARQUET, ARROW))
 
 
 def bundles_from_table(
     table: ArrowTable | str | Path, shared: Mapping[str, object] = NOTHING
 ) -> Iterator[dict[str, Any] | str]:
-    """Retrieval bundles from a table with one candidate a row.
+    """Read retrieval bundles from a table with one candidate per row.
 
     Args:
-        table: A data frame or a table; or the path of a Parquet or Arrow file, which is read in batches. Its columns
-            are named as the fields of a bundle and of a row, accepted names included (`faiss_id`, `similarity`).
-        shared: Values of a bundle that the table has no column for: `{"index_version": "faiss-7", "top_k": 8}`.
+        table: A data frame, a table, or the path of a Parquet or Arrow file, which is read in batches. The columns have
+            the names of the fields of a bundle and of a row, or their accepted aliases (`faiss_id`, `similarity`).
+        shared: Bundle values that the table has no column for: `{"index_version": "faiss-7", "top_k": 8}`.
 
     Yields:
-        The bundles in the order of the table, as JSON objects and not checked yet: each goes into a request as its
-        `retrieval_bundle`; so does the text that stands in the place of one whose rows contradict each other.
+        The bundles in the order of the table, as JSON objects that are not checked yet. Each is passed to a request as
+        its `retrieval_bundle`. If the rows of a bundle contradict each other, a text takes its place.
 
     Raises:
-        RequestError: The table cannot be read, or the rows of a request do not stand together: answered apart, each
-            part would lack the candidates of the other.
+        RequestError: The table cannot be read, or the rows of a request are not adjacent. If they were answered
+            separately, each part would lack the candidates of the other.
         ConfigurationError: pyarrow is not installed.
     """
     _check_installed()
     import pyarrow
 
-    with _readable(table):
+    with _convert_read_errors(table):
         source = pyarrow.table(table) if isinstance(table, ArrowTable) else Path(table)
-        _check_grouped(source)
+        _check_grouping(source)
         yield from bundles_of_rows(_rows(source), shared)
 
 
@@ -75,26 +75,26 @@ def _rows(source: "pyarrow.Table | Path") -> Iterator[Mapping[str, object]]:
         yield from batch.select(known).to_pylist(maps_as_pydicts="strict")
 
 
-def _check_grouped(source: "pyarrow.Table | Path") -> None:
-    """One pass over the ids alone, of which each is held once."""
-    seen: set[object] = set()
-    last: object = None
+def _check_grouping(source: "pyarrow.Table | Path") -> None:
+    """Check in one pass over the ids that the rows of each request are adjacent. Each id is held in memory once."""
+    known_ids: set[object] = set()
+    previous_id: object = None
     for batch in _batches(source, GROUPING):
         if GROUPING not in batch.schema.names:
             raise ValueError(f"it has no column {GROUPING}")
         for request_id in batch.column(GROUPING).to_pylist():
-            if request_id != last and request_id in seen:
+            if request_id != previous_id and request_id in known_ids:
                 raise RequestError(
-                    f"the rows of request {request_id!r} do not stand together.",
+                    f"the rows of request {request_id!r} are not next to each other.",
                     f"Sort the table by {GROUPING} and rank.",
                     code="TABLE_NOT_GROUPED",
                 )
-            seen.add(request_id)
-            last = request_id
+            known_ids.add(request_id)
+            previous_id = request_id
 
 
 def _batches(source: "pyarrow.Table | Path", column: str | None = None) -> "Iterator[pyarrow.RecordBatch]":
-    """The rows in batches of few; of one column alone, as far as the format can leave out the others."""
+    """Yield the rows in small batches, reading only one column if requested and if the format allows it."""
     import pyarrow
     import pyarrow.parquet
 
@@ -115,13 +115,18 @@ def _begins_with(path: Path, mark: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def _readable(table: object) -> Iterator[None]:
-    what = table if isinstance(table, str | Path) else "the table"
+def _convert_read_errors(table: object) -> Iterator[None]:
+    source_name = table if isinstance(table, str | Path) else "the table"
     try:
         yield
-    except (OSError, ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own are kinds of these
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        NotImplementedError,
+    ) as error:  # pyarrow's exceptions are subclasses of these
         raise RequestError(
-            f"{what} cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}.",
+            f"{source_name} cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}.",
             f"Give a Parquet or Arrow file, or a data frame, with one candidate a row and a column {GROUPING}.",
             code="TABLE_UNREADABLE",
         ) from error
@@ -132,7 +137,7 @@ def _check_installed() -> None:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise ConfigurationError(
-            "a table needs pyarrow, which is not installed.",
+            "reading a table needs pyarrow, which is not installed.",
             f"Run `{sys.executable} -m pip install 'pyarrow>=21'`, or give the bundles as JSON lines.",
             code="EXTRA_MISSING",
         ) from error

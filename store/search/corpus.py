@@ -1,7 +1,7 @@
 """The index in PostgreSQL: collections, documents, pages and chunks.
 
-Documents are written in one transaction or not at all: rows by COPY, what they are found by in one statement over all
-of them. The digest of a collection is kept up as documents come and go, and never computed over all of them.
+Documents are written in one transaction or not at all: COPY writes the rows, and one statement builds their search
+data. The digest of a collection is updated incrementally as documents come and go, never computed over all of them.
 """
 
 import hashlib
@@ -23,27 +23,27 @@ from sourcebound.contracts.corpus.collection import (
 )
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
-from sourcebound.store.connection.database import Pool, Row, on_a_connection, store_faults
+from sourcebound.store.connection.database import Pool, Row, retry_on_lost_connection, store_faults
 from sourcebound.store.connection.queries import query
 from sourcebound.store.search.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED, VectorIndexes
 
-NO_DOCUMENTS = bytes(32)
+EMPTY_DIGEST = bytes(32)
 PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
-"""Types of `copy_pages`, in its order."""
+"""The column types of `copy_pages`, in its order."""
 CHUNK_TYPES: Final = (
     *("text", "int8", "int4", "int4", "int4", "text[]", "int4", "int4", "text", "text", "text"),
-    "bytea",  # the bytes of a vector, as pgvector receives them
+    "bytea",  # a vector in pgvector's binary format
 )
-"""Types of `copy_chunks`, in its order."""
-SEARCHED_EXACTLY: Final = (INDEX_BUSY, INDEX_UNSUPPORTED, "STORE_FORBIDDEN")
-"""Why a collection may stay without an index, which costs time and no neighbour."""
+"""The column types of `copy_chunks`, in its order."""
+UNINDEXED_CODES: Final = (INDEX_BUSY, INDEX_UNSUPPORTED, "STORE_FORBIDDEN")
+"""Failure codes with which a collection stays without an index. Its search is slower, but finds every neighbour."""
 
 
 class PostgresIndex:
     """The collections of one database.
 
     Args:
-        pool: Connections to it.
+        pool: Connections to the database.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -51,14 +51,14 @@ class PostgresIndex:
         self.vectors = VectorIndexes(pool)
 
     async def find_collection(self, name: str) -> Collection | None:
-        """The collection of that name, or None."""
-        return await on_a_connection(self._pool, lambda connection: _find(connection, name))
+        """Return the collection of that name, or None."""
+        return await retry_on_lost_connection(self._pool, lambda connection: _find_collection(connection, name))
 
     async def open_collection(self, name: str) -> Collection:
-        """The collection of that name.
+        """Return the collection of that name.
 
         Raises:
-            ConfigurationError: There is none.
+            ConfigurationError: There is no such collection.
         """
         collection = await self.find_collection(name)
         if collection is None:
@@ -66,11 +66,11 @@ class PostgresIndex:
         return collection
 
     async def list_collections(self) -> list[Collection]:
-        """All collections by name."""
+        """Return all collections, ordered by name."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("collections"), {"name": None})
-                return [collection_of(row) for row in await cursor.fetchall()]
+                return [to_collection(row) for row in await cursor.fetchall()]
 
     async def create_collection(
         self,
@@ -81,7 +81,7 @@ class PostgresIndex:
         chunker: str,
         language: str = ENGLISH,
     ) -> Collection:
-        """Makes a collection; one that is already there is left as it is and returned."""
+        """Create a collection. Return an existing one of that name unchanged."""
         await self.check_language(language)
         values = {
             "name": name,
@@ -91,7 +91,7 @@ class PostgresIndex:
             "metric": "cosine" if dimensions else "lexical",
             "chunker": chunker,
             "language": language,
-            "digest": NO_DOCUMENTS,
+            "digest": EMPTY_DIGEST,
         }
         with store_faults():
             async with self._pool.connection() as connection:
@@ -101,7 +101,7 @@ class PostgresIndex:
         return collection
 
     async def missing_documents(self, collection: Collection, other: Collection) -> list[str]:
-        """Knowledge ids of the documents that a collection holds and another does not."""
+        """Return the knowledge ids of the documents that a collection holds and another does not."""
         values = {"collection_id": collection.collection_id, "other_id": other.collection_id}
         with store_faults():
             async with self._pool.connection() as connection:
@@ -109,39 +109,39 @@ class PostgresIndex:
                 return [row["knowledge_id"] for row in await cursor.fetchall()]
 
     async def promote(self, candidate: str, name: str) -> str:
-        """Gives a collection the name of another, in one transaction: what asks for the name finds one or the other.
+        """Give a collection the name of another one, in one transaction: a reader finds either the old or the new one.
 
         Args:
             candidate: The collection to promote.
-            name: The name that it takes.
+            name: The name that it takes over.
 
         Returns:
-            The name under which the other is kept: its own and its index version.
+            The archive name of the replaced collection: its name and its index version.
 
         Raises:
-            ConfigurationError: One of the two is not there, or the name to keep the other under is taken.
+            ConfigurationError: One of the two does not exist, or the archive name is taken.
         """
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await connection.execute(query("lock_collections"), {"names": [candidate, name]})
-                new, old = await _find(connection, candidate), await _find(connection, name)
+                new, old = await _find_collection(connection, candidate), await _find_collection(connection, name)
                 if new is None or old is None:
                     raise _collection_not_found_error(name if new else candidate)
-                kept = f"{name}@{old.index_version}"
+                archive = f"{name}@{old.index_version}"
                 try:
-                    for collection_id, its_name in ((old.collection_id, kept), (new.collection_id, name)):
-                        values = {"collection_id": collection_id, "name": its_name}
+                    for collection_id, new_name in ((old.collection_id, archive), (new.collection_id, name)):
+                        values = {"collection_id": collection_id, "name": new_name}
                         await connection.execute(query("rename_collection"), values)
                 except errors.UniqueViolation as error:
                     raise ConfigurationError(
-                        f"there is a collection {kept!r} already.",
-                        f"Remove it first: sourcebound index drop {kept}",
+                        f"a collection {archive!r} already exists.",
+                        f"Remove it first: sourcebound index drop {archive}",
                         code="COLLECTION_EXISTS",
                     ) from error
-        return kept
+        return archive
 
     async def drop_collection(self, collection: Collection) -> None:
-        """Removes a collection with its documents, its chunks and its vector index."""
+        """Remove a collection with its documents, its chunks and its vector index."""
         await self.vectors.drop(collection)
         with store_faults():
             async with self._pool.connection() as connection:
@@ -150,7 +150,7 @@ class PostgresIndex:
                 )
 
     async def check_language(self, language: str) -> None:
-        """Refuses a language that the server has no text search configuration for."""
+        """Raise `ConfigurationError` if the server has no text search configuration for a language."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("list_languages"))
@@ -158,12 +158,12 @@ class PostgresIndex:
         if language not in known:
             raise ConfigurationError(
                 f"the database does not know the language {language!r}.",
-                f"It knows {', '.join(known)}; simple is for every other one.",
+                f"It knows {', '.join(known)}. Use simple for any other language.",
                 code="UNKNOWN_LANGUAGE",
             )
 
     async def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
-        """Every document of a collection by its knowledge id."""
+        """Return every document of a collection by its knowledge id."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("known_documents"), {"collection_id": collection_id})
@@ -171,22 +171,22 @@ class PostgresIndex:
         return {row["knowledge_id"]: KnownDocument(**row) for row in rows}
 
     async def list_documents(self, collection_id: int) -> list[DocumentSummary]:
-        """The documents of a collection, by their knowledge ids."""
+        """Return the documents of a collection, ordered by knowledge id."""
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("list_documents"), {"collection_id": collection_id})
                 return [DocumentSummary(**row) for row in await cursor.fetchall()]
 
     async def known_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, KnownVector]:
-        """The vectors of those of these chunks that are stored with one."""
+        """Return the stored vectors of these chunks by chunk id, leaving out the chunks without one."""
         values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("known_vectors"), values, binary=True)
-                return {row["chunk_id"]: _known_vector(row) async for row in cursor}
+                return {row["chunk_id"]: _to_known_vector(row) async for row in cursor}
 
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
-        """Whether the document is still in the collection (R6-7); a machine without accounts does not ask who."""
+        """Tell whether the document is still in the collection (R6-7). There are no accounts: `caller` is ignored."""
         values = {"collection": collection, "knowledge_id": knowledge_id}
         with store_faults():
             async with self._pool.connection() as connection:
@@ -194,62 +194,70 @@ class PostgresIndex:
                 return await cursor.fetchone() is not None
 
     async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
-        """Stores documents in place of those with the same knowledge ids, in one transaction."""
+        """Store documents in one transaction, replacing those with the same knowledge ids."""
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                digest = await _lock(connection, collection_id)
-                digests = await _delete(connection, collection_id, [document.knowledge_id for document in documents])
-                await _insert(connection, collection_id, documents)
+                digest = await _lock_collection(connection, collection_id)
+                digests = await _delete_rows(
+                    connection, collection_id, [document.knowledge_id for document in documents]
+                )
+                await _insert_rows(connection, collection_id, documents)
                 digests += [document_digest(document.knowledge_id, document.source_digest) for document in documents]
                 await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
 
     async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
-        """Removes documents with their pages and chunks, in one transaction: from then on nothing finds them."""
+        """Remove documents with their pages and chunks in one transaction. No later search finds them."""
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                digest = await _lock(connection, collection_id)
-                digests = await _delete(connection, collection_id, knowledge_ids)
+                digest = await _lock_collection(connection, collection_id)
+                digests = await _delete_rows(connection, collection_id, knowledge_ids)
                 await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
 
     async def index_vectors(self, collection: str) -> VectorIndex | None:
-        """Indexes the vectors of a collection that has outgrown the exact search; what was done, or None.
+        """Index the vectors of a collection that has outgrown exact search.
 
-        Where that is impossible, or another process is at it, all vectors are compared; `build` would say why.
+        Returns:
+            The index that was built or measured. None where there was nothing to do, and where an index is impossible
+            or another process is building one: then all vectors are compared. `VectorIndexes.build` raises the reason.
         """
-        found = await self.find_collection(collection)
+        stored = await self.find_collection(collection)
         try:
-            return await self.vectors.tend(found) if found else None
+            return await self.vectors.ensure_index(stored) if stored else None
         except StoreError as error:
-            if error.failure_code not in SEARCHED_EXACTLY:
+            if error.failure_code not in UNINDEXED_CODES:
                 raise
             return None
 
 
 def document_digest(knowledge_id: str, source_digest: bytes) -> bytes:
-    """What one document contributes to the digest of its collection."""
+    """Return the contribution of one document to the digest of its collection."""
     return hashlib.sha256(knowledge_id.encode() + b"\0" + source_digest).digest()
 
 
 def exclusive_or(first: bytes, second: bytes) -> bytes:
-    """Bytewise exclusive or: adding a document's digest a second time takes it out again."""
+    """Return the bytewise exclusive or. Applying a document's digest a second time removes it again."""
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
-async def _lock(connection: AsyncConnection[Row], collection_id: int) -> bytes:
+async def _lock_collection(connection: AsyncConnection[Row], collection_id: int) -> bytes:
     cursor = await connection.execute(query("lock_collection"), {"collection_id": collection_id})
     row = await cursor.fetchone()
     assert row is not None
     return bytes(row["documents_digest"])
 
 
-async def _delete(connection: AsyncConnection[Row], collection_id: int, knowledge_ids: Sequence[str]) -> list[bytes]:
-    """Deletes what is there of these documents and returns what each contributed to the collection's digest."""
+async def _delete_rows(
+    connection: AsyncConnection[Row], collection_id: int, knowledge_ids: Sequence[str]
+) -> list[bytes]:
+    """Delete those of these documents that exist, and return the contribution of each to the collection's digest."""
     values = {"collection_id": collection_id, "knowledge_ids": list(knowledge_ids)}
     cursor = await connection.execute(query("delete_documents"), values)
     return [document_digest(row["knowledge_id"], bytes(row["source_digest"])) for row in await cursor.fetchall()]
 
 
-async def _insert(connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]) -> None:
+async def _insert_rows(
+    connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]
+) -> None:
     async with connection.cursor() as writer:
         ids = [await _insert_document(writer, collection_id, document) for document in documents]
         async with writer.copy(query("copy_pages")) as copy:
@@ -283,7 +291,7 @@ async def _insert_document(writer: AsyncCursor[Row], collection_id: int, documen
 
 
 def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[object, ...]]:
-    """The document's chunks in the order of `copy_chunks`."""
+    """Yield the document's chunks with the columns of `copy_chunks`."""
     vectors = document.vectors or repeat(None, len(document.chunks))
     for chunk, joined_words, vector in zip(document.chunks, document.joined_words, vectors, strict=True):
         yield (
@@ -306,24 +314,24 @@ async def _write_digest(connection: AsyncConnection[Row], collection_id: int, di
     await connection.execute(query("update_digest"), {"collection_id": collection_id, "digest": digest})
 
 
-async def _find(connection: AsyncConnection[Row], name: str) -> Collection | None:
+async def _find_collection(connection: AsyncConnection[Row], name: str) -> Collection | None:
     row = await (await connection.execute(query("collections"), {"name": name})).fetchone()
-    return collection_of(row) if row else None
+    return to_collection(row) if row else None
 
 
 def _collection_not_found_error(name: str) -> ConfigurationError:
     return ConfigurationError(
         f"there is no collection {name!r}.",
-        f"Run `sourcebound ingest PATH --collection {name}`, or `sourcebound collections` for those there are.",
+        f"Run `sourcebound ingest PATH --collection {name}`, or `sourcebound collections` to list those that exist.",
         code="COLLECTION_NOT_FOUND",
     )
 
 
-def _known_vector(row: Row) -> KnownVector:
+def _to_known_vector(row: Row) -> KnownVector:
     vector = Vector.from_binary(row["vector"]).to_list()
     return KnownVector(**{**row, "heading_path": tuple(row["heading_path"]), "vector": vector})
 
 
-def collection_of(row: Row) -> Collection:
-    """A row of the query `collections`."""
+def to_collection(row: Row) -> Collection:
+    """Convert a row of the query `collections`."""
     return Collection(**{**row, "documents_digest": bytes(row["documents_digest"]).hex()})

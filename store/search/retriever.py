@@ -1,4 +1,4 @@
-"""R1 over PostgreSQL: a dense and a lexical list, fused by reciprocal rank.
+"""Retrieval (R1) over PostgreSQL: a dense and a lexical list, fused by reciprocal rank.
 
 Every row keeps its true similarity (R1-5).
 """
@@ -29,8 +29,8 @@ from sourcebound.contracts.retrieval.retrieval_bundle import (
     similarity_from_distance,
 )
 from sourcebound.errors import ConfigurationError, ModelError
-from sourcebound.store.connection.database import Pool, Row, on_a_connection, one_state
-from sourcebound.store.search.chunk_queries import ChunkSearch, StaleCollection, Words
+from sourcebound.store.connection.database import Pool, Row, read_snapshot, retry_on_lost_connection
+from sourcebound.store.search.chunk_queries import ChunkSearch, SearchWords, StaleCollection
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.vector_cache import VectorCache
 from sourcebound.store.search.vector_codec import PackedVector, pack_vector
@@ -44,14 +44,14 @@ OpenEmbedder = Callable[[str], Awaitable[Embedder | None]]
 
 
 class Searches(NamedTuple):
-    """What is searched for: the question and its variants, and a vector of each where there is an embedder."""
+    """The search texts: the question and its variants, with a vector of each where there is an embedder."""
 
     texts: tuple[str, ...]
     vectors: Sequence[PackedVector] = ()
 
 
-class Place(NamedTuple):
-    """Where a candidate stands in the two lists that are fused; None where a list does not hold it."""
+class ListPosition(NamedTuple):
+    """The position of a candidate in the two lists that are fused; None where a list does not hold it."""
 
     dense: int | None = None
     lexical: int | None = None
@@ -59,11 +59,11 @@ class Place(NamedTuple):
     """Its BM25 score."""
 
 
-class Found(NamedTuple):
-    """What a retrieval brings."""
+class RetrievalResult(NamedTuple):
+    """The result of a retrieval."""
 
     index_version: str
-    """The state of the collection in which it was found, whatever is ingested meanwhile."""
+    """The state of the collection that was searched, regardless of what is ingested meanwhile."""
     rows: tuple[RetrievalRow, ...] = ()
     coverage: float | None = None
     shortfall: int = 0
@@ -71,25 +71,25 @@ class Found(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-class Retrieved(NamedTuple):
-    """What was searched, for what, and what it brought."""
+class Retrieval(NamedTuple):
+    """The searched collection, the search texts and the result."""
 
     collection: Collection
     searches: Searches
-    found: Found
+    found: RetrievalResult
 
 
-Conclusion = Callable[[], Awaitable[Result]]
-"""What is made of the last rows that were asked for, once the end of the transaction has brought them."""
-Look = Callable[[ChunkSearch], Awaitable[Conclusion[Result]]]
+Finish = Callable[[], Awaitable[Result]]
+"""Computes a result from the last requested rows, after the end of the transaction has fetched them."""
+SearchWork = Callable[[ChunkSearch], Awaitable[Finish[Result]]]
 
 
 class PostgresRetriever:
     """Retrieves from the collections of one database.
 
     Args:
-        pool: Connections to it.
-        open_embedder: Opens the embedder that a collection was made with.
+        pool: Connections to the database.
+        open_embedder: Opens the embedder that a collection was created with.
     """
 
     def __init__(self, pool: Pool, open_embedder: OpenEmbedder) -> None:
@@ -100,7 +100,7 @@ class PostgresRetriever:
         self._remembered: dict[str, Collection] = {}
 
     async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
-        """The ranked candidates of the run's question in the run's collection (R1-9)."""
+        """Return the ranked candidates of the run's question in the run's collection (R1-9)."""
         started = perf_counter()
         collection, searches, found = await self._retrieve(run, policy)
         return RetrievalBundle(
@@ -117,133 +117,142 @@ class PostgresRetriever:
             notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
         )
 
-    async def _retrieve(self, run: Run, policy: Policy) -> Retrieved:
-        """Takes a collection that was searched before for what it was then, until the search itself says otherwise."""
+    async def _retrieve(self, run: Run, policy: Policy) -> Retrieval:
+        """Search with the remembered state of the collection, and look the collection up again if that is stale."""
         name = run.collection or ""
         remembered = self._remembered.pop(name, None)
-        collection = remembered or await self._open(name)
+        collection = remembered or await self._open_collection(name)
         try:
             retrieved = await self._retrieve_from(collection, run, policy, remembered=remembered is not None)
-        except (StaleCollection, ConfigurationError, ModelError) as error:  # the latter two of an embedder
+        except (StaleCollection, ConfigurationError, ModelError) as error:  # an embedder raises the latter two
             if remembered is None:
                 raise
-            collection = await self._open(name)
+            collection = await self._open_collection(name)
             if collection == remembered and not isinstance(error, StaleCollection):
                 raise
             retrieved = await self._retrieve_from(collection, run, policy)
         self._remembered[name] = collection
         return retrieved
 
-    async def _open(self, name: str) -> Collection:
+    async def _open_collection(self, name: str) -> Collection:
         collection = await self._index.find_collection(name)
         if collection is None:
-            raise ConfigurationError(f"the collection {name!r} is gone.", "Ingest it again.", code="COLLECTION_GONE")
+            raise ConfigurationError(
+                f"the collection {name!r} no longer exists.", "Ingest its documents again.", code="COLLECTION_GONE"
+            )
         return collection
 
     async def _retrieve_from(
         self, collection: Collection, run: Run, policy: Policy, *, remembered: bool = False
-    ) -> Retrieved:
-        embedder = await self._embedder(collection)
-        look = partial(self._look, collection, run.filters, remembered)
-        asked = run.search_query or run.question
-        searches = Searches((asked,), await _embed(embedder, (asked,)))
+    ) -> Retrieval:
+        embedder = await self._open_matching_embedder(collection)
+        perform = partial(self._search_snapshot, collection, run.filters, remembered)
+        query = run.search_query or run.question
+        searches = Searches((query,), await _embed_texts(embedder, (query,)))
         minimum = policy.retrieval.probe_min_similarity
         if minimum is not None:
-            weak = await look(lambda search: _probe(search, minimum, collection, searches))
-            if weak is not None:
-                return Retrieved(collection, searches, weak)
-        texts = query_variants(asked, policy.retrieval.expansions or ())
-        every = Searches(texts, [*searches.vectors, *await _embed(embedder, texts[1:])])
-        found = await look(lambda search: _find(search, collection, every, policy, run.carried))
-        return Retrieved(collection, every, found)
+            empty_result = await perform(lambda search: _run_probe(search, minimum, collection, searches))
+            if empty_result is not None:
+                return Retrieval(collection, searches, empty_result)
+        texts = query_variants(query, policy.retrieval.expansions or ())
+        all_searches = Searches(texts, [*searches.vectors, *await _embed_texts(embedder, texts[1:])])
+        found = await perform(lambda search: _retrieve_rows(search, collection, all_searches, policy, run.carried))
+        return Retrieval(collection, all_searches, found)
 
-    async def _embedder(self, collection: Collection) -> Embedder | None:
+    async def _open_matching_embedder(self, collection: Collection) -> Embedder | None:
         embedder = await self._open_embedder(collection.embedder)
         found = embedder.name if embedder else LEXICAL
         if found != collection.embedding_model:
             raise ConfigurationError(
-                f"the collection {collection.name!r} was made with {collection.embedding_model}, and the embedder here "
-                f"is {found}.",
-                "Install the embedder that made it, or ingest the documents into a new collection.",
+                f"the collection {collection.name!r} was created with {collection.embedding_model}, and the embedder "
+                f"here is {found}.",
+                "Install the embedder of the collection, or ingest the documents into a new collection.",
                 code="INDEX_EMBEDDER_MISMATCH",
             )
         return embedder
 
-    async def _look(self, collection: Collection, filters: Filters, remembered: bool, look: Look[Result]) -> Result:
-        """What a look into one state of the collection finds; a lost connection has it looked again."""
+    async def _search_snapshot(
+        self, collection: Collection, filters: Filters, remembered: bool, perform: SearchWork[Result]
+    ) -> Result:
+        """Run searches on one snapshot of the collection. Repeat them once if the connection is lost."""
 
         async def work(connection: AsyncConnection[Row]) -> Result:
-            async with one_state(connection):
+            async with read_snapshot(connection):
                 search = ChunkSearch(connection, collection, filters, self._cache, remembered=remembered)
                 await search.begin()
-                conclude = await look(search)
-            return await conclude()
+                finish = await perform(search)
+            return await finish()
 
-        return await on_a_connection(self._pool, work)
+        return await retry_on_lost_connection(self._pool, work)
 
 
-async def _embed(embedder: Embedder | None, texts: Sequence[str]) -> list[PackedVector]:
+async def _embed_texts(embedder: Embedder | None, texts: Sequence[str]) -> list[PackedVector]:
     return [pack_vector(await embedder.embed_query(text)) for text in texts] if embedder else []
 
 
-async def _probe(
+async def _run_probe(
     search: ChunkSearch, minimum: float, collection: Collection, searches: Searches
-) -> Conclusion[Found | None]:
-    """R1-3: the end of a retrieval whose nearest chunk is not near enough; None where it goes on."""
+) -> Finish[RetrievalResult | None]:
+    """Return an empty result if the nearest chunk is not similar enough (R1-3), or None to continue the retrieval."""
     words = await search.words(() if searches.vectors else searches.texts, searches.vectors, 1)
-    nearest = list(await _one_list(search, searches, words, 0, 1))
-    asked = await search.ask_rows(nearest, searches.vectors, words)
+    nearest = list(await _ranked_list(search, searches, words, 0, 1))
+    query = await search.request_rows(nearest, searches.vectors, words)
 
-    async def conclude() -> Found | None:
-        if any(_similarity(row, words) >= minimum for row in await search.rows(asked)):
+    async def finish() -> RetrievalResult | None:
+        if any(_compute_similarity(row, words) >= minimum for row in await search.rows(query)):
             return None
-        return Found(_version(collection, words), notices=(PROBE_NOTICE,))
+        return RetrievalResult(_make_index_version(collection, words), notices=(PROBE_NOTICE,))
 
-    return conclude
+    return finish
 
 
-async def _one_list(
-    search: ChunkSearch, searches: Searches, words: Words, number: int, limit: int
+async def _ranked_list(
+    search: ChunkSearch, searches: Searches, words: SearchWords, number: int, limit: int
 ) -> Mapping[str, float]:
-    """The list that similarity comes from: by vector, or by words where there are no vectors."""
+    """Return the list that similarity is based on: by vector, or by words where there are no vectors."""
     if searches.vectors:
         return await search.dense(searches.vectors[number], limit)
     return await search.lexical(words, number, limit)
 
 
-async def _find(
+async def _retrieve_rows(
     search: ChunkSearch, collection: Collection, searches: Searches, policy: Policy, carried: Sequence[str]
-) -> Conclusion[Found]:
+) -> Finish[RetrievalResult]:
     limits = policy.retrieval
     scored = bool(limits.hybrid) or not searches.vectors
-    exact = limits.mmr_lambda is not None or len(searches.vectors) > 1  # distances are compared beyond their order
+    exact = (
+        limits.mmr_lambda is not None or len(searches.vectors) > 1
+    )  # the distances themselves are compared, not only their order
     words = await search.words(searches.texts, searches.vectors, limits.candidate_pool, scored=scored, exact=exact)
     order = await _order(search, searches, words, limits, exact)
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     added = dict.fromkeys(neighbours, EXPANDED) | {chunk: CARRIED for chunk in carried if chunk not in order}
-    short = bool(searches.vectors) and len(order) < limits.top_k
-    missing = await search.count(limits.top_k) - len(order) if short else 0
-    asked = await search.ask_rows([*order, *added], searches.vectors, words)
+    is_short = bool(searches.vectors) and len(order) < limits.top_k
+    missing = await search.count(limits.top_k) - len(order) if is_short else 0
+    query = await search.request_rows([*order, *added], searches.vectors, words)
 
-    async def conclude() -> Found:
-        found = {row["chunk_id"]: row for row in await search.rows(asked)}
-        rows = [_row(found[chunk], rank, words, place) for rank, (chunk, place) in enumerate(order.items())]
-        offered = [_support(found[chunk], words) for chunk in order]
-        coverage = question_coverage(words.frequencies(0), offered, words.chunks)
-        beside = [chunk for chunk in added if chunk in found]  # a carried one may be gone, or behind a filter
-        others = [
-            _row(found[chunk], rank, words, Place(), added[chunk]) for rank, chunk in enumerate(beside, start=len(rows))
+    async def finish() -> RetrievalResult:
+        found = {row["chunk_id"]: row for row in await search.rows(query)}
+        rows = [_make_row(found[chunk], rank, words, position) for rank, (chunk, position) in enumerate(order.items())]
+        supports = [_make_support(found[chunk], words) for chunk in order]
+        coverage = question_coverage(words.frequencies(0), supports, words.chunks)
+        extra_chunks = [chunk for chunk in added if chunk in found]  # a carried chunk may be removed or filtered out
+        extra_rows = [
+            _make_row(found[chunk], rank, words, ListPosition(), added[chunk])
+            for rank, chunk in enumerate(extra_chunks, start=len(rows))
         ]
         fallback = needs_fallback(searches.texts[0], rows, policy)
-        return Found(_version(collection, words), (*rows, *others), coverage, missing, fallback)
+        return RetrievalResult(
+            _make_index_version(collection, words), (*rows, *extra_rows), coverage, missing, fallback
+        )
 
-    return conclude
+    return finish
 
 
 async def _order(
-    search: ChunkSearch, searches: Searches, words: Words, limits: RetrievalPolicy, exact: bool
-) -> dict[str, Place]:
-    """The candidates in the order of their ranks (R1-4 … R1-6), by id."""
+    search: ChunkSearch, searches: Searches, words: SearchWords, limits: RetrievalPolicy, exact: bool
+) -> dict[str, ListPosition]:
+    """Return the candidates in the order of their ranks (R1-4 … R1-6), by id."""
     pool, numbers = limits.candidate_pool, range(len(searches.texts))
     dense: Mapping[str, float] = {}
     lexical: Mapping[str, float] = {}
@@ -258,15 +267,17 @@ async def _order(
         # Where nothing was fused, similarity itself is the relevance.
         near = {item: similarity_from_distance(-score) for item, score in dense.items()}
         relevance = relevance_of({item: fused[item] for item in list(fused)[:pool]}) if limits.hybrid else near
-        order = await _diverse(search, relevance, limits.mmr_lambda, limits.top_k)
-    first, second = ({item: place for place, item in enumerate(each)} for each in (dense, lexical))
+        order = await _diversify_order(search, relevance, limits.mmr_lambda, limits.top_k)
+    first, second = ({item: position for position, item in enumerate(each)} for each in (dense, lexical))
     return {
-        item: Place(first.get(item), second.get(item), lexical[item] / UNITS if item in lexical else None)
+        item: ListPosition(first.get(item), second.get(item), lexical[item] / UNITS if item in lexical else None)
         for item in order
     }
 
 
-async def _diverse(search: ChunkSearch, relevance: Mapping[str, float], mmr_lambda: float, count: int) -> list[str]:
+async def _diversify_order(
+    search: ChunkSearch, relevance: Mapping[str, float], mmr_lambda: float, count: int
+) -> list[str]:
     distances = await search.distances(list(relevance))
     return diversify(
         relevance,
@@ -276,41 +287,46 @@ async def _diverse(search: ChunkSearch, relevance: Mapping[str, float], mmr_lamb
     )
 
 
-def _version(collection: Collection, words: Words) -> str:
+def _make_index_version(collection: Collection, words: SearchWords) -> str:
     return collection.model_copy(update={"documents_digest": words.documents_digest}).index_version
 
 
-def _support(row: Row, words: Words) -> Support:
-    """What a chunk offers the question itself, whatever else was searched for (P-5)."""
+def _make_support(row: Row, words: SearchWords) -> Support:
+    """Return the support that a chunk gives to the question itself, regardless of the other searches (P-5)."""
     own = row["own_distance"]
     return Support(
-        _held(row, words, 0), 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
+        _find_held_words(row, words, 0), 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
     )
 
 
-def _held(row: Row, words: Words, search: int) -> set[str]:
+def _find_held_words(row: Row, words: SearchWords, search: int) -> set[str]:
     return words.frequencies(search).keys() & set(row["held"])
 
 
-def _similarity(row: Row, words: Words) -> float:
-    """The best over the searches (R1-4); without vectors, the share of a search's words that the row holds (P-5)."""
+def _compute_similarity(row: Row, words: SearchWords) -> float:
+    """Return the best similarity over the searches (R1-4).
+
+    Without vectors it is the share of a search's words that the row holds (P-5).
+    """
     if row["distance"] is not None:
         return similarity_from_distance(row["distance"])
     searched = [number for number, search in enumerate(words.searches) if search]
     shares = (
-        question_coverage(words.frequencies(number), [Support(_held(row, words, number))], words.chunks)
+        question_coverage(words.frequencies(number), [Support(_find_held_words(row, words, number))], words.chunks)
         for number in searched
     )
     return max(shares, default=0.0)
 
 
-def _row(row: Row, rank: int, words: Words, place: Place, origin: str | None = None) -> RetrievalRow:
+def _make_row(
+    row: Row, rank: int, words: SearchWords, position: ListPosition, origin: str | None = None
+) -> RetrievalRow:
     page = row["page_number"]
     return RetrievalRow(
         chunk_id=row["chunk_id"],
         knowledge_id=row["knowledge_id"],
         rank=rank,
-        similarity_score=round(_similarity(row, words), SIMILARITY_DIGITS),
+        similarity_score=round(_compute_similarity(row, words), SIMILARITY_DIGITS),
         chunk_text=row["chunk_text"],
         knowledge_type_effective=row["knowledge_type"],
         equipment_id=row["equipment_id"],
@@ -323,7 +339,7 @@ def _row(row: Row, rank: int, words: Words, place: Place, origin: str | None = N
         char_start=row["char_start"],
         char_end=row["char_end"],
         origin=origin,
-        dense_rank=place.dense,
-        lexical_rank=place.lexical,
-        lexical_score=place.score,
+        dense_rank=position.dense,
+        lexical_rank=position.lexical,
+        lexical_score=position.score,
     )

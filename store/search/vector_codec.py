@@ -1,4 +1,4 @@
-"""Vectors as pgvector reads them, and as it receives them: the same numbers, a tenth of the work for both sides."""
+"""Vectors in pgvector's text and binary formats. The binary format takes a tenth of the work on both sides."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,23 +8,26 @@ from pgvector import Vector
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-UNKNOWN: Final = 0
+UNKNOWN_TYPE: Final = 0
 
 
 class PackedVector(bytes):
-    """A vector as pgvector receives it: how many numbers, two bytes of nothing, and the numbers."""
+    """A vector in pgvector's binary format: the number of dimensions, two unused bytes, and the numbers."""
 
     @property
     def text(self) -> str:
-        """As pgvector reads it."""
+        """The vector in pgvector's text format."""
         return str(Vector.from_binary(self).to_text())
 
 
 class _PackedVectorDumper(Dumper):
-    """Sends it as it is; the statement says that it is a vector, whose number differs from database to database."""
+    """Sends the bytes unchanged.
+
+    The statement casts the parameter to `vector`, because the type's OID differs from database to database.
+    """
 
     format = Format.BINARY
-    oid = UNKNOWN
+    oid = UNKNOWN_TYPE
 
     def dump(self, obj: PackedVector) -> bytes:
         return obj
@@ -34,10 +37,10 @@ psycopg.adapters.register_dumper(PackedVector, _PackedVectorDumper)
 
 
 def vector_text(vector: Sequence[float]) -> str:
-    """A vector as pgvector reads it."""
+    """Return a vector in pgvector's text format."""
     return str(Vector(list(vector)).to_text())
 
 
 def pack_vector(vector: Sequence[float]) -> PackedVector:
-    """A vector as pgvector receives it."""
+    """Return a vector in pgvector's binary format."""
     return PackedVector(Vector(list(vector)).to_binary())

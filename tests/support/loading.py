@@ -1,4 +1,4 @@
-"""Loading small files made on the spot: what the tests of every loader share."""
+"""Helpers that the tests of every loader share: they write small files and load them."""
 
 from collections.abc import Callable
 from pathlib import Path

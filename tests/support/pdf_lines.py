@@ -1,4 +1,4 @@
-"""Lines of a PDF page made by hand, and a table of figures: what the tests of PDF tables share."""
+"""Helpers that the tests of PDF tables share: constructed lines of a page, and a table of figures."""
 
 from sourcebound.ingest.loaders.pdf.layout import Cell, Line
 from sourcebound.ingest.loaders.pdf.table import with_tables
@@ -11,7 +11,7 @@ Placed = tuple[float, str]
 
 
 def line(number: float, *placed: Placed, bold: bool = False, size: float = SIZE) -> Line:
-    """A line whose cells begin at the given places, `number` steps from the top; every glyph is 5 points wide."""
+    """Build a line, `number` steps from the top, with cells that begin at given places. A glyph is 5 points wide."""
     bottom = 700 - number * STEP
     cells = tuple(Cell(text, left, left + GLYPH * len(text), bottom, size, bold) for left, text in placed)
     text = " ".join(cell.text for cell in cells)
@@ -19,12 +19,12 @@ def line(number: float, *placed: Placed, bold: bool = False, size: float = SIZE)
 
 
 def right(edge: float, text: str) -> Placed:
-    """A cell that ends at a place."""
+    """Place a cell so that it ends at an edge."""
     return edge - GLYPH * len(text), text
 
 
 def middle(centre: float, text: str) -> Placed:
-    """A cell that is centred on a place."""
+    """Place a cell so that it is centred on a position."""
     return centre - GLYPH * len(text) / 2, text
 
 

@@ -1,7 +1,7 @@
-"""Where the project's own files are, for tests."""
+"""The location of the project's own files."""
 
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-"""The checkout."""
+"""The root folder of the checkout."""

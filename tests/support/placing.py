@@ -1,4 +1,4 @@
-"""Collections of chunks whose vectors are known, for tests of searches by vector: nothing is embedded by a model."""
+"""Collections of chunks with known vectors, for tests of vector search. No model embeds anything."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,10 +23,10 @@ DIMENSIONS: Final = 16
 
 
 class PlacedEmbedder:
-    """Puts each text at a place of its own, the same one each time.
+    """An embedder that gives each text its own vector, the same one each time.
 
     Args:
-        dimensions: Of the vectors.
+        dimensions: The dimensions of the vectors.
     """
 
     name = NAME
@@ -46,7 +46,7 @@ class PlacedEmbedder:
 
 
 def place(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    """A unit vector, drawn from the text."""
+    """Draw a unit vector, with the text as the seed."""
     draw = Random(text)
     vector = [draw.gauss() for _ in range(dimensions)]
     length = hypot(*vector)
@@ -56,7 +56,7 @@ def place(text: str, dimensions: int = DIMENSIONS) -> list[float]:
 async def place_chunks(
     services: Services, chunks: int, collection: str = COLLECTION, dimensions: int = DIMENSIONS, each: int = 20
 ) -> Collection:
-    """Makes a collection of so many chunks, `each` a document; every tenth document is of the equipment `RARE`."""
+    """Create a collection with `each` chunks in every document. Every tenth document has the equipment `RARE`."""
     services._embedders[NAME] = PlacedEmbedder(dimensions)
     made = await services.index.create_collection(collection, NAME, NAME, dimensions, "test")
     documents = [
@@ -99,7 +99,7 @@ def _chunk(name: str, number: int, text: str) -> Chunk:
 
 
 def prefer_indexes(url: str, **settings: object) -> None:
-    """Has the connections that are opened from now on walk an index where a small table would be read whole."""
+    """Make connections that are opened from now on use an index, even on a small table."""
     chosen = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off", **settings}
     with psycopg.connect(url, autocommit=True) as connection:
         for name, value in chosen.items():
@@ -110,7 +110,7 @@ def prefer_indexes(url: str, **settings: object) -> None:
 
 
 def indexes(url: str) -> list[tuple[str, bool]]:
-    """The vector indexes that there are, by name, and whether each is valid."""
+    """Return the vector indexes by name, and whether each is valid."""
     return rows(
         url,
         "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
@@ -120,17 +120,17 @@ def indexes(url: str) -> list[tuple[str, bool]]:
 
 @contextmanager
 def standing_in_the_way(url: str) -> Iterator[None]:
-    """A writer that has not come to its end: an index build waits for it before it reads anything."""
+    """Hold a write transaction open. An index build waits for it before it reads anything."""
     with psycopg.connect(url) as writer:
         writer.execute("LOCK TABLE chunks IN ROW EXCLUSIVE MODE")
         yield
 
 
 class Asked:
-    """The names of the statements that searches send, in their order.
+    """A recorder of the names of the statements that searches send, in order.
 
     Args:
-        patch: Puts it in their way.
+        patch: Replaces the functions that return the statements.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ class Asked:
         patch.setattr(search, "near_candidates", note_near)
 
     def lists(self) -> list[str]:
-        """How the nearest chunks were looked for since the last call: by the index, by comparing all, in memory."""
+        """Return how the nearest chunks were searched since the last call: by index, by comparing all, or in memory."""
         found = [name for name in self.names if name.endswith("_candidates") and name != "count_candidates"]
         self.names.clear()
         return found

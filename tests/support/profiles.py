@@ -1,4 +1,4 @@
-"""One question under a shipped policy, over fakes: what the run left, and what a reader of it sees."""
+"""A run of one question under a shipped policy, over fakes: its state, and the text that a reader sees."""
 
 from typing import Any, Final, NamedTuple, cast
 
@@ -18,7 +18,7 @@ from support.fakes import FakeOutside, FakeRetriever, Talker
 SEEDED: Final = [
     name for name in SHIPPED if name in ("R2_POLICY_V1", "SOURCE_BOUNDED_V1", "QA_CONTRACT_V1", "GROUNDED_RAG_V1")
 ]
-"""The shipped ones of the four policies that keep an earlier contract's values (P-6)."""
+"""Those of the four policies with an earlier contract's values that ship (P-6)."""
 ASKED: Final[AskInput] = {"question": "How often must the shaft seal be checked?", "collection": "manuals"}
 ROWS: Final = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)]
 GOOD: Final = f"{SEAL} [C0]"
@@ -37,7 +37,7 @@ class Profiled(NamedTuple):
 
     @property
     def view(self) -> AnswerView:
-        """What was released, to a reader who may read every document."""
+        """The released answer for a reader who may read every document."""
         return view_answer(self.state, evidence_documents(self.state))
 
     def shown(self, presentation: Presentation | None = None) -> str:
@@ -51,7 +51,7 @@ async def ask(
     request: AskInput | None = None,
     **found: Any,
 ) -> Profiled:
-    """Asks `ASKED` of a model that gives these answers, `GOOD` when none is given, over these rows."""
+    """Ask `ASKED` over these rows, of a model that gives these answers, by default `GOOD`."""
     rules = load_shipped_policy(policy) if isinstance(policy, str) else policy
     good = write([(SEAL, "C0")], "High") if rules.prompt.output_profile == "answer_sentences" else GOOD
     retrieved = bundle(ROWS if results is None else results, policy_version=rules.policy_version, **found)

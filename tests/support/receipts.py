@@ -1,4 +1,4 @@
-"""Receipts for tests: runs of the whole graph over fakes, as a chain would hold them, signed by a real key."""
+"""Receipts of runs of the whole graph over fakes, with chained audit records, signed with a real key."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 def record(
     text: str = ANSWER, results: list[JsonObject] | None = None, chosen: Policy | None = None, **changes: Any
 ) -> Recorded:
-    """Runs the graph and records it as the first of its chain."""
+    """Run the graph and chain its audit record as the first one."""
     rows = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)] if results is None else results
     enforced = policy(validation={"literal_grounding": "enforce"})
     outside = FakeOutside(chosen or enforced, FakeRetriever(bundle(rows, **changes)), FakeModel(generation(text)))
@@ -53,7 +53,7 @@ def record(
 
 @cache
 def answered() -> bytes:
-    """The receipt of an answered run."""
+    """Build the receipt of an answered run."""
     return record().receipt()
 
 
@@ -62,16 +62,16 @@ def verify(data: bytes, public_key: str | None = None) -> VerifiedReceipt:
 
 
 def broken(data: bytes, public_key: str | None = None) -> list[str]:
-    """The subjects of the checks that do not hold."""
+    """Return the subjects of the checks that fail."""
     return [check.subject for check in verify(data, public_key).checks if not check.holds]
 
 
 def canonical(form: JsonObject) -> bytes:
-    """The bytes of a receipt, written without the product's own function."""
+    """Return the bytes of a receipt, without the product's own function."""
     return json.dumps(form, **CANONICAL).encode() + b"\n"
 
 
 def signed(form: JsonObject, key: SigningKey = KEY) -> bytes:
-    """A receipt of somebody who has a key and writes what they like."""
+    """Sign any content as a receipt, as an attacker with a key could."""
     unsigned = {**form, "public_key": key.public_key}
     return canonical({**unsigned, "signature": key.sign(signed_message(unsigned)).hex()})

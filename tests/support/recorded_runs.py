@@ -1,4 +1,4 @@
-"""Recorded runs for tests, made by the layers themselves: what the stores would hold of a run."""
+"""Recorded runs, built by the layers themselves with the data that the stores would hold."""
 
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import package_response
-from sourcebound.contracts.run_page.page import RunPage, RunRecord, documents_of, read_run
+from sourcebound.contracts.run_page.page import RunPage, RunRecord, documents_of, make_run_page
 from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.firewall import validate
 from support.builders import QUESTION, SEAL, JsonObject, bundle, generation, policy, row, run
@@ -35,9 +35,9 @@ def recorded(
     choice: str = "",
     **asked: Any,
 ) -> RunRecord:
-    """A run over some rows that got an answer, after `earlier` ones that were rejected.
+    """Build a run over some rows with an answer, after the rejected answers `earlier`.
 
-    Where there is a facts table, `choice` is what a model said to it.
+    If the policy has a facts table, `choice` is the text of the model that chooses.
     """
     tables = {"validation": {**ENFORCING, **(validation or {})}, "retrieval": {"min_top_similarity": 0.5}}
     chosen = policy(**tables, facts=facts)
@@ -55,8 +55,8 @@ def recorded(
 
 
 def page_of(kept: RunRecord, readable: frozenset[str] | None = None, *, with_prompt: bool = False) -> RunPage:
-    """The page of a recorded run; every document may be read when none are named."""
-    return read_run(kept, documents_of(kept.state) if readable is None else readable, with_prompt=with_prompt)
+    """Build the page of a recorded run. By default every document may be read."""
+    return make_run_page(kept, documents_of(kept.state) if readable is None else readable, with_prompt=with_prompt)
 
 
 def _layers(

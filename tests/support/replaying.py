@@ -1,4 +1,4 @@
-"""A recorded history for tests of replays: one run of each way in which a run can end, over a real database."""
+"""A recorded history for tests of replays: one run for each way in which a run can end, over a real database."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from sourcebound.contracts.policy.releases import SHIPPED
 from sourcebound.contracts.prompt.build import REFUSAL
-from sourcebound.contracts.replay.release_diff import read_shipped
+from sourcebound.contracts.replay.release_diff import load_shipped_release
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRun, RunReport
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.graph.engine import Engine
@@ -39,7 +39,7 @@ CHOICE = f'{{"relevant_facts": [{FIRST}]}}'
 
 
 class Case(NamedTuple):
-    """A request, what the model will say to it in turn, and how the run ends."""
+    """A request, the model's replies in order, and the code with which the run ends."""
 
     request: AskInput
     ends: str
@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
 
 def cases(policies: "Policies") -> dict[str, Case]:
-    """Every way in which a run ends, but for those that need a broken database."""
+    """Return a case for every way in which a run can end, except those that need a broken database."""
     brought: AskInput = {"retrieval_bundle": BUNDLE}
     twice = [row(0), row(0)]
     beside = bundle([row(0, chunk_text="The canteen closes at noon.")], policy_version=None)
@@ -80,11 +80,11 @@ def cases(policies: "Policies") -> dict[str, Case]:
 
 
 BROUGHT = Case({"retrieval_bundle": BUNDLE}, "OK", (GOOD,))
-"""An answer of a model over a brought bundle."""
+"""A model's answer over a supplied bundle."""
 
 
 class Policies(NamedTuple):
-    """Policy files of the test's own, by their paths."""
+    """The paths of the test's own policy files."""
 
     twice: str
     narrow: str
@@ -93,7 +93,7 @@ class Policies(NamedTuple):
 
 
 def write_policies(folder: Path) -> Policies:
-    """Copies of R2_POLICY_V1: two attempts, no room for evidence, room for one chunk, facts that a model chooses."""
+    """Write copies of R2_POLICY_V1: two attempts, no room for evidence, room for one chunk, facts chosen by a model."""
     shipped = (POLICIES / "R2_POLICY_V1.toml").read_text("utf-8")
     budget = "max_total_prompt_tokens = 3500"
     assert budget in shipped
@@ -114,7 +114,7 @@ def _write(folder: Path, shipped: str, name: str, old: str, new: str) -> str:
 
 @contextlib.asynccontextmanager
 async def opened(url: str, server: ModelServer, minilm: MiniLmEmbedder) -> AsyncIterator[Engine]:
-    """An engine over a library, whose models are the server's."""
+    """Open an engine over a library, with the models of the server."""
     settings = settings_for(url, openai_base_url=server.openai_url, openai_api_key=SecretStr("sk-0123456789"))
     async with Engine.open(settings) as engine:
         engine._services._embedders["minilm"] = minilm
@@ -122,7 +122,7 @@ async def opened(url: str, server: ModelServer, minilm: MiniLmEmbedder) -> Async
 
 
 async def record(engine: Engine, server: ModelServer, case: Case) -> str:
-    """Records the run of a case and returns its id."""
+    """Record the run of a case and return its id."""
     said = [text for text in case.says if isinstance(text, str)]
     server.answer = lambda _: said.pop(0)
     server.faults.extend(fault for fault in case.says if isinstance(fault, Fault))
@@ -132,27 +132,27 @@ async def record(engine: Engine, server: ModelServer, case: Case) -> str:
 
 
 async def stored(engine: Engine, run_id: str) -> StoredRun:
-    """All that is stored of a run."""
+    """Return all stored data of a run."""
     (summary,) = await engine._services.run_log.find_runs(run_id)
     return await PostgresHistory(engine._services.pool).read(summary)
 
 
 async def recorded(engine: Engine, run_id: str) -> RecordedRun:
-    """The record of a run."""
+    """Return the record of a run."""
     run = read_recorded(await stored(engine, run_id))
     assert isinstance(run, RecordedRun), run
     return run
 
 
 async def verified(run: RecordedRun) -> RunReport:
-    """The report on a run that can be computed again."""
-    report = await verify(run, read_shipped())
+    """Return the report on a run that can be recomputed."""
+    report = await verify(run, load_shipped_release())
     assert not isinstance(report, NotReplayable), report
     return report
 
 
 def drifts(report: RunReport) -> dict[str, list[str]]:
-    """The layers that differ, each with the paths of its differences."""
+    """Return the layers that differ, each with the paths of its differences."""
     return {
         layer.layer: [difference.path for difference in layer.differences]
         for layer in report.layers
@@ -162,7 +162,7 @@ def drifts(report: RunReport) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def kept(cluster: Cluster, filled: str, minilm: MiniLmEmbedder) -> RecordedRun:
-    """The record of a run whose answer a model gave, for tests that need no database besides."""
+    """The record of a run with a model's answer, for tests that need no database themselves."""
 
     async def make() -> RecordedRun:
         with ModelServer() as server:
@@ -183,7 +183,7 @@ def policies(tmp_path: Path) -> Policies:
 
 
 def changed(run: RecordedRun, node: str, channel: str, change: Any) -> RecordedRun:
-    """The run with another value in a channel that a node wrote; `change` makes it of the recorded one."""
+    """Copy a run with another value in a channel that a node wrote. `change` maps the recorded value to the new one."""
     steps = tuple(
         step.model_copy(update={"changes": {**step.changes, channel: change(step.changes[channel])}})
         if step.node == node

@@ -1,4 +1,4 @@
-"""Retrieval alone, for tests: one question of the example manuals under a policy with other values."""
+"""Retrieval alone: one question about the example manuals, under a policy with other values."""
 
 from collections import Counter, defaultdict
 from typing import Any, Final
@@ -9,7 +9,7 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval.bm25 import bm25_term, damping, word_weight
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
-from sourcebound.graph.ids import new_id
+from sourcebound.graph.workflow import new_id
 from sourcebound.store.search.bm25 import POSTING
 from sourcebound.wiring import Services, find_policy
 from support.processes.databases import COLLECTION, rows
@@ -58,7 +58,7 @@ def ids(bundle: RetrievalBundle) -> list[str]:
 
 
 def bm25_reference(url: str, question: str, most: int = 1000) -> list[str]:
-    """The best chunks of a question by a BM25 of our own, over the tsvectors themselves."""
+    """Return the best chunks for a question by a reference BM25 that reads the tsvectors directly."""
     held: dict[str, Counter[str]] = defaultdict(Counter)
     for chunk, lexeme, count in rows(url, LEXEMES_OF_CHUNKS):
         held[chunk][lexeme] = count
@@ -75,7 +75,7 @@ def bm25_reference(url: str, question: str, most: int = 1000) -> list[str]:
 
 
 def kept_postings(url: str, collection: str | None = None) -> list[tuple[str, str, int, int, int]]:
-    """Chunk, word, occurrences, words of the chunk, chunks with the word: what postings say of chunks there are."""
+    """Return the postings of existing chunks: chunk, word, occurrences, words of the chunk, chunks with the word."""
     chunks = dict(rows(url, "SELECT chunk_no, chunk_id FROM chunks"))
     removed = {number for (number,) in rows(url, "SELECT chunk_no FROM removed_chunks")}
     named = {collection_id: name for collection_id, name in rows(url, "SELECT collection_id, name FROM collections")}

@@ -29,36 +29,36 @@ TIME: Final = re.compile(
 
 
 def read_dates(text: str) -> list[Literal]:
-    """Every date in digits alone; an ambiguous one (`03/04/2024`) has both readings."""
+    """Read every date in digits. An ambiguous date (`03/04/2024`) has both forms."""
     if not SEPARATED.search(text):
         return []
-    return _kept(Literal("date", m[0], m.start(), _numeric_forms(m)) for m in DIGITS_DATE.finditer(text))
+    return _with_forms(Literal("date", m[0], m.start(), _numeric_forms(m)) for m in DIGITS_DATE.finditer(text))
 
 
 def read_month_dates(text: str) -> list[Literal]:
-    """Every date that names its month and has a day or a year."""
-    return _kept(Literal("date", m[0], m.start(), _month_forms(m)) for m in MONTH_DATE.finditer(text))
+    """Read every date that names its month and has a day or a year."""
+    return _with_forms(Literal("date", m[0], m.start(), _month_forms(m)) for m in MONTH_DATE.finditer(text))
 
 
-def _kept(literals: Iterable[Literal]) -> list[Literal]:
+def _with_forms(literals: Iterable[Literal]) -> list[Literal]:
     return [literal for literal in literals if literal.forms]
 
 
 def date_parts(form: str) -> set[str]:
-    """What a date of a chunk vouches for besides itself: day and month, month and year, the year."""
+    """Return the forms that a chunk's date also supports: day and month, month and year, year."""
     year, month, day = form[1:].split("-")
     return {f"d-{month}-{day}", f"d{year}-{month}-", f"n{year}"}
 
 
 def read_times(text: str) -> list[Literal]:
-    """Every time of day; without am or pm both halves are read, unless the text counts to twenty-four.
+    """Read every time of day. Without am or pm it has both forms, unless the text uses the 24-hour clock.
 
-    An hour over twelve with am or pm is no time of day: it is compared as it is written.
+    An hour above twelve with am or pm is not a time of day and is compared as written.
     """
-    found = []
+    times = []
     hours: set[int] | set[str]
     matches = list(TIME.finditer(text))
-    by_twenty_four = any(match["minute"] and int(match["hour"]) > 12 for match in matches)
+    is_24_hour = any(match["minute"] and int(match["hour"]) > 12 for match in matches)
     for match in matches:
         if not (match["minute"] or match["half"]):
             continue
@@ -70,12 +70,12 @@ def read_times(text: str) -> list[Literal]:
             hours = {f"{hour}{half}"}
         elif half:
             hours = {hour % 12 + (12 if half == "pm" else 0)}
-        elif by_twenty_four or hour > 12 or match["hour"].startswith("0"):
+        elif is_24_hour or hour > 12 or match["hour"].startswith("0"):
             hours = {hour % 24}
         else:
             hours = {hour % 24, (hour + 12) % 24}
-        found.append(Literal("time", match[0].strip(), match.start(), frozenset(f"t{h}:{minute}" for h in hours)))
-    return found
+        times.append(Literal("time", match[0].strip(), match.start(), frozenset(f"t{h}:{minute}" for h in hours)))
+    return times
 
 
 def _numeric_forms(match: re.Match[str]) -> frozenset[str]:

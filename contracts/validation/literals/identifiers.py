@@ -15,26 +15,26 @@ LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
 QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘']([^‘’'\n]{3,400})[’'](?!\w)")
-NAMES_A_QUESTION: Final = re.compile(
+BEFORE_QUESTION: Final = re.compile(
     r"\b(?:question|query|asked|asking|asks)\b[\s:,]*(?:is|was|of)?[\s:,]*$", re.IGNORECASE
 )
-"""Words before a quotation that quotes the person who asked, and no source."""
+"""Words before a quotation of the question. Such a quotation is not from a source."""
 
 
 def read_addresses(text: str) -> list[Literal]:
-    """Every URL and e-mail address; scheme, `www.` and a closing slash do not count."""
+    """Read every URL and e-mail address; the scheme, `www.` and a final slash do not count."""
     if "@" not in text and "www." not in text.casefold() and "://" not in text:
         return []
-    found = []
+    literals = []
     for match in ADDRESS.finditer(text):
-        written = match[0].rstrip(".,;:!?")
-        form = re.sub(r"^(?:https?://)?(?:www\.)?|/$", "", written.casefold())
-        found.append(Literal("address", written, match.start(), frozenset(["a" + form])))
-    return found
+        address = match[0].rstrip(".,;:!?")
+        form = re.sub(r"^(?:https?://)?(?:www\.)?|/$", "", address.casefold())
+        literals.append(Literal("address", address, match.start(), frozenset(["a" + form])))
+    return literals
 
 
 def read_identifiers(text: str) -> list[Literal]:
-    """Every word of letters and digits that is no measure: part, model, document and registration numbers."""
+    """Read every word of letters and digits that is not a measure: part, model, document and registration numbers."""
     return [
         Literal("identifier", match[0], match.start(), frozenset([re.sub(r"[\W_]", "", match[0].casefold())]))
         for word in WITH_DIGIT.finditer(text)
@@ -44,23 +44,23 @@ def read_identifiers(text: str) -> list[Literal]:
 
 
 def identifier_parts(text: str) -> set[str]:
-    """The numbers inside an identifier of a chunk, which vouch for the same number alone."""
+    """Return the forms of the numbers inside a chunk's identifier, which support the same number in an answer."""
     numbers = {f"n{number.lstrip('0') or '0'}" for number in re.findall(r"\d+", text)}
     return numbers | {f"v{version}" for version in re.findall(r"\d+(?:\.\d+){2,}", text)}
 
 
 def read_quotations(text: str) -> list[Literal]:
-    """Every quotation of three words or more, but for one that repeats the question as a question."""
-    found = []
+    """Read every quotation of three words or more, except a quotation of the question."""
+    literals = []
     for match in QUOTATION.finditer(text):
         words = WORD.findall((match[1] or match[2]).casefold())
-        if len(words) >= 3 and not NAMES_A_QUESTION.search(text, max(0, match.start() - 40), match.start()):
-            found.append(Literal("quotation", match[0], match.start(), frozenset([" ".join(words)])))
-    return found
+        if len(words) >= 3 and not BEFORE_QUESTION.search(text, max(0, match.start() - 40), match.start()):
+            literals.append(Literal("quotation", match[0], match.start(), frozenset([" ".join(words)])))
+    return literals
 
 
 def _is_measure(token: str) -> bool:
-    """Whether a token is a number with its unit or ending (`5kg`, `20th`, `1990s`, `24-hour`) and not a name."""
+    """Return whether a token is a number with its unit or ending (`5kg`, `20th`, `1990s`, `24-hour`) and not a name."""
     match = MEASURE.fullmatch(token)
     if not match:
         return False

@@ -1,4 +1,4 @@
-"""What a chunk vouches for besides its own literals: parts of dates and identifiers, and what it lists whole (R5-8)."""
+"""Forms that a chunk supports implicitly: parts of its dates and identifiers, and complete lists (R5-8)."""
 
 from typing import Final
 
@@ -7,11 +7,11 @@ from sourcebound.contracts.validation.literals.identifiers import identifier_par
 from sourcebound.contracts.validation.literals.literal import PART, Literal
 
 WEEKDAYS: Final = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-"""A chunk that names all of them vouches for "seven days"."""
+"""A chunk that names all of them supports "seven days"."""
 
 
 def supported_forms(literals: list[Literal], words: frozenset[str]) -> dict[str, set[str | None]]:
-    """What a chunk vouches for: each literal's forms with its unit, and the parts of dates and identifiers."""
+    """Return the supported forms with their units: those of the literals and of the parts of dates and identifiers."""
     forms: dict[str, set[str | None]] = {}
     for literal in literals:
         for form in literal.forms:

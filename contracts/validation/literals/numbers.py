@@ -1,13 +1,11 @@
 """Numbers as literals: digits and words, with their units, in one normal form (R5-8).
 
-`1,200`, `1 200`, `1.2 thousand` and `twelve hundred` are one number; `5 kg` and `5 m` are not. A unit counts when it
-is one that `units` knows; any other word after a number is just a word.
+`1,200`, `1 200`, `1.2 thousand` and `twelve hundred` are one number; `5 kg` and `5 m` are two. A word after a number is
+a unit only if `units` has it.
 
-Ordinals as literals: `second`, `2nd` (R5-8).
-
-An ordinal from the second on is a literal like any number. Two sorts are checked only where the chunk counts by
-ordinals itself, because writers use them freely otherwise: `first`, and an ordinal that counts the sources' own parts
-("the third review").
+Ordinals (`second`, `2nd`) are literals too. Two kinds of ordinals are checked only if the chunk itself counts by
+ordinals, because writers otherwise use them freely: `first`, and an ordinal that counts the parts of the sources ("the
+third review").
 """
 
 import re
@@ -31,7 +29,7 @@ SCALES: Final = {
     "bn": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7, "dozen": 12,
 }  # fmt: skip
 MULTIPLES: Final = {"decade": (10, "yr"), "decades": (10, "yr"), "century": (100, "yr"), "centuries": (100, "yr")}
-"""Units that are a number of another unit: three decades are thirty years."""
+"""Units that are multiples of another unit: three decades are thirty years."""
 CURRENCY: Final = r"(?:US\$|[$€£¥])"
 NUMERAL: Final = (
     r"\d{1,3}(?:[,\u00a0\u202f ’']\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:\.\d+)+"
@@ -43,24 +41,24 @@ NUMBER: Final = re.compile(
     rf"|(?P<numeral>{NUMERAL})(?P<exponent>\s?[x×·*]\s?10\s?(?:\^|\*\*)?\s?[-−]?\d+|[eE][-−+]?\d+(?!\w))?)"
 )
 LEAD: Final = re.compile(rf"(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])(?<!\d\s)[-−+±])?$")
-"""What may stand before a number and belongs to it."""
+"""The currency and sign that may precede a number and belong to it."""
 LEAD_LENGTH: Final = 6
 WORD_NUMBER: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
     rf"(?:[\s-]+(?:{'|'.join([*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'billion', 'dozen'])}))*\b"
 )
-"""In a text of lower case."""
+"""Applies to text in lower case."""
 SUFFIX: Final = re.compile(r"[\s-]?(?P<word>°\s?[CF]\b|[%℃℉$€£¥]|[A-Za-zµμ³²·⋅/.]+[A-Za-z³²0-9]|[A-Za-z])")
 SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")
 LEADING_ZERO: Final = re.compile(r"0\d+")
 MAX_EXPONENT_DIGITS: Final = 4
-"""A power of ten that is written with more digits, its sign included, is not computed but compared as it is written."""
+"""The most digits, sign included, of a power of ten that is computed. One with more digits is compared as written."""
 
 
 class _Unit(NamedTuple):
-    """What follows a number: the factor that it brings, the unit, and where it ends."""
+    """The scale factor and the unit after a number, and the position where they end."""
 
     factor: int
     unit: str | None
@@ -68,38 +66,38 @@ class _Unit(NamedTuple):
 
 
 def read_numbers(text: str) -> list[Literal]:
-    """Every number written in digits, with its scale and unit.
+    """Read every number in digits, with its scale and unit.
 
     Args:
         text: A text whose dates, times, identifiers and addresses are masked.
 
     Returns:
-        The numbers; one whose value cannot be computed is compared as it is written.
+        The numbers. A number whose value cannot be computed is compared as written.
     """
-    found = []
-    for match in _matches(text):
+    literals = []
+    for match in _find_numbers(text):
         before = text[max(0, match.start() - LEAD_LENGTH) : match.start()]
         if before and (before[-1].isalnum() or before[-1] in "_."):
             continue
         lead = LEAD.search(before)
         sign, currency = (lead["sign"], lead["currency"]) if lead else (None, None)
         start = match.start() - (len(lead[0]) if lead else 0)
-        value = _value(match)
+        value = _read_value(match)
         if value is None:
-            written = "v" + re.sub(r"\s", "", match[0])
-            found.append(Literal("identifier", text[start : match.end()], start, frozenset([written])))
+            raw_form = "v" + re.sub(r"\s", "", match[0])
+            literals.append(Literal("identifier", text[start : match.end()], start, frozenset([raw_form])))
             continue
-        unit = _unit(text, match.end(), bool(currency))
+        unit = _read_unit(text, match.end(), bool(currency))
         name = UNITS[currency.strip().casefold()] if currency else unit.unit
-        form = _form((-value if sign == "-" else value) * unit.factor)
+        form = _number_form((-value if sign == "-" else value) * unit.factor)
         if LEADING_ZERO.fullmatch(match["numeral"] or ""):
             form = "n" + match["numeral"]
-        found.append(Literal("number", text[start : unit.end], start, frozenset([form]), name))
-    return found
+        literals.append(Literal("number", text[start : unit.end], start, frozenset([form]), name))
+    return literals
 
 
-def _matches(text: str) -> Iterator[re.Match[str]]:
-    """Every match of `NUMBER`, found from digit to digit, which is much quicker than trying it at every character."""
+def _find_numbers(text: str) -> Iterator[re.Match[str]]:
+    """Yield every match of `NUMBER`. Trying only at digits is much faster than trying at every character."""
     position = 0
     while digit := DIGIT.search(text, position):
         start = digit.start() - (digit.start() > position and text[digit.start() - 1] == ".")
@@ -112,27 +110,27 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 
 
 def read_number_words(text: str) -> list[Literal]:
-    """Every number written in words; a lone "one" is mostly a pronoun and is no literal."""
-    found: list[Literal] = []
+    """Read every number in words. A lone "one" is not a literal, because it is mostly a pronoun."""
+    literals: list[Literal] = []
     for match in WORD_NUMBER.finditer(lower_case(text)):
         words = re.split(r"[\s-]+", match[0])
-        unit = _unit(text, match.end(), False)
+        unit = _read_unit(text, match.end(), False)
         if words == ["one"] and unit.unit is None:
             continue
-        form = _form(_word_value(words) * unit.factor)
-        found.append(Literal("number", text[match.start() : unit.end], match.start(), frozenset([form]), unit.unit))
-    return found
+        form = _number_form(_sum_words(words) * unit.factor)
+        literals.append(Literal("number", text[match.start() : unit.end], match.start(), frozenset([form]), unit.unit))
+    return literals
 
 
-def _unit(text: str, position: int, money: bool) -> _Unit:
-    """The scale and the unit after a number; a bare `m` is a scale after a currency and the metre elsewhere."""
+def _read_unit(text: str, position: int, money: bool) -> _Unit:
+    """Read the scale and the unit after a number. A bare `m` is a million after a currency, and otherwise a metre."""
     factor, end = 1, position
     match = SUFFIX.match(text, position)
-    word = _word(match)
+    word = _suffix_word(match)
     if match and word in SCALES and (word != "m" or money):
         factor, end = SCALES[word], match.end()
         match = SUFFIX.match(text, end)
-        word = _word(match)
+        word = _suffix_word(match)
     if match and word in MULTIPLES:
         times, unit = MULTIPLES[word]
         return _Unit(factor * times, unit, match.end())
@@ -141,13 +139,13 @@ def _unit(text: str, position: int, money: bool) -> _Unit:
     return _Unit(factor, None, end)
 
 
-def _word(match: re.Match[str] | None) -> str:
+def _suffix_word(match: re.Match[str] | None) -> str:
     return match["word"].casefold().replace(" ", "").rstrip(".") if match else ""
 
 
-def _value(match: re.Match[str]) -> Decimal | None:
+def _read_value(match: re.Match[str]) -> Decimal | None:
     if match["ten"]:
-        return _scaled(Decimal(1), match["ten"])
+        return _scale(Decimal(1), match["ten"])
     compact = match["numeral"]
     if not compact.isdigit():
         compact = SPACING.sub("", compact)
@@ -158,12 +156,12 @@ def _value(match: re.Match[str]) -> Decimal | None:
         else:
             compact = compact.replace(",", ".")
     try:
-        return _scaled(Decimal(compact), match["exponent"] or "")
+        return _scale(Decimal(compact), match["exponent"] or "")
     except InvalidOperation:
         return None
 
 
-def _scaled(value: Decimal, exponent: str) -> Decimal | None:
+def _scale(value: Decimal, exponent: str) -> Decimal | None:
     if not exponent:
         return value
     power = re.search(r"[-−]?\d+$", exponent)
@@ -172,7 +170,7 @@ def _scaled(value: Decimal, exponent: str) -> Decimal | None:
     return value.scaleb(int(power[0].replace("−", "-"))) if power else value
 
 
-def _form(value: Decimal) -> str:
+def _number_form(value: Decimal) -> str:
     return (
         f"n{value:f}"
         if value == value.to_integral_value() and value.as_tuple().exponent == 0
@@ -180,7 +178,7 @@ def _form(value: Decimal) -> str:
     )
 
 
-def _word_value(words: list[str]) -> Decimal:
+def _sum_words(words: list[str]) -> Decimal:
     total, current = 0, 0
     for word in words:
         if word in NUMBER_WORDS:
@@ -192,14 +190,14 @@ def _word_value(words: list[str]) -> Decimal:
     return Decimal(total + current)
 
 
-WORDS: Final = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-VALUES: Final = {word: value for value, word in enumerate(WORDS, start=1)}
-WORD_ORDINAL: Final = re.compile(rf"\b(?P<word>{'|'.join(WORDS)})\b(?!\s*(?:,|$))")
-"""In a text of lower case. Not `Second, …`, which orders the answer's own points."""
+ORDINAL_WORDS: Final = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+ORDINAL_VALUES: Final = {word: value for value, word in enumerate(ORDINAL_WORDS, start=1)}
+WORD_ORDINAL: Final = re.compile(rf"\b(?P<word>{'|'.join(ORDINAL_WORDS)})\b(?!\s*(?:,|$))")
+"""Applies to text in lower case. It does not match `Second, …`, which orders the answer's own points."""
 DIGIT_ORDINAL: Final = re.compile(r"(?P<number>\d+)(?:st|nd|rd|th)\b")
 UNIT_OF_TIME: Final = re.compile(r"(?:\d|\b(?:per|each|every|split))[\s-]*$", re.IGNORECASE)
-DENIED: Final = re.compile(r"\bnot\s+(?:the\s+|a\s+)?$", re.IGNORECASE)
-PARTS: Final = re.compile(
+NEGATION_BEFORE: Final = re.compile(r"\bnot\s+(?:the\s+|a\s+)?$", re.IGNORECASE)
+SOURCE_PARTS: Final = re.compile(
     r"\s+(?:(?:customer|user|main|key)\s+)?(?:review|reviewer|customer|passage|source|document|step|point|item|reason|example"
     r"|case|paragraph|section|user|person|one)s?\b",
     re.IGNORECASE,
@@ -207,28 +205,34 @@ PARTS: Final = re.compile(
 
 
 def read_ordinal_words(text: str) -> list[Literal]:
-    """Every ordinal in words that states something; `5 seconds`, `per second` and `not the first` are none."""
-    found = []
+    """Read every ordinal in words that states something, unlike `5 seconds`, `per second` and `not the first`."""
+    literals = []
     for match in WORD_ORDINAL.finditer(lower_case(text)):
         word = match["word"]
         if word != "second" or not UNIT_OF_TIME.search(text, max(0, match.start() - 12), match.start()):
-            found.extend(_ordinal(text, match, VALUES[word]))
-    return found
+            literals.extend(_ordinal_literals(text, match, ORDINAL_VALUES[word]))
+    return literals
 
 
 def read_ordinals(text: str) -> list[Literal]:
-    """Every ordinal in digits that states something."""
+    """Read every ordinal in digits that states something."""
     return [
-        literal for match in DIGIT_ORDINAL.finditer(text) for literal in _ordinal(text, match, int(match["number"]))
+        literal
+        for match in DIGIT_ORDINAL.finditer(text)
+        for literal in _ordinal_literals(text, match, int(match["number"]))
     ]
 
 
-def _ordinal(text: str, match: re.Match[str], value: int) -> list[Literal]:
-    if DENIED.search(text, max(0, match.start() - 12), match.start()):
+def _ordinal_literals(text: str, match: re.Match[str], value: int) -> list[Literal]:
+    if NEGATION_BEFORE.search(text, max(0, match.start() - 12), match.start()):
         return []
-    free = value == 1 or PARTS.match(text, match.end())
+    is_free = value == 1 or SOURCE_PARTS.match(text, match.end())
     return [
         Literal(
-            "number", text[match.start() : match.end()], match.start(), frozenset([f"o{value}"]), FREE if free else None
+            "number",
+            text[match.start() : match.end()],
+            match.start(),
+            frozenset([f"o{value}"]),
+            FREE if is_free else None,
         )
     ]

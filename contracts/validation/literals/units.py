@@ -1,4 +1,4 @@
-"""Units of measure and currencies as they are written, and the one name that each is compared under (R5-8)."""
+"""The spellings of units of measure and currencies, and the name under which each is compared (R5-8)."""
 
 from typing import Final
 
@@ -77,7 +77,7 @@ us$ $ usd dollar dollars
 £ gbp
 ¥ jpy yen
 """
-"""One unit a line, its name first."""
+"""One unit per line, its name first."""
 
 UNITS: Final = {spelling: line.split()[0] for line in SPELLINGS.strip().split("\n") for spelling in line.split()}
-"""Every spelling, case folded, and the unit's name."""
+"""The unit's name for every spelling, case folded."""

@@ -30,7 +30,7 @@ _MOST_WORDS_OF_A_PERIOD = 8
 
 
 class Column(NamedTuple):
-    """Where a column stands, in points."""
+    """The horizontal extent of a column, in points."""
 
     left: float
     right: float
@@ -42,7 +42,7 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What stands on one baseline: `lines[first:end]` of the page."""
+    """The lines on one baseline: `lines[first:end]` of the page."""
 
     first: int
     end: int

@@ -88,7 +88,7 @@ def find_header(above: Sequence[Row], columns: Sequence[Column], first: Row) -> 
 
 
 def _count_labels(above: Sequence[Row], columns: Sequence[Column], first: Row) -> int:
-    """How many rows right above the first are section labels: one cell that keeps within the first column."""
+    """Count the rows right above the first that are section labels: one cell within the first column."""
     count = 0
     below = first
     for row in reversed(above[-_MOST_LABELS:]):
@@ -105,7 +105,7 @@ def _is_within(cell: Cell, columns: Sequence[Column]) -> bool:
 
 
 def _is_note(row: Row) -> bool:
-    """Whether a row is of the kind of `(In thousands)`, which is nobody's name."""
+    """Whether a row is of the kind of `(In thousands)`, which names no column."""
     text = joined(row.cells)
     return text.startswith("(") and text.endswith(")")
 
@@ -164,7 +164,7 @@ def _may_be_the_header_of_words(level: _Level, lower: _Level, columns: Sequence[
 
 
 def _heads(stack: Sequence[tuple[_Level, Sequence[range]]], columns: Sequence[Column]) -> list[Column]:
-    """What a cell of the next level must be aligned with: the part of the header below it, else the column."""
+    """Return the extent with which a cell of the next level must align: the header part below it, else the column."""
     heads = list(columns)
     for level, places in stack:
         for cell, place in zip(level.row.cells, places, strict=True):
@@ -230,5 +230,5 @@ def _reads_like_name(name: str) -> bool:
 
 
 def _size(cells: Iterable[Cell]) -> int:
-    """How many glyphs cells have."""
+    """Count the glyphs of cells."""
     return sum(len("".join(cell.text.split())) for cell in cells)

@@ -60,7 +60,7 @@ class Line(NamedTuple):
 
 
 class Style(NamedTuple):
-    """What tells a heading from the body; sizes are rounded to half a point."""
+    """The style that distinguishes headings from body text; sizes are rounded to half a point."""
 
     size: float
     bold: bool
@@ -256,5 +256,5 @@ def _stands_apart(before: Line, line: Line) -> bool:
 
 
 def _gap(before: Line, line: Line) -> float:
-    """How far `line` stands below `before`; negative when it stands above, as at the top of a column."""
+    """Return the distance of `line` below `before`; negative when it is above, as at the top of a column."""
     return before.bottom - line.bottom

@@ -233,7 +233,7 @@ def _join_hyphenated(line: str, page_text: str) -> str:
 
 
 def _look(text_page: "PdfTextPage", first: int, last: int) -> Line:
-    """How a line looks, judged by its first and last characters."""
+    """Return the style of a line, from its first and last characters."""
     from pypdfium2 import raw
 
     box, end_box = raw.FS_RECTF(), raw.FS_RECTF()

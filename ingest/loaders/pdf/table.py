@@ -1,6 +1,6 @@
 """Finds tables among the lines of a PDF page and writes their rows as the other formats do: `Header: value; …`. Pure.
 
-A PDF has no tables, only glyphs that stand below one another. A wrong header beside a number is worse than none, so a
+A PDF has no tables, only glyphs below one another. A wrong header for a number is worse than no header, so a
 table is only what leaves no doubt: rows whose cells keep clear gutters between their columns, below headers that stand
 over exactly one column or are centred over a group of them, and that look like headers. Every other line stays as it
 is. No text is lost: a header is repeated in each row that has a cell below it, and one without such a row is no header.
@@ -112,7 +112,7 @@ def _body(rows: Sequence[Row], start: int) -> _Body | None:
 
 
 def _is_label(row: Row, columns: Sequence[Column]) -> bool:
-    """Whether the only cell of a row names the rows below it: it stands in the first column and keeps within it."""
+    """Whether the only cell of a row names the rows below it: it is in the first column and fits into it."""
     (cell,) = row.cells
     return column_of(cell, columns) == 0 and cell.right < columns[1].left
 

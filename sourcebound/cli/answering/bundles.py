@@ -1,7 +1,7 @@
 """`sourcebound ask --bundle`: a stream of retrieval bundles in, a stream of responses out, in the same order (R1-1).
 
-Each bundle is one run with its own record. Few are read ahead of the responses, so a stream may be of any length; what
-cannot be read is a run of its own too, which fails, and the stream goes on.
+Each bundle is one run with its own record. Only a few bundles are read ahead, so a stream may have any length. A bundle
+that cannot be read becomes a failed run, and the stream continues.
 """
 
 import asyncio
@@ -12,7 +12,13 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sourcebound.cli.answering.ask import EXIT_CODES, OutputFormat, RenderedResponse, prepare_response, print_response
+from sourcebound.cli.answering.response_view import (
+    EXIT_CODES,
+    OutputFormat,
+    RenderedResponse,
+    print_response,
+    render_response,
+)
 from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE, say
 from sourcebound.errors import RequestError, SourceboundError
 
@@ -24,30 +30,30 @@ if TYPE_CHECKING:
 READ_BYTES: Final = 65536
 STDIN: Final = 0
 WORST: Final = (ANSWERED, NO_EVIDENCE, FAILED)
-"""Exit codes from the best to the worst; the worst of a stream is the stream's."""
+"""Exit codes from best to worst. A stream ends with the worst of its bundles."""
 
 
 async def answer_bundles(
-    path: Path, request: "AskInput", context: "RunContext", at_once: int, form: OutputFormat
+    path: Path, request: "AskInput", context: "RunContext", at_once: int, output_format: OutputFormat
 ) -> int:
-    """Answers every bundle of a file or of stdin.
+    """Answer every bundle of a file or of stdin.
 
     Args:
         path: JSON, JSON lines, Parquet or Arrow; `-` is stdin.
-        request: What every bundle has in common.
+        request: The part of the request that all bundles share.
         context: Policy and model.
-        at_once: Bundles that are read and have no response yet, at most.
-        form: How responses are printed; as JSON, one line each.
+        at_once: The most bundles that are read and not answered yet.
+        output_format: The form of the responses; JSON is one line each.
 
     Returns:
         The exit code of the worst response.
 
     Raises:
-        SourceboundError: There is no bundle at the beginning, or one could not be recorded at all.
+        SourceboundError: The input does not begin with a bundle, or a run could not be recorded.
     """
     from sourcebound.graph.engine import Engine
 
-    printer = _Printer(as_json=form.as_json)
+    printer = _Printer(as_json=output_format.as_json)
     async with aclosing(_bundles(path)) as bundles:
         first = await anext(bundles, None)
         if first is None:
@@ -56,28 +62,28 @@ async def answer_bundles(
         async with Engine.open() as engine, aclosing(engine.ask_many(requests, context, at_once=at_once)) as responses:
             try:
                 async for response in responses:
-                    printer.show(await prepare_response(engine, response, response.run_id, form))
+                    printer.show(await render_response(engine, response, response.run_id, output_format))
             except SourceboundError:
-                if printer.shown:
-                    say(f"{printer.shown} bundles have their response; go on with number {printer.shown + 1}.")
+                if printer.count:
+                    say(f"{printer.count} bundles are answered. Continue with number {printer.count + 1}.")
                 raise
     return printer.worst
 
 
 class _Printer:
-    """Prints responses as they come, and keeps the worst exit code."""
+    """Prints responses in order and keeps the worst exit code."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self.shown = 0
+        self.count = 0
         self.worst = ANSWERED
 
-    def show(self, shown: RenderedResponse) -> None:
-        print(end="\n" if self.shown and not self._as_json else "")
-        print_response(shown)
+    def show(self, rendered: RenderedResponse) -> None:
+        print(end="\n" if self.count and not self._as_json else "")
+        print_response(rendered)
         sys.stdout.flush()
-        self.shown += 1
-        self.worst = max(self.worst, EXIT_CODES[shown.response.status], key=WORST.index)
+        self.count += 1
+        self.worst = max(self.worst, EXIT_CODES[rendered.response.status], key=WORST.index)
 
 
 async def _requests(shared: "AskInput", first: "Bundle", rest: "AsyncIterator[Bundle]") -> "AsyncIterator[AskInput]":
@@ -87,11 +93,10 @@ async def _requests(shared: "AskInput", first: "Bundle", rest: "AsyncIterator[Bu
 
 
 async def _bundles(path: Path) -> "AsyncGenerator[Bundle, None]":
-    """The bundles of a file or of stdin, one by one.
+    """Yield the bundles of a file or of stdin one by one.
 
     Raises:
-        RequestError: It cannot be read, or does not begin with a bundle: then it is no stream of them, and not one run
-            is made of it.
+        RequestError: The input cannot be read, or does not begin with a bundle. No run is made of such an input.
     """
     with _opened(path) as file:
         async for bundle in _of_table(path) if _is_table(file, path) else _of_json(file, path):
@@ -105,11 +110,11 @@ async def _of_json(file: int, path: Path) -> "AsyncIterator[Bundle]":
     while True:
         await _until_readable(file)
         data = os.read(file, READ_BYTES)
-        for found in reader.feed(data) if data else reader.close():
-            if is_first and found.fault:
-                raise RequestError(f"{_name(path)}: {found.fault}.", "Give retrieval bundles as JSON objects.")
+        for item in reader.feed(data) if data else reader.close():
+            if is_first and item.fault:
+                raise RequestError(f"{_name(path)}: {item.fault}.", "Give retrieval bundles as JSON objects.")
             is_first = False
-            yield found.bundle
+            yield item.bundle
         if not data:
             return
 
@@ -128,7 +133,7 @@ def _is_table(file: int, path: Path) -> bool:
 
 
 async def _until_readable(file: int) -> None:
-    """Waits without holding up the runs under way; what cannot be waited for, such as a file, is always readable."""
+    """Wait for input without blocking the runs in progress. A regular file is always readable."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     try:
         loop.add_reader(file, readable.set)

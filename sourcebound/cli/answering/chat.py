@@ -1,6 +1,6 @@
-"""`sourcebound chat`: questions one after another, each checked and recorded as by `ask`; follow-ups are understood.
+"""`sourcebound chat`: a conversation. Each question is checked and recorded as by `ask`, and follow-ups are resolved.
 
-A terminal gets a prompt, and Ctrl-C ends the answer and not the conversation. A pipe gets one response a line read.
+A terminal gets a prompt. Ctrl-C ends the answer, not the conversation. A pipe gets one response for each line read.
 """
 
 import signal
@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from sourcebound.cli.answering.ask import (
+from sourcebound.cli.answering.request_options import (
+    COLLECTION_HELP,
+    MODEL_HELP,
+    POLICY_HELP,
     PRESENTATION_HELP,
-    OutputFormat,
-    RenderedResponse,
-    prepare_response,
-    print_response,
     read_filters,
     read_limits,
     read_presentation,
-    render_source,
 )
-from sourcebound.cli.console import ANSWERED, exit_with, say
+from sourcebound.cli.answering.response_view import (
+    OutputFormat,
+    RenderedResponse,
+    print_response,
+    render_response,
+    source_lines,
+)
+from sourcebound.cli.console import ANSWERED, exit_with, print_rich, say
 from sourcebound.errors import SourceboundError
 
 if TYPE_CHECKING:
@@ -33,15 +38,15 @@ if TYPE_CHECKING:
     from sourcebound.contracts.state import AskInput, RunContext
 
 PROMPT: Final = "? "
-HELP: Final = "/sources shows the sources of the last answer with their text, /new starts anew, /quit leaves."
+HELP: Final = "/sources shows the sources of the last answer with their text, /new starts a conversation, /quit ends."
 Result = TypeVar("Result")
 
 
 def chat(
-    collection: Annotated[str | None, typer.Option(help="Where to look; the setting's when omitted.")] = None,
-    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
-    model: Annotated[str | None, typer.Option(help="The generator.")] = None,
-    conversation: Annotated[str | None, typer.Option(help="Go on with this conversation.")] = None,
+    collection: Annotated[str | None, typer.Option(help=COLLECTION_HELP)] = None,
+    policy: Annotated[str | None, typer.Option(help=POLICY_HELP)] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    conversation: Annotated[str | None, typer.Option(help="The id of a conversation to continue.")] = None,
     filters: Annotated[
         list[str] | None, typer.Option("--filter", metavar="KEY=VALUE", help="As for ask. Repeatable.")
     ] = None,
@@ -51,9 +56,9 @@ def chat(
     as_json: Annotated[bool, typer.Option("--json", help="Print each public response as one line of JSON.")] = False,
     presentation: Annotated[str | None, typer.Option(help=PRESENTATION_HELP)] = None,
 ) -> None:
-    """Ask one question after another; "and for the HP-300?" is searched for as the whole question.
+    """Ask one question after another. A follow-up ("and for the HP-300?") is searched for as a whole question.
 
-    Reads a question a line, from the terminal or a pipe. Exit codes: 0 the end, 2 bad usage, 1 fault.
+    Reads one question from each line of the terminal or the pipe. Exit codes: 0 end of input, 2 bad usage, 1 fault.
     """
     import asyncio
 
@@ -63,10 +68,10 @@ def chat(
     request: AskInput = {"filters": read_filters(filters or []), "limits": read_limits(limits or [])}
     if collection:
         request["collection"] = collection
-    form = OutputFormat(read_presentation(presentation, as_json=as_json), as_json)
+    output_format = OutputFormat(read_presentation(presentation, as_json=as_json), as_json)
     stop_on_sigterm()
     with asyncio.Runner() as runner:
-        session = Session(runner, request, RunContext(policy=policy, model=model), form)
+        session = Session(runner, request, RunContext(policy=policy, model=model), output_format)
         try:
             session.open(conversation)
             session.talk()
@@ -78,22 +83,22 @@ def chat(
 
 
 class Session:
-    """One sitting at the terminal, or one pipe.
+    """A session at a terminal or over a pipe.
 
     Args:
-        runner: What runs the engine; it handles Ctrl-C while it does.
-        request: What every question of the sitting has in common.
+        runner: Runs the engine and handles Ctrl-C while it does.
+        request: The part of the request that all questions share.
         context: Policy and model.
-        form: How responses are printed.
+        output_format: The form of the responses.
     """
 
     def __init__(
-        self, runner: "asyncio.Runner", request: "AskInput", context: "RunContext", form: OutputFormat
+        self, runner: "asyncio.Runner", request: "AskInput", context: "RunContext", output_format: OutputFormat
     ) -> None:
         self._runner = runner
         self._request = request
         self._context = context
-        self._form = form
+        self._output_format = output_format
         self._is_terminal = sys.stdin.isatty()
         self._stack = AsyncExitStack()
         self._last: PublicResponse | None = None
@@ -104,10 +109,10 @@ class Session:
         }
 
     def open(self, conversation: str | None) -> None:
-        """Opens the services, and a conversation.
+        """Open the services and a conversation.
 
         Raises:
-            SourceboundError: They cannot be opened, or there is no such conversation.
+            SourceboundError: The services cannot be opened, or the conversation does not exist.
         """
         from sourcebound.graph.engine import Engine
 
@@ -120,35 +125,35 @@ class Session:
         say(f"conversation {conversation}, {len(turns)} questions so far")
 
     def close(self) -> None:
-        """Closes the services."""
+        """Close the services."""
         self._run(self._stack.aclose)
 
     def talk(self) -> None:
-        """Answers line by line, to the end or to `/quit`.
+        """Answer line by line until the input ends or says `/quit`.
 
         Raises:
-            SourceboundError: A line of a pipe could not be answered; at a terminal it is said, and the next line read.
+            SourceboundError: A line of a pipe could not be answered. A terminal gets the message and the next prompt.
         """
         for line in self._lines():
             if line == "/quit":
                 return
             try:
-                self._take(line)
+                self._handle(line)
             except KeyboardInterrupt:
-                say("Interrupted. The question keeps its place; the next one may be asked.")
+                say("Interrupted. The question stays in the conversation. Ask the next one.")
             except SourceboundError as error:
                 if not self._is_terminal:
                     raise
                 exit_with(error)
 
     def _lines(self) -> Iterator[str]:
-        """The lines that are not empty; Ctrl-C takes back a line, Ctrl-D ends."""
+        """Yield the lines that are not empty. Ctrl-C discards a line, Ctrl-D ends."""
         if not self._is_terminal:
             yield from (line.strip() for line in sys.stdin if line.strip())
             return
         import readline  # noqa: F401  (gives input() its line editing)
 
-        signal.signal(signal.SIGINT, _pass_over)
+        signal.signal(signal.SIGINT, _ignore)
         say(HELP)
         while True:
             try:
@@ -162,7 +167,7 @@ class Session:
             if line:
                 yield line
 
-    def _take(self, line: str) -> None:
+    def _handle(self, line: str) -> None:
         if not line.startswith("/"):
             self._ask(line)
         elif line in self._commands:
@@ -172,21 +177,21 @@ class Session:
 
     def _ask(self, question: str) -> None:
         request: AskInput = {**self._request, "question": question, "conversation_id": self._conversation}
-        show = _Stages() if sys.stderr.isatty() else None
+        stages = _Stages() if sys.stderr.isatty() else None
         try:
-            shown = self._run(lambda: self._answer(request, show))
+            rendered = self._run(lambda: self._answer(request, stages))
         finally:
-            if show:
-                show.clear()
-        self._last = shown.response
-        print_response(shown)
-        if not self._form.as_json:
+            if stages:
+                stages.clear()
+        self._last = rendered.response
+        print_response(rendered)
+        if not self._output_format.as_json:
             print()
         sys.stdout.flush()
 
-    async def _answer(self, request: "AskInput", show: Callable[[str], None] | None) -> RenderedResponse:
-        response = await self._engine.ask(request, self._context, on_node=show)
-        return await prepare_response(self._engine, response, response.run_id, self._form)
+    async def _answer(self, request: "AskInput", on_node: Callable[[str], None] | None) -> RenderedResponse:
+        response = await self._engine.ask(request, self._context, on_node=on_node)
+        return await render_response(self._engine, response, response.run_id, self._output_format)
 
     def _start(self) -> None:
         self._conversation = self._run(self._engine.start_conversation)
@@ -197,54 +202,54 @@ class Session:
         if self._last is None or not self._last.citations:
             say("There is no answer with sources yet." if self._last is None else "The last answer has no sources.")
             return
-        from rich.console import Console
         from rich.text import Text
 
-        run, console = self._last.run_id, Console(highlight=False)
+        from sourcebound.contracts.text.sanitize import visible
+
+        run = self._last.run_id
         for citation in self._last.citations:
             text = self._run(partial(self._engine.evidence, run, citation.anchor))
-            console.print(render_source(citation))
-            console.print(Text(text + "\n"))
+            print_rich(source_lines(citation), Text(visible(text) + "\n"))
 
     def _run(self, main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        with _interrupted_by(signal.default_int_handler):
+        with _interrupt_handler(signal.default_int_handler):
             return self._runner.run(main())
 
 
 def _read_line() -> str:
-    """A line of the terminal; its prompt goes to stderr where stdout is a file or a pipe."""
-    with _interrupted_by(_take_back):
+    """Read a line of the terminal. The prompt goes to stderr where stdout is a file or a pipe."""
+    with _interrupt_handler(_discard_line):
         if sys.stdout.isatty():
             return input(PROMPT).strip()
         print(PROMPT, end="", file=sys.stderr, flush=True)
         return input().strip()
 
 
-def _pass_over(*_: object) -> None:
-    """What Ctrl-C does between a line and its answer: there is nothing to take back."""
+def _ignore(*_: object) -> None:
+    """Ignore Ctrl-C between a line and its answer."""
 
 
-def _take_back(*_: object) -> None:
-    """What Ctrl-C does at the prompt, once: the next one is not to end what this one began."""
-    signal.signal(signal.SIGINT, _pass_over)
+def _discard_line(*_: object) -> None:
+    """Discard the line at the prompt, once: the next Ctrl-C must not interrupt the handling of this one."""
+    signal.signal(signal.SIGINT, _ignore)
     raise KeyboardInterrupt
 
 
 @contextmanager
-def _interrupted_by(handler: Any) -> Iterator[None]:
-    """Lets Ctrl-C end what is inside and no more, where it is passed over outside: at a terminal."""
-    if signal.getsignal(signal.SIGINT) is not _pass_over:
+def _interrupt_handler(handler: Any) -> Iterator[None]:
+    """Let Ctrl-C end the block, and nothing else, where it is ignored outside: at a terminal."""
+    if signal.getsignal(signal.SIGINT) is not _ignore:
         yield
         return
     try:
         signal.signal(signal.SIGINT, handler)
         yield
     finally:
-        signal.signal(signal.SIGINT, _pass_over)
+        signal.signal(signal.SIGINT, _ignore)
 
 
 class _Stages:
-    """Shows on stderr, in one line that goes again, which node a run has passed."""
+    """Shows the node that a run has passed, on stderr, in one line that is cleared afterwards."""
 
     def __call__(self, node: str) -> None:
         print(f"\r\033[K{node} …", end="", file=sys.stderr, flush=True)

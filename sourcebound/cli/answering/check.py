@@ -1,4 +1,4 @@
-"""`sourcebound check`: the firewall alone, for an answer that anything else wrote."""
+"""`sourcebound check`: the firewall alone, for an answer from any other system."""
 
 import json
 import sys
@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE
+from sourcebound.cli.answering.response_view import EXIT_CODES
+from sourcebound.cli.console import print_rich
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.validation.result import ValidationResult
-
-EXIT_CODES = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
 
 
 def check(
     bundle: Annotated[
         Path, typer.Option(help='JSON: an answer bundle, a retrieval bundle, or {"sources": ["text of C0", …]}.')
     ],
-    answer: Annotated[Path, typer.Option(help="The answer's text. - is stdin.")],
+    answer: Annotated[Path, typer.Option(help="A file with the answer's text; - is stdin.")],
     policy: Annotated[str, typer.Option(help="A released policy or a policy file.")] = "SOURCEBOUND_V1",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the verdict, as JSON.")] = False,
 ) -> None:
-    """Check an answer's statements, citations and literals against its sources; nothing is stored.
+    """Check an answer's statements, citations and literals against its sources. Nothing is stored.
 
     Exit codes: 0 passed, 3 the exact refusal, 4 rejected, 2 bad usage.
     """
@@ -58,30 +57,32 @@ def _json(path: Path) -> object:
 
 
 def _render(verdict: "ValidationResult") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from sourcebound.contracts.text.sanitize import visible
+
     statements = Table("#", "statement", "cites", "verdict", box=None, padding=(0, 2, 0, 0))
-    broken = {v.row: v.code.value for v in reversed(verdict.outcome.violations) if v.row is not None}
+    violations = {v.row: v.code.value for v in reversed(verdict.outcome.violations) if v.row is not None}
     for number, statement in enumerate(verdict.statements):
-        verdict_text = broken.get(number, "ok" if statement.needs_citation else "exempt")
+        verdict_text = violations.get(number, "ok" if statement.needs_citation else "exempt")
         anchors = " ".join(statement.anchors)
-        statements.add_row(str(number + 1), Text(statement.text), anchors, verdict_text)
+        statements.add_row(str(number + 1), Text(visible(statement.text)), anchors, verdict_text)
+    for column in (statements.columns[0], *statements.columns[2:]):
+        column.no_wrap = True
     if statements.row_count:
-        console.print(statements)
+        print_rich(statements)
     literals = Table("#", "literal", "kind", "found in", box=None, padding=(0, 2, 0, 0))
     for finding in verdict.literals:
-        found = " ".join(finding.found_in) or "NOT FOUND"
-        literals.add_row(str(finding.segment + 1), Text(finding.text), finding.kind.value, found)
+        anchors = " ".join(finding.found_in) or "NOT FOUND"
+        literals.add_row(str(finding.segment + 1), Text(visible(finding.text)), finding.kind.value, anchors)
+    for column in (literals.columns[0], *literals.columns[2:]):
+        column.no_wrap = True
     if literals.row_count:
-        console.print()
-        console.print(literals)
-    console.print()
-    status = verdict.validation_status.value
-    console.print(
-        Text(f"{status} {verdict.failure_reason or verdict.outcome.refusal_code or ''}".strip(), style="bold")
-    )
+        print()
+        print_rich(literals)
+    print()
+    reason = verdict.failure_reason or verdict.outcome.refusal_code or ""
+    print_rich(Text(f"{verdict.validation_status.value} {reason}".strip(), style="bold"))
     for violation in verdict.outcome.violations:
-        console.print(Text(f"  {violation.clause} {violation.code}: {violation.message}"))
+        print_rich(Text(visible(f"  {violation.clause} {violation.code}: {violation.message}")))

@@ -1,4 +1,4 @@
-"""`sourcebound search`: what retrieval and selection saw of a question; nothing is asked of a model or recorded."""
+"""`sourcebound search`: a question's candidates after retrieval and selection. No model is called, no run recorded."""
 
 import json
 import sys
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourcebound.cli.answering.ask import EXIT_CODES, read_filters, read_limits
-from sourcebound.cli.console import run_async
+from sourcebound.cli.answering.request_options import COLLECTION_HELP, POLICY_HELP, read_filters, read_limits
+from sourcebound.cli.answering.response_view import EXIT_CODES
+from sourcebound.cli.console import print_rich, run_async
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
 
 def search(
     query: Annotated[str, typer.Argument(help="The question.")],
-    collection: Annotated[str | None, typer.Option(help="Where to look; the setting's when omitted.")] = None,
+    collection: Annotated[str | None, typer.Option(help=COLLECTION_HELP)] = None,
     filters: Annotated[
         list[str] | None, typer.Option("--filter", metavar="KEY=VALUE", help="As for ask. Repeatable.")
     ] = None,
     limits: Annotated[
         list[str] | None, typer.Option("--limit", metavar="KEY=VALUE", help="As for ask. Repeatable.")
     ] = None,
-    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, alone.")] = False,
+    policy: Annotated[str | None, typer.Option(help=POLICY_HELP)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the report, as JSON.")] = False,
 ) -> None:
-    """Show every candidate of a question, its fate, and the gate's verdict; no model is asked, no run recorded.
+    """Show every candidate of a question, its outcome and the gate's verdict. No model is called, no run recorded.
 
-    Ranks count from 0. Exit codes: 0 evidence, 3 refused, 4 failed, 2 bad usage, 1 fault.
+    Ranks start at 0. Exit codes: 0 evidence, 3 refused, 4 failed, 2 bad usage, 1 fault.
     """
     if not query.strip():
         raise RequestError("the question is empty.", 'Try: sourcebound search "How often …?"')
@@ -55,43 +56,42 @@ async def _search(request: "AskInput", policy: str | None) -> "SearchReport":
 
 
 def _print_lines(report: "SearchReport") -> None:
-    """Two lines a candidate: the first for grep, the second for the eye."""
+    """Print two lines for each candidate: its figures and place, then its first line of text."""
     for row in report.candidates:
-        rank, similarity, dense, lexical, fate = candidate_cells(row)
-        print(f"{rank}  similarity {similarity}  dense {dense}  lexical {lexical}  {fate}  {candidate_place(row)}")
+        rank, similarity, dense, lexical, outcome = candidate_cells(row)
+        print(f"{rank}  similarity {similarity}  dense {dense}  lexical {lexical}  {outcome}  {candidate_place(row)}")
         print(f"    {row.first_line}")
 
 
 def _print_table(report: "SearchReport") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("rank", "similarity", "dense", "lexical", "fate", "candidate", box=None, padding=(0, 2, 0, 0))
+    table = Table("rank", "similarity", "dense", "lexical", "outcome", "candidate", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[:4]:
         column.justify, column.no_wrap = "right", True
     table.columns[4].no_wrap = True
     for row in report.candidates:
-        *cells, fate = candidate_cells(row)
+        *cells, outcome = candidate_cells(row)
         candidate = Text.assemble(
             candidate_place(row), "\n", (row.first_line, "dim"), overflow="ellipsis", no_wrap=True
         )
-        table.add_row(*cells, Text(fate, style="bold green" if row.anchor else "yellow"), candidate)
+        table.add_row(*cells, Text(outcome, style="bold green" if row.anchor else "yellow"), candidate)
     if report.candidates:
-        Console(highlight=False).print(table)
+        print_rich(table)
 
 
 def candidate_cells(row: "SearchRow") -> list[str]:
-    """Rank, similarity, place in the dense list, place in the lexical list, fate."""
-    lexical = _shown(row.lexical_rank)
+    """Return rank, similarity, rank in the dense list, rank in the lexical list, and outcome."""
+    lexical = _format(row.lexical_rank)
     if row.lexical_score is not None:
         lexical += f" ({row.lexical_score:.3f})"
-    fate = " ".join(part for part in (row.outcome, row.anchor) if part) or "-"
-    return [str(row.rank), f"{row.similarity_score:.3f}", _shown(row.dense_rank), lexical, fate]
+    outcome = " ".join(part for part in (row.outcome, row.anchor) if part) or "-"
+    return [str(row.rank), f"{row.similarity_score:.3f}", _format(row.dense_rank), lexical, outcome]
 
 
 def candidate_place(row: "SearchRow") -> str:
-    """Document and section as one line without control characters: a file's name may hold anything."""
+    """Return document and section as one line, without the control characters that a file name may hold."""
     from sourcebound.contracts.text.sanitize import sanitize
 
     parts = [row.source_reference or row.knowledge_id, row.section, row.origin]
@@ -99,7 +99,7 @@ def candidate_place(row: "SearchRow") -> str:
 
 
 def _summary(report: "SearchReport") -> list[str]:
-    """The gate's verdict and what else was noted; a line for whatever is not as usual."""
+    """Return the gate's verdict, and a line for each notice."""
     outcome, gate = report.outcome, report.gate
     reason = outcome.refusal_code or outcome.failure_code
     verdict = f"{reason}: {outcome.message}" if reason else "evidence"
@@ -107,10 +107,10 @@ def _summary(report: "SearchReport") -> list[str]:
     lines = [f"{gap}{outcome.status}  {verdict}"]
     if report.index_version:
         lines += [
-            f"similarity {_shown(gate.top_similarity)} (minimum {_shown(gate.min_top_similarity)}), "
-            f"coverage {_shown(gate.question_coverage)} (minimum {_shown(gate.min_question_coverage)})",
+            f"similarity {_format(gate.top_similarity)} (minimum {_format(gate.min_top_similarity)}), "
+            f"coverage {_format(gate.question_coverage)} (minimum {_format(gate.min_question_coverage)})",
             f"{len(report.candidates)} candidates, {sum(row.anchor is not None for row in report.candidates)} admitted "
-            f"in {_shown(report.retrieval_latency_ms)} ms  {report.embedding_model}  {report.index_version}",
+            f"in {_format(report.retrieval_latency_ms)} ms  {report.embedding_model}  {report.index_version}",
         ]
     lines.append(f"policy {report.policy_version}  collection {report.collection}")
     lines += [f"variant: {variant}" for variant in report.query_variants if variant != report.question]
@@ -118,11 +118,11 @@ def _summary(report: "SearchReport") -> list[str]:
     if report.fallback_used:
         lines.append("fallback: the second, lower minimum was used")
     if report.retrieval_shortfall:
-        lines.append(f"shortfall: {report.retrieval_shortfall} rows fewer than there should be")
+        lines.append(f"shortfall: {report.retrieval_shortfall} fewer rows than expected")
     return lines
 
 
-def _shown(value: float | None) -> str:
+def _format(value: float | None) -> str:
     if value is None:
         return "-"
     return str(value) if isinstance(value, int) else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""`sourcebound calibrate`: gates for a collection of one's own, from questions of one's own (contract P-3)."""
+"""`sourcebound calibrate`: gate minima for your collection, from your questions (P-3)."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from sourcebound.cli.console import run_async, say
+from sourcebound.cli.answering.request_options import COLLECTION_HELP
+from sourcebound.cli.console import progress, run_async, say
 from sourcebound.errors import ConfigurationError, RequestError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ SHOWN_QUESTIONS = 10
 
 
 class Measured(NamedTuple):
-    """What the gate saw of each question of the file."""
+    """The gate's signals for each question of the file."""
 
     collection: "Collection"
     base: "Policy"
@@ -39,7 +40,7 @@ class Measured(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The choice and what it was made from; shares are of what goes wrong, answerable questions first."""
+    """The chosen minima with their error shares; answerable questions come first."""
 
     measured: Measured
     curve: "list[Point]"
@@ -53,10 +54,8 @@ def calibrate(
     questions: Annotated[
         Path, typer.Option(help='JSON Lines: {"question": "…", "answerable": true}, ten or more of each kind.')
     ],
-    collection: Annotated[str | None, typer.Option(help="Where to look; the setting's when omitted.")] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="The policy to start from: its retrieval, its other values.")
-    ] = None,
+    collection: Annotated[str | None, typer.Option(help=COLLECTION_HELP)] = None,
+    policy: Annotated[str | None, typer.Option(help="The policy to start from.")] = None,
     most_refused: Annotated[
         float, typer.Option(min=0, max=1, help="The largest share of the answerable questions that may be refused.")
     ] = 0.02,
@@ -65,15 +64,16 @@ def calibrate(
     ] = None,
     name: Annotated[str | None, typer.Option(help="The name of the proposed policy: MY_POLICY_V1.")] = None,
     pin: Annotated[
-        bool, typer.Option("--pin", help="Bind it to the documents of today: it serves no later state of them.")
+        bool,
+        typer.Option("--pin", help="Pin the policy to the current index; it stops applying when the documents change."),
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the trade-off into this new SVG file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:
-    """Find the minima of the gate for your own collection, from questions that it answers and others.
+    """Find gate minima for your collection, from questions that its documents answer and questions that they do not.
 
-    The pair that is chosen refuses most of the questions that the documents do not answer, while it refuses no more
-    than --most-refused of those that they do. No model is asked.
+    The chosen pair refuses the most unanswerable questions while it refuses at most --most-refused of the answerable
+    ones. No model is called.
     """
     _check_new_files(output, name, plot)
     asked = read_file(questions)
@@ -90,7 +90,7 @@ def calibrate(
 
 
 def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -> None:
-    """Everything that can be known to be wrong before the questions are asked."""
+    """Check the output files before the questions are asked."""
     from sourcebound.cli.policy import check_new_file, check_new_name
 
     if (output is None) != (name is None):
@@ -103,7 +103,7 @@ def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -
 
 
 def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
-    """The questions of a JSON Lines file, or an error that names the lines that are none."""
+    """Read the questions of a JSON Lines file; the error names the invalid lines."""
     from sourcebound.contracts.calibration.labelled_questions import read_questions
 
     try:
@@ -119,8 +119,8 @@ def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
         more = len(found.findings) - SHOWN_FINDINGS
         shown = "; ".join(found.findings[:SHOWN_FINDINGS]) + (f"; and {more} more" if more > 0 else "")
         raise RequestError(
-            f"{path} is no file of questions: {shown}.",
-            'Give one object a line: {"question": "How often …?", "answerable": true}',
+            f"{path} is not a file of questions: {shown}.",
+            'Give one object in each line: {"question": "How often …?", "answerable": true}',
             code="INVALID_QUESTIONS",
         )
     return found.questions
@@ -135,7 +135,7 @@ async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, poli
     async with open_services(settings) as services:
         collection = await services.index.find_collection(name)
         if collection is None or not collection.chunks:
-            state = "there is no collection" if collection is None else "nothing is in the collection"
+            state = "there is no collection" if collection is None else "there is nothing in the collection"
             raise ConfigurationError(
                 f"{state} {name!r}.", f"Run `sourcebound ingest PATH --collection {name}`.", code="COLLECTION_NOT_FOUND"
             )
@@ -147,35 +147,33 @@ async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, poli
 async def ask_all(
     services: "Services", asked: "tuple[LabelledQuestion, ...]", collection: "Collection", policy: "Policy"
 ) -> "tuple[Signals, ...]":
-    """Retrieves for each question under the policy; nothing is answered and nothing recorded."""
-    from rich.console import Console
-    from rich.progress import Progress
-
+    """Retrieve for each question under the policy; nothing is answered or recorded."""
     from sourcebound.contracts.calibration.gate_minima import read_signals
     from sourcebound.contracts.request import unrecorded_run
 
-    console, signals = Console(stderr=True), []
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for each in progress.track(asked, description="questions"):
+    signals: list[Signals] = []
+    with progress("questions", len(asked)) as report:
+        for each in asked:
             text = each.question.replace("\0", "")
             run = unrecorded_run(text, collection.name, policy.policy_version, policy.sha256, "calibration")
             signals.append(read_signals(await services.retriever.retrieve(run, policy)))
+            report(len(signals))
     return tuple(signals)
 
 
 def _judge(measured: Measured, most_refused: float) -> Result:
-    from sourcebound.contracts.calibration.gate_minima import cross_check, keep_or_choose, sweep, trade_off
+    from sourcebound.contracts.calibration.gate_minima import cross_validate, keep_or_choose, pareto_front, sweep
 
     sets, gate = measured.sets(), measured.base.retrieval
     present = gate.min_top_similarity, gate.min_question_coverage or 0.0
     chosen = keep_or_choose(sets, present, most_refused)
-    unseen = cross_check(sets, most_refused, present)
+    unseen = cross_validate(sets, most_refused, present)
     wrong = chosen.refused[0], chosen.refused[1].rest
-    return Result(measured, trade_off(sets, sweep(sets)), chosen, wrong, (unseen[0], unseen[1].rest), most_refused)
+    return Result(measured, pareto_front(sets, sweep(sets)), chosen, wrong, (unseen[0], unseen[1].rest), most_refused)
 
 
 def _proposal(result: Result, output: Path | None, name: str | None, *, pinned: bool) -> "Policy | None":
-    """The proposed policy, written where a file was named."""
+    """Return the proposed policy, and write it if a file was named."""
     if output is None or name is None:
         return None
     from sourcebound.contracts.calibration.proposed_policy import propose_policy, render_policy
@@ -202,13 +200,13 @@ def _write(path: Path, text: str) -> None:
 
 def _draw(result: Result) -> str:
     from sourcebound.cli.corpus.plot import Interval, Mark, draw_trade_off
-    from sourcebound.contracts.calibration.gate_minima import sweep, wilson
+    from sourcebound.contracts.calibration.gate_minima import sweep, wilson_interval
 
     def mark(point: "Point") -> Mark:
         return Mark(point.refused[0].value, point.refused[1].rest.value)
 
     points = [mark(point) for point in sweep(result.measured.sets())]
-    interval = Interval(wilson(result.wrong[0]), wilson(result.wrong[1]))
+    interval = Interval(wilson_interval(result.wrong[0]), wilson_interval(result.wrong[1]))
     title = f"The gate on the collection {result.measured.collection.name}"
     return draw_trade_off(
         title, points, [mark(point) for point in result.curve], mark(result.chosen), interval, result.limit
@@ -216,7 +214,7 @@ def _draw(result: Result) -> str:
 
 
 def _render(result: Result) -> None:
-    """The table of the trade-off, the choice, what it does and which questions it gets wrong."""
+    """Print the trade-off, the choice, its errors and the questions that it gets wrong."""
     base, chosen = result.measured.base, result.chosen
     print("similarity  coverage  false refusals        false passes")
     rows = {point.refused: point for point in [*result.curve, chosen]}
@@ -230,22 +228,22 @@ def _render(result: Result) -> None:
         f" ({base.policy_version} has {similarity:.2f} and {coverage:.2f})."
     )
     for kind, share, unseen in zip(("False refusals", "False passes"), result.wrong, result.unseen, strict=True):
-        print(f"{kind}: {_rate(share)}; on questions not chosen on: {_percent(unseen.value)}.")
+        print(f"{kind}: {_rate(share)}; on held-out questions: {_percent(unseen.value)}.")
     if result.wrong[0].value > result.limit:
-        say(f"No pair refuses {_percent(result.limit)} of the answerable questions or fewer; this one loses least.")
+        say(f"No pair refuses at most {_percent(result.limit)} of the answerable questions. This one is the closest.")
     _render_wrong(result)
 
 
 def _render_wrong(result: Result) -> None:
     wrong = _wrong_questions(result)
-    for answerable, heading in ((True, "Answerable, and refused:"), (False, "Not answerable, and passes:")):
+    for answerable, heading in ((True, "Answerable, but refused:"), (False, "Not answerable, but passed:")):
         found = [each for each in wrong if each["answerable"] is answerable]
         if found:
             print(f"\n{heading}")
         for each in found[:SHOWN_QUESTIONS]:
             print(f"  similarity {each['similarity']:.2f}, coverage {each['coverage']:.2f}: {each['question']}")
         if len(found) > SHOWN_QUESTIONS:
-            print(f"  … and {len(found) - SHOWN_QUESTIONS} more; --json names all.")
+            print(f"  … and {len(found) - SHOWN_QUESTIONS} more; --json lists all.")
 
 
 def _wrong_questions(result: Result) -> list[dict[str, Any]]:
@@ -261,11 +259,11 @@ def _wrong_questions(result: Result) -> list[dict[str, Any]]:
 
 def _say_next(output: Path | None, plot: Path | None) -> None:
     if plot:
-        say(f"The trade-off is drawn in {plot}.")
+        say(f"The plot is in {plot}.")
     if output:
         say(f'Next: sourcebound ask "…" --policy {output}; then sourcebound policy release {output}')
     else:
-        say("Next: --name MY_POLICY_V1 --output MY_POLICY_V1.toml as well writes a policy with these minima.")
+        say("Next: add --name MY_POLICY_V1 --output MY_POLICY_V1.toml to write a policy with these minima.")
 
 
 def _as_json(result: Result, proposed: "Policy | None", output: Path | None, plot: Path | None) -> dict[str, Any]:
@@ -297,17 +295,17 @@ def _minima(point: "Point") -> dict[str, float]:
 
 
 def share_json(share: "Share") -> dict[str, float]:
-    """A share with its 95 % interval."""
-    from sourcebound.contracts.calibration.gate_minima import wilson
+    """Return a share with its 95 % interval."""
+    from sourcebound.contracts.calibration.gate_minima import wilson_interval
 
-    low, high = wilson(share)
+    low, high = wilson_interval(share)
     return {"count": share.part, "of": share.whole, "share": share.value, "low_95": low, "high_95": high}
 
 
 def _rate(share: "Share") -> str:
-    from sourcebound.contracts.calibration.gate_minima import wilson
+    from sourcebound.contracts.calibration.gate_minima import wilson_interval
 
-    low, high = wilson(share)
+    low, high = wilson_interval(share)
     return f"{_count(share)}, 95 % interval {_percent(low)} to {_percent(high)}"
 
 

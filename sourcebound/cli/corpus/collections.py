@@ -1,4 +1,4 @@
-"""`sourcebound collections`: what there is to ask."""
+"""`sourcebound collections`: lists the collections."""
 
 from typing import TYPE_CHECKING
 

@@ -26,7 +26,7 @@ def list_documents(
     collection: CollectionOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
-    """List the documents by their knowledge ids: chunks, revision, date, when ingested; title and file."""
+    """List the documents of a collection: knowledge id, chunks, revision, date, time of ingest, title and file."""
     documents = run_async(lambda: _list(collection))
     if not documents:
         say("The collection holds no document. Next: sourcebound ingest PATH")
@@ -43,21 +43,23 @@ def list_documents(
 
 @app.command("remove")
 def remove_documents(
-    knowledge_ids: Annotated[list[str], typer.Argument(metavar="KNOWLEDGE_ID…", help="As the list shows them.")],
+    knowledge_ids: Annotated[
+        list[str], typer.Argument(metavar="KNOWLEDGE_ID…", help="Knowledge ids from `documents list`.")
+    ],
     collection: CollectionOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove; nothing is removed without it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm. Nothing is removed without it.")] = False,
 ) -> None:
-    """Remove documents, all of those named or none: from then on nothing finds them and no evidence of them is served.
+    """Remove documents, all or none. Search no longer finds them, and their evidence is no longer served.
 
-    Their files are left alone, and an ingest of a file adds its document again. Records of earlier answers stay.
+    Their files stay, and an ingest of a file adds its document again. Records of earlier answers stay.
     """
     documents = run_async(lambda: _remove(knowledge_ids, collection, yes and not dry_run, dry_run))
     for document in documents:
         done = "would remove" if dry_run else "removed"
         print(_line(f"{done} {document.knowledge_id} ({document.chunks} chunks)  {document.source_path}"))
     if not dry_run:
-        say("Runs that used them keep what they recorded; `sourcebound runs erase RUN --yes` erases the texts of one.")
+        say("Runs that used them keep their records. `sourcebound runs erase RUN --yes` erases the texts of a run.")
 
 
 async def _list(name: str | None) -> "list[DocumentSummary]":
@@ -84,8 +86,8 @@ async def _remove(
         elif not dry_run:
             listed = ", ".join(repr(document.knowledge_id) for document in chosen)
             raise RequestError(
-                f"{listed} would be removed from the collection {collection.name!r}; nothing was.",
-                "If that is meant, say it again with --yes; --dry-run says more.",
+                f"this would remove {listed} from the collection {collection.name!r}. Nothing was removed.",
+                "To confirm, add --yes. --dry-run shows more.",
                 code="NOT_CONFIRMED",
             )
         return chosen
@@ -104,7 +106,7 @@ async def _find_collection(services: "Services", name: str | None) -> "Collectio
 def _choose(
     documents: "Sequence[DocumentSummary]", knowledge_ids: Iterable[str], collection: str
 ) -> "list[DocumentSummary]":
-    """The documents of these ids, each once."""
+    """Return the documents with these ids, each once."""
     known = {document.knowledge_id: document for document in documents}
     wanted = list(dict.fromkeys(knowledge_ids))
     unknown = [knowledge_id for knowledge_id in wanted if knowledge_id not in known]
@@ -120,7 +122,7 @@ def _choose(
 
 
 def nearest(wanted: str, known: Sequence[str]) -> list[str]:
-    """The ids that may have been meant: those that hold what was written, else those that are spelt alike."""
+    """Return likely ids: those that contain the text, else those with a similar spelling."""
     from difflib import get_close_matches
 
     holding = [knowledge_id for knowledge_id in known if wanted.casefold() in knowledge_id.casefold()]
@@ -128,5 +130,5 @@ def nearest(wanted: str, known: Sequence[str]) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """One line without anything that would move a terminal's cursor: a title is whatever its document says."""
+    """Remove control characters, because a title is untrusted text."""
     return "".join(character for character in text if character.isprintable())

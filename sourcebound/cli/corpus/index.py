@@ -1,6 +1,6 @@
-"""`sourcebound index`: the vector index of a collection, and a collection that takes another's place.
+"""`sourcebound index`: the vector index of a collection, and the promotion of a new version.
 
-A new version of a collection is a collection of its own: ingested beside the one in use, compared with it, promoted.
+A new version of a collection is a separate collection: ingest it, compare it with the current one, promote it.
 """
 
 import json
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 Result = TypeVar("Result")
-app = typer.Typer(help="Check, build and promote what collections are searched by.", no_args_is_help=True)
+app = typer.Typer(help="Check and build vector indexes; compare and promote collections.", no_args_is_help=True)
 
 
 class GateComparison(NamedTuple):
-    """What the gate of a collection's policy did with a file of questions."""
+    """The result of the gate of a collection's policy on a file of questions."""
 
     collection: "Collection"
     policy: str
     refused: "Share"
-    """Of the answerable questions."""
+    """The refused share of the answerable questions."""
     passed: "Share"
-    """Of the others."""
+    """The passed share of the other questions."""
 
 
 @app.command()
 def build(
-    collection: Annotated[str | None, typer.Option(help="The collection; the setting's when omitted.")] = None,
+    collection: Annotated[str | None, typer.Option(help="The collection. Default: SOURCEBOUND_COLLECTION.")] = None,
 ) -> None:
-    """Build the vector index again, beside the one in use, and search by it from then on.
+    """Build a new vector index while the current one is in use, then replace it.
 
-    `sourcebound ingest` does it by itself once a collection is too large for an exact search.
+    `sourcebound ingest` does this when a collection is too large for exact search.
     """
-    from sourcebound.contracts.corpus.vector_index import LEAST_RECALL
+    from sourcebound.contracts.corpus.vector_index import MIN_RECALL
 
     async def work(services: "Services", found: "Collection") -> "Collection":
         _must_have_vectors(found)
@@ -55,18 +55,18 @@ def build(
     built = _with_collection(collection, work)
     print(describe(built))
     if built.vector_index and not built.vector_index.is_fit:
-        say(f"  {LEAST_RECALL:.0%} is the least, so it is not asked: all vectors are compared.")
+        say(f"  {MIN_RECALL:.0%} is the minimum, so the index is not used: all vectors are compared.")
         raise typer.Exit(FAILED)
 
 
 @app.command()
 def check(
-    collection: Annotated[str | None, typer.Option(help="The collection; the setting's when omitted.")] = None,
-    sample: Annotated[int, typer.Option(min=1, help="Places whose neighbours are looked for.")] = 200,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, alone.")] = False,
+    collection: Annotated[str | None, typer.Option(help="The collection. Default: SOURCEBOUND_COLLECTION.")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="The number of sampled vectors.")] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:
-    """Compare the vector index with the exact answer. Exit code 4 where it finds too little."""
-    from sourcebound.contracts.corpus.vector_index import LEAST_RECALL, NEIGHBOURS
+    """Measure the recall of the vector index against exact search. Exit code 4 if it is too low."""
+    from sourcebound.contracts.corpus.vector_index import MIN_RECALL, NEIGHBOURS
 
     async def work(services: "Services", found: "Collection") -> "tuple[Collection, Recall | None]":
         _must_have_vectors(found)
@@ -86,8 +86,8 @@ def check(
             f"{checked.name}: {recall.found} of the {recall.sought} nearest chunks found ({value:.2%}), "
             f"{NEIGHBOURS} of each of {min(sample, checked.chunks)} places, search width {recall.ef_search}."
         )
-    if value < LEAST_RECALL:
-        say(f"  {LEAST_RECALL:.0%} is the least. Next: sourcebound index build --collection {checked.name}")
+    if value < MIN_RECALL:
+        say(f"  {MIN_RECALL:.0%} is the minimum. Next: sourcebound index build --collection {checked.name}")
         raise typer.Exit(FAILED)
 
 
@@ -95,10 +95,12 @@ def check(
 def compare(
     candidate: Annotated[str, typer.Argument(help="The collection that may be promoted.")],
     questions: Annotated[Path, typer.Option(help='JSON Lines: {"question": "…", "answerable": true}.')],
-    collection: Annotated[str | None, typer.Option(help="The one in use; the setting's when omitted.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, alone.")] = False,
+    collection: Annotated[
+        str | None, typer.Option(help="The current collection. Default: SOURCEBOUND_COLLECTION.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:
-    """Ask two collections the same questions and show what the gate does with each. No model is asked."""
+    """Ask two collections the same questions and compare the results of the gate. No model is called."""
     asked = read_file(questions)
 
     async def work(services: "Services", found: "Collection") -> list[GateComparison]:
@@ -120,14 +122,16 @@ def compare(
 @app.command()
 def promote(
     candidate: Annotated[str, typer.Argument(help="The collection to promote.")],
-    collection: Annotated[str | None, typer.Option(help="The name it takes; the setting's when omitted.")] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="The name that it takes over. Default: SOURCEBOUND_COLLECTION.")
+    ] = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Also where documents of the one in use are not in it.")
+        bool, typer.Option("--allow-missing", help="Promote although documents of the current collection are missing.")
     ] = False,
 ) -> None:
-    """Put a collection in the place of another, at once. The other is kept under its name and index version.
+    """Replace a collection by another in one step. The old one is kept under its name and index version.
 
-    Runs that were recorded go on naming the index version that they searched.
+    Recorded runs keep the index version that they searched.
     """
 
     async def work(services: "Services", found: "Collection") -> tuple[str, "Collection"]:
@@ -171,7 +175,7 @@ def drop(
 
 
 def describe(collection: "Collection") -> str:
-    """How a collection's vectors are searched, in words."""
+    """Describe how a collection's vectors are searched."""
     index = collection.vector_index
     if index is None:
         return f"{collection.name}: all {collection.chunks} vectors are compared"

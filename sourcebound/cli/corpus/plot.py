@@ -1,4 +1,4 @@
-"""The trade-off of two minima as a picture: SVG, written by hand, for that needs no library."""
+"""The trade-off plot of two minima. Hand-written SVG, so no plotting library is needed."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -14,14 +14,14 @@ INK, PALE, LINE, MARK = "#1f2933", "#c3ccd5", "#2563a8", "#b4331f"
 
 
 class Mark(NamedTuple):
-    """A pair of minima: what goes wrong at it, as shares."""
+    """The error shares of a pair of minima."""
 
     false_refusals: float
     false_passes: float
 
 
 class Interval(NamedTuple):
-    """Where the true shares may be."""
+    """The confidence intervals of the error shares."""
 
     false_refusals: tuple[float, float]
     false_passes: tuple[float, float]
@@ -30,7 +30,7 @@ class Interval(NamedTuple):
 def draw_trade_off(
     title: str, points: Sequence[Mark], curve: Sequence[Mark], chosen: Mark, interval: Interval, limit: float
 ) -> str:
-    """False passes over false refusals.
+    """Plot false passes over false refusals.
 
     Args:
         title: The heading.

@@ -1,4 +1,4 @@
-"""`sourcebound audit`: is the record what was written, what does it say, and a copy of it for elsewhere (R5P)."""
+"""`sourcebound audit`: verify the audit record, show one row, export all rows (R5P)."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,20 +18,20 @@ app = typer.Typer(help="Verify, show and export the audit record.", no_args_is_h
 
 @app.command("verify")
 def verify() -> None:
-    """Compute the hash chain again and name the first record that does not fit.
+    """Recompute the hash chain and name the first record that does not match.
 
-    Exit codes: 0 every record fits, 4 one does not, 1 fault.
+    Exit codes: 0 every record matches, 4 one does not, 1 fault.
     """
     report = run_async(_verify)
     if report.unchained:
-        say(f"{report.unchained} records are from before the chain, which does not cover them.")
+        say(f"{report.unchained} records are older than the chain, which does not cover them.")
     if report.broken is None:
-        print(f"{report.records} records, every one as it was written")
+        print(f"{report.records} records, all unchanged")
         print(f"end  position {report.end.position}  {report.end.row_hash}")
         return
     broken = report.broken
     print(f"broken at position {broken.position}, run {broken.run_id or '(none)'}: {broken.finding}")
-    print(f"{report.records} records before it fit, up to {report.end.row_hash}")
+    print(f"{report.records} records before it match, up to {report.end.row_hash}")
     say("  Next: compare the record with an earlier `sourcebound audit export` or a backup of the database.")
     raise typer.Exit(FAILED)
 
@@ -39,8 +39,8 @@ def verify() -> None:
 @app.command("show")
 def show(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
-    attempt: Annotated[int | None, typer.Option(min=1, help="Which attempt; the last when omitted.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON, alone.")] = False,
+    attempt: Annotated[int | None, typer.Option(min=1, help="The attempt. Default: the last.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the record, as JSON.")] = False,
 ) -> None:
     """Show the audit record of one run."""
     row = _choose(run_async(lambda: _find(run)), run, attempt)
@@ -51,18 +51,18 @@ def show(
         return
     width = max(map(len, form))
     for name, value in form.items():
-        print(f"{name:<{width}}  {_shown(value)}")
+        print(f"{name:<{width}}  {_format(value)}")
 
 
 @app.command("export")
 def export(
-    output: Annotated[str, typer.Option(help="The file; for delta the table's folder.")],
+    output: Annotated[str, typer.Option(help="The file; for delta, the folder of the table.")],
     form: Annotated[str, typer.Option("--format", help="jsonl, parquet or delta.")] = "jsonl",
-    since: Annotated[str | None, typer.Option(help="Leave out what is older: 2024-03-01 or 2024-03-01T08:00.")] = None,
+    since: Annotated[str | None, typer.Option(help="Skip older records: 2024-03-01 or 2024-03-01T08:00.")] = None,
 ) -> None:
-    """Add the records that OUTPUT does not hold yet; what is there stays."""
+    """Add the records that OUTPUT does not hold yet. Records that it holds stay unchanged."""
     exported = run_async(lambda: _export(form, output, since))
-    print(f"{exported.records} records added to {output}, which ends at position {exported.end.position}")
+    print(f"{exported.records} records added to {output}, which now ends at position {exported.end.position}")
 
 
 async def _verify() -> "ChainReport":
@@ -94,7 +94,7 @@ async def _export(form: str, output: str, since: str | None) -> "Exported":
 
 
 def _choose(rows: "list[ChainedRow]", run: str, attempt: int | None) -> "ChainedRow":
-    """The record of the one run that was found."""
+    """Choose the record of an attempt; the rows must belong to one run."""
     if len({row.columns["run_id"] for row in rows}) != 1:
         problem = "more than one recorded run starts" if rows else "no recorded run starts"
         raise RequestError(f"{problem} with {run!r}.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
@@ -107,7 +107,7 @@ def _choose(rows: "list[ChainedRow]", run: str, attempt: int | None) -> "Chained
     return chosen
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     if value is None:
         return "-"
     return " ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)

@@ -1,4 +1,4 @@
-"""`sourcebound runs export`: recorded runs as files that can be computed again anywhere (CP-3)."""
+"""`sourcebound runs export`: recorded runs as files that any machine can verify (CP-3)."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 def export(
     run: Annotated[str | None, typer.Argument(help="A run id, the start of one, or a request id.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every recorded run, one a line.")] = False,
-    since: Annotated[str | None, typer.Option(help="With --all: leave out what began before 2024-03-01 …")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Export every recorded run, one on each line.")] = False,
+    since: Annotated[
+        str | None, typer.Option(help="With --all: skip runs that began before this time, such as 2024-03-01.")
+    ] = None,
 ) -> None:
-    """Print a whole recorded run as JSON, for `replay verify FILE` on any machine; its texts are in it."""
+    """Print a recorded run as JSON, texts included, for `replay verify FILE` on any machine."""
     if every == (run is not None):
         raise RequestError("give a run or --all.", "See `sourcebound runs list`.")
     run_async(lambda: _export(run, read_moment(since)))
@@ -35,14 +37,14 @@ async def _export(run: str | None, since: "datetime | None") -> None:
 
     async for recorded in _runs(run, since):
         if isinstance(recorded, NotReplayable):
-            say(f"left out: run {recorded.run_id}: {recorded.message} [{recorded.code}]")
+            say(f"skipped: run {recorded.run_id}: {recorded.message} [{recorded.code}]")
             continue
         sys.stdout.buffer.write(write_run_file(recorded, version("sourcebound")).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
 async def _runs(run: str | None, since: "datetime | None") -> "AsyncIterator[RecordedRun | NotReplayable]":
-    from sourcebound.cli.records.runs import find_run
+    from sourcebound.cli.records.lookup import find_run
     from sourcebound.graph.replay.history import read_run
     from sourcebound.graph.replay.recorded_run import read_recorded
     from sourcebound.settings import get_settings

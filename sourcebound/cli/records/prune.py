@@ -1,25 +1,23 @@
-"""`sourcebound runs prune`: what old checkpoints take is freed; runs and audit records stay (CP-7)."""
+"""`sourcebound runs prune`: frees the space of old checkpoints. Runs and audit records stay (CP-7)."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from sourcebound.cli.console import run_async, say
+from sourcebound.cli.console import progress, run_async, say
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.store.checkpoints.retention import Prunable, Pruned, Rule, Sizes
 
 WORTH_PRUNING: Final = 500_000_000
-"""Bytes of checkpoints from which `doctor` says how to prune them."""
-STOPPED: Final = "Whole runs were pruned or left as they were; run the same command again to go on."
+"""Bytes of checkpoints from which `doctor` recommends pruning."""
+STOPPED: Final = "Each run was pruned completely or not at all. Run the same command again to continue."
 
 
 class Order(NamedTuple):
-    """What was asked for."""
+    """The options of the command."""
 
     rule: "Rule"
     dry_run: bool
@@ -27,7 +25,7 @@ class Order(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was found, and what went; None for what stayed."""
+    """The plan and, unless it was a dry run, the result with the sizes before and after."""
 
     plan: "Prunable"
     pruned: "Pruned | None" = None
@@ -37,21 +35,22 @@ class Outcome(NamedTuple):
 
 def prune(
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Of runs that ended longer ago than this: 12h, 30d, 2w.")
+        str | None, typer.Option(metavar="AGE", help="Prune runs that ended longer ago than this: 12h, 30d, 2w.")
     ] = None,
     keep_last: Annotated[
-        int, typer.Option(min=0, metavar="N", help="The newest runs that have ended keep theirs, whatever their age.")
+        int,
+        typer.Option(min=0, metavar="N", help="Keep the checkpoints of the N newest ended runs, whatever their age."),
     ] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove; nothing is removed without it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm. Nothing is removed without it.")] = False,
 ) -> None:
-    """Remove the checkpoints of old runs, which then can no longer be shown whole, replayed or resumed.
+    """Remove the checkpoints of old runs. These runs can no longer be shown in full, replayed or resumed.
 
-    The list of runs, their questions and answers and the audit record stay. Runs that have not ended are left alone.
+    The list of runs, their questions and answers, and the audit record stay. Runs that have not ended are not pruned.
     """
     if older_than is None and not keep_last:
         raise RequestError(
-            "say which runs: --older-than AGE, --keep-last N, or both.",
+            "name the runs: --older-than AGE, --keep-last N, or both.",
             "Try: sourcebound runs prune --older-than 30d --keep-last 100 --dry-run",
         )
     order = Order(_rule(older_than, keep_last), dry_run, yes)
@@ -62,9 +61,9 @@ def prune(
         removed = f"{pruned.rows} rows, {_megabytes(pruned.bytes)}"
         print(f"removed the checkpoints of {_count(pruned.threads, 'run')}: {removed}")
         on_disk = f"{_megabytes(before.checkpoints)} before, {_megabytes(after.checkpoints)} now"
-        print(f"on disk  {on_disk}; later runs use what is free in it")
+        print(f"on disk  {on_disk}; later runs reuse the free space")
     if plan.unfinished:
-        say(f"{_count(plan.unfinished, 'run')} of that age never ended and kept theirs: resume or erase what is dead.")
+        say(f"{_count(plan.unfinished, 'run')} of that age never ended and kept the checkpoints: resume or erase.")
 
 
 async def _prune(order: Order) -> Outcome:
@@ -78,12 +77,12 @@ async def _prune(order: Order) -> Outcome:
             return Outcome(plan)
         if not order.yes:
             raise RequestError(
-                f"{_described(plan)} would be removed for good; nothing was.",
-                "If that is meant, add --yes.",
+                f"this would remove {_described(plan)} for good. Nothing was removed.",
+                "To confirm, add --yes.",
                 code="NOT_CONFIRMED",
             )
         before = await retention.sizes()
-        with _progress(len(plan.threads)) as report:
+        with progress("runs", len(plan.threads)) as report:
             pruned = await retention.prune(order.rule, plan.threads, report)
         return Outcome(plan, pruned, before, await retention.sizes())
 
@@ -98,25 +97,12 @@ def _rule(older_than: str | None, keep_last: int) -> "Rule":
         raise RequestError(f"--older-than: {error}.", "Write it as 12h, 30d or 2w.") from error
 
 
-@contextmanager
-def _progress(runs: int) -> "Iterator[Callable[[int], None]]":
-    """A bar on stderr where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task("runs", total=runs)
-        yield lambda done: bars.update(task, completed=done)
-
-
 def _described(plan: "Prunable") -> str:
     return f"the checkpoints of {_count(len(plan.threads), 'run')}, {_megabytes(plan.bytes)}"
 
 
 def describe_sizes(sizes: "Sizes") -> tuple[str, str]:
-    """What is stored, by what it is for, and the next step where checkpoints take much."""
+    """Describe the space in use by purpose, and the next step where checkpoints take much of it."""
     parts = (
         f"index {_megabytes(sizes.collections)}",
         f"checkpoints {_megabytes(sizes.checkpoints)}{_each(sizes.checkpoints, sizes.whole, 'run')}",

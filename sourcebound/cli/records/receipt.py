@@ -1,4 +1,4 @@
-"""`sourcebound receipt` and `runs receipt`: what lets somebody else check an answer, without our database (CP-8)."""
+"""`sourcebound receipt` and `runs receipt`: proof of a run that a third party can check (CP-8)."""
 
 import re
 import sys
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from sourcebound.contracts.receipt.sealed import SignedReceipt
     from sourcebound.contracts.receipt.verify import ReceiptCheck
 
-app = typer.Typer(help="Check a receipt, with nothing but its file.", no_args_is_help=True)
+app = typer.Typer(help="Verify a receipt without the database.", no_args_is_help=True)
 PUBLIC_KEY: Final = re.compile(r"(?<!\w)ed25519:[0-9a-f]{64}(?!\w)")
 OWN_KEY: Final = (
-    "The key is the one that the receipt itself names: it shows that nothing was changed since it was signed, and not "
-    "who signed it. Pin the key that you know with --public-key."
+    "The receipt was checked with the key that it names itself. This shows that nothing changed since it was signed, "
+    "not who signed it. Give the signer's key with --public-key."
 )
 
 
 def write(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
-    output: Annotated[Path | None, typer.Option(help="A new file; stdout when omitted.")] = None,
+    output: Annotated[Path | None, typer.Option(help="A new file. Default: stdout.")] = None,
 ) -> None:
-    """Write the signed receipt of a recorded run, answered, refused or failed: hashes of its texts, not the texts."""
+    """Write the signed receipt of a run, also of a refused or failed one: hashes of its texts, not the texts."""
     data = run_async(lambda: _issue(run))
     _warn_of_literals(data)
     if output is None:
@@ -46,14 +46,16 @@ def write(
 @app.command("verify")
 def verify(
     file: Annotated[Path, typer.Argument(help="The receipt.")],
-    answer: Annotated[Path | None, typer.Option(help="A file with the answer's text, to compare.")] = None,
-    question: Annotated[Path | None, typer.Option(help="A file with the question, to compare.")] = None,
-    document: Annotated[list[Path] | None, typer.Option(help="A source; its cited chunks are looked for.")] = None,
-    public_key: Annotated[str | None, typer.Option(help="Whose receipt it must be: ed25519:…, or a file.")] = None,
+    answer: Annotated[Path | None, typer.Option(help="A file with the text of the answer to compare.")] = None,
+    question: Annotated[Path | None, typer.Option(help="A file with the question to compare.")] = None,
+    document: Annotated[
+        list[Path] | None, typer.Option(help="A source document; the cited chunks must be in it. Repeatable.")
+    ] = None,
+    public_key: Annotated[str | None, typer.Option(help="The key of the signer: ed25519:… or a file.")] = None,
 ) -> None:
-    """Check a receipt; with an answer or documents, check them against it. No database, no network.
+    """Check a receipt, and the answer, question or documents against it. Needs no database and no network.
 
-    Exit codes: 0 every check holds, 4 one does not, 2 bad usage.
+    Exit codes: 0 every check passes, 4 one fails, 2 bad usage.
     """
     from sourcebound.contracts.receipt.verify import read_receipt
     from sourcebound.store.audit.signing_key import verify_signature
@@ -72,7 +74,7 @@ def verify(
 
 
 async def _issue(run: str) -> bytes:
-    from sourcebound.cli.records.runs import find_run
+    from sourcebound.cli.records.lookup import find_run
     from sourcebound.graph.engine import Engine
     from sourcebound.graph.run_views.receipt import issue_receipt
     from sourcebound.settings import get_settings
@@ -86,7 +88,7 @@ async def _issue(run: str) -> bytes:
 
 
 def _warn_of_literals(data: bytes) -> None:
-    """A rejected answer was released to nobody, but its unsupported literals are in its record."""
+    """Warn that the receipt of a rejected answer holds its unsupported literals."""
     import json
 
     record = json.loads(data)["record"]
@@ -112,7 +114,7 @@ def _comparisons(
 
 
 def _read_documents(paths: list[Path]) -> "tuple[dict[str, ParsedDocument], list[ReceiptCheck]]":
-    """The documents as ingest would read them, in the same confined process, and those that it cannot read."""
+    """Parse the documents as ingest does, in the same sandbox. Return those that it cannot read as failed checks."""
     from sourcebound.contracts.receipt.verify import ReceiptCheck
     from sourcebound.ingest.loaders.select import read_bytes
     from sourcebound.ingest.sandbox.parser_pool import ParserPool
@@ -136,14 +138,14 @@ def _read_documents(paths: list[Path]) -> "tuple[dict[str, ParsedDocument], list
 
 
 def _pinned(public_key: str | None) -> str | None:
-    """The key that was named, or that the named file holds."""
+    """Return the given key, or the key in the given file."""
     if public_key is None:
         return None
     text = public_key if public_key.startswith("ed25519:") else _text(Path(public_key))
     found = set(PUBLIC_KEY.findall(text))
     if len(found) != 1:
         raise RequestError(
-            f"{public_key!r} names no public key.",
+            f"{public_key!r} holds no public key.",
             "Give ed25519: and 64 hexadecimal digits, as `sourcebound keys show` prints it, or a file with one.",
             code="BAD_PUBLIC_KEY",
         )
@@ -174,5 +176,5 @@ def _bytes(path: Path) -> bytes:
 
 
 def _printable(line: str) -> str:
-    """A line without what could steer a terminal: a receipt comes from anybody."""
+    """Replace characters that could control a terminal; a receipt is untrusted input."""
     return "".join(character if character.isprintable() else "\ufffd" for character in line)

@@ -1,4 +1,4 @@
-"""`sourcebound replay`: computes recorded runs again, or asks again, and says what differs (CP-3 … CP-5)."""
+"""`sourcebound replay`: recompute recorded runs or ask again, and show the differences (CP-3 to CP-5)."""
 
 import json
 from collections import Counter
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.answering.request_options import MODEL_HELP, POLICY_HELP
+from sourcebound.cli.console import FAILED, progress, run_async, say
 from sourcebound.cli.options import read_moment
 from sourcebound.errors import RequestError
 
@@ -18,29 +19,31 @@ if TYPE_CHECKING:
     from sourcebound.contracts.replay.run_diff import RunDiff
     from sourcebound.graph.replay.rerun import Rerun, WhatIf
 
-app = typer.Typer(help="Compute recorded runs again, or ask again, and compare.", no_args_is_help=True)
+app = typer.Typer(help="Recompute recorded runs or ask again, and compare.", no_args_is_help=True)
 
 Run = Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 
 
 @app.command("verify")
 def verify(
     run: Annotated[
         str | None,
-        typer.Argument(help="A run id, the start of one, a request id, or a file that `runs export` wrote."),
+        typer.Argument(help="A run id, the start of one, a request id, or a file from `runs export`."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every recorded run.")] = False,
-    since: Annotated[str | None, typer.Option(help="With --all: leave out what began before 2024-03-01 …")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Verify every recorded run.")] = False,
+    since: Annotated[
+        str | None, typer.Option(help="With --all: skip runs that began before this time, such as 2024-03-01.")
+    ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="With --all: processes; chosen by the number of runs.")
+        int | None, typer.Option(min=1, help="With --all: the number of processes. Default: by the number of runs.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone, one line a run.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON, one line for each run.")] = False,
 ) -> None:
-    """Compute every deterministic layer of a run again from its recorded input, and compare byte for byte.
+    """Recompute every deterministic layer of a run from its recorded input, and compare byte for byte.
 
-    No model is asked and nothing is retrieved; a file needs no database and no network. Exit codes: 0 every layer
-    matches, 4 one differs, 2 the run cannot be computed again, 1 fault.
+    No model is called and nothing is retrieved. A file needs no database and no network. Exit codes: 0 every layer
+    matches, 4 one differs, 2 the run cannot be recomputed, 1 fault.
     """
     if every == (run is not None):
         raise RequestError("give one of: a run, a file, --all.", "See `sourcebound runs list`.")
@@ -57,15 +60,15 @@ def verify(
 
 @app.command("rerun")
 def rerun(run: Run, as_json: AsJson = False) -> None:
-    """Ask the recorded model again with the recorded prompt, and show what it says otherwise.
+    """Send the recorded prompt to the recorded model again, and show how its text differs.
 
-    Nothing is recorded and nothing released. Exit codes: 0 the same text, 4 another one, 2 bad usage, 1 fault.
+    Nothing is recorded or released. Exit codes: 0 the same text, 4 another text, 2 bad usage, 1 fault.
     """
     found = run_async(lambda: _rerun(run))
     if as_json:
         print(json.dumps({"model": found.model, "same": found.same, **found.run_diff.model_dump()}, ensure_ascii=False))
     else:
-        print(f"{found.model} says {'the same' if found.same else 'something else'}")
+        print(f"{found.model} gave {'the same text' if found.same else 'another text'}")
         _show_run_diff(found.run_diff)
     raise typer.Exit(0 if found.same else FAILED)
 
@@ -73,11 +76,11 @@ def rerun(run: Run, as_json: AsJson = False) -> None:
 @app.command("whatif")
 def whatif(
     run: Run,
-    policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
-    model: Annotated[str | None, typer.Option(help="The generator.")] = None,
+    policy: Annotated[str | None, typer.Option(help=POLICY_HELP)] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run another policy or model over the recorded candidates, as a run of its own, and show what differs."""
+    """Run another policy or model over the recorded candidates, as a new run, and show the differences."""
     if policy is None and model is None:
         raise RequestError("give --policy, --model or both.", "See `sourcebound policy list` and `models list`.")
     found = run_async(lambda: _what_if(run, policy, model))
@@ -89,7 +92,7 @@ def whatif(
 
 
 async def _rerun(run: str) -> "Rerun":
-    from sourcebound.cli.records.runs import find_run
+    from sourcebound.cli.records.lookup import find_run
     from sourcebound.graph.replay.history import read_run
     from sourcebound.graph.replay.rerun import rerun
     from sourcebound.settings import get_settings
@@ -102,7 +105,7 @@ async def _rerun(run: str) -> "Rerun":
 
 
 async def _what_if(run: str, policy: str | None, model: str | None) -> "WhatIf":
-    from sourcebound.cli.records.runs import find_run
+    from sourcebound.cli.records.lookup import find_run
     from sourcebound.graph.replay.history import read_run
     from sourcebound.graph.replay.rerun import what_if
     from sourcebound.settings import get_settings
@@ -122,8 +125,8 @@ def _show_run_diff(found: "RunDiff") -> None:
 
 
 async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":
-    from sourcebound.cli.records.runs import find_run
-    from sourcebound.contracts.replay.release_diff import read_shipped
+    from sourcebound.cli.records.lookup import find_run
+    from sourcebound.contracts.replay.release_diff import load_shipped_release
     from sourcebound.graph.replay.history import read_run
     from sourcebound.graph.replay.verify import verify
     from sourcebound.settings import get_settings
@@ -132,15 +135,15 @@ async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":
 
     async with open_services(get_settings()) as services:
         recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
-    yield await verify(recorded, read_shipped())
+    yield await verify(recorded, load_shipped_release())
 
 
 async def _verify_file(path: Path) -> "AsyncIterator[RunReport | NotReplayable]":
-    from sourcebound.contracts.replay.release_diff import read_shipped
+    from sourcebound.contracts.replay.release_diff import load_shipped_release
     from sourcebound.contracts.replay.run_file import RunFileFault, read_run_file
     from sourcebound.graph.replay.verify import verify
 
-    shipped = read_shipped()
+    shipped = load_shipped_release()
     for number, text in enumerate(_texts(path), start=1):
         found = read_run_file(text)
         if isinstance(found, RunFileFault):
@@ -157,7 +160,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """The runs of a file: one on a line, or a single one however it is laid out."""
+    """Yield the runs of a file: one on each line, or a single one in any layout."""
     try:
         with path.open(encoding="utf-8") as file:
             first, second = file.readline(), file.readline()
@@ -182,29 +185,25 @@ async def _verify_all(since: datetime | None, jobs: int | None, as_json: bool) -
         history = PostgresHistory(services.pool)
         total = await history.count(since)
         results = verify_history(history, since, jobs or choose_jobs(total))
-        return await _show_all(_with_bar(results, total), as_json, every=True)
+        return await _show_all(_with_progress(results, total), as_json, every=True)
 
 
-async def _with_bar(
+async def _with_progress(
     results: "AsyncIterator[RunReport | NotReplayable]", total: int
 ) -> "AsyncIterator[RunReport | NotReplayable]":
-    """The same results, with a progress bar where somebody watches."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("runs", total=total)
+    """Pass results on, and show the progress."""
+    with progress("runs", total) as report:
+        done = 0
         async for result in results:
             yield result
-            progress.advance(task)
+            done += 1
+            report(done)
 
 
 async def _show_all(
     results: "AsyncIterator[RunReport | NotReplayable]", as_json: bool, *, every: bool
 ) -> "Counter[str]":
-    """Prints results as they come, and counts verdicts and codes; of a history only what does not match."""
+    """Print results in order, and count verdicts and codes. With `every`, print only runs that do not match."""
     from sourcebound.contracts.replay.report import RunReport
     from sourcebound.graph.replay.history import not_replayable_error
 
@@ -238,12 +237,12 @@ def _show_differences(layer: "LayerReport") -> None:
 
 
 def _print(line: str) -> None:
-    """A line that may hold anything: a file that somebody sent must not steer the terminal."""
+    """Print a line with control characters escaped, because a file from elsewhere is untrusted."""
     print("".join(character if character.isprintable() else ascii(character)[1:-1] for character in line))
 
 
 def _summary(counts: "Counter[str]") -> str:
-    """How many runs matched, drifted, and could not be computed again for which reason."""
+    """Summarize how many runs matched, drifted, or could not be recomputed, with the reasons."""
     others = {code: count for code, count in sorted(counts.items()) if code not in ("MATCH", "DRIFT")}
     reasons = ", ".join(f"{count} {code}" for code, count in others.items())
     left_out = f", {sum(others.values())} not replayable ({reasons})" if others else ""

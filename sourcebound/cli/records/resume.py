@@ -1,4 +1,4 @@
-"""`sourcebound runs resume --all`: every run that was cut off, as it comes to its end, and a line that counts them."""
+"""`sourcebound runs resume --all`: continues every interrupted run and counts the outcomes."""
 
 import json
 from collections import Counter
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def resume_every_run(*, as_json: bool) -> None:
-    """Goes on with the runs and leaves with 1 where one of them could not be brought to its end."""
+    """Resume the runs, and exit with 1 if one of them could not be completed."""
     counts = run_async(lambda: _resume(as_json))
     if not counts:
-        say("No run was cut off.")
+        say("There is no interrupted run.")
         return
     say(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     if counts["cut_off"]:

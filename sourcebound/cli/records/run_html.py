@@ -1,7 +1,7 @@
-"""A run's page as one HTML file: it needs nothing else, runs nothing, and trusts nothing that it shows.
+"""The page of a run as one self-contained HTML file without scripts.
 
-Documents, questions and answers are hostile text. Every value is escaped; the page's own policy forbids scripts, forms,
-frames and anything from elsewhere, and allows one style sheet by its hash.
+Documents, questions and answers are untrusted text. Every value is escaped. The content-security policy of the page
+forbids scripts, forms, frames and external resources, and allows one style sheet by its hash.
 """
 
 import base64
@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sourcebound.cli.records import run_labels as run_facts
+from sourcebound.cli.records import run_labels
 from sourcebound.contracts.run_page.code_labels import ROW_OUTCOME_LABELS
 from sourcebound.contracts.text.citations import find_citations
 from sourcebound.contracts.text.sanitize import visible
@@ -24,26 +24,19 @@ if TYPE_CHECKING:
 
 
 class Piece(NamedTuple):
-    """A stretch of an answer, or a citation in it."""
+    """A part of an answer: text, or a citation."""
 
     text: str
     anchor: str | None = None
 
 
 def render_html(page: "RunPage") -> str:
-    """The page as a document of its own.
-
-    Args:
-        page: The page.
-
-    Returns:
-        The HTML text.
-    """
+    """Render the page as an HTML document."""
     style, template = _sheet()
     known = {source.chunk.anchor for source in page.sources}
     return template.render(
         page=page,
-        facts=run_facts,
+        facts=run_labels,
         fates=ROW_OUTCOME_LABELS,
         pieces=lambda text: list(_pieces(text, known)),
         style=style,
@@ -53,7 +46,7 @@ def render_html(page: "RunPage") -> str:
 
 @cache
 def _sheet() -> "tuple[Markup, Template]":
-    """The style, which is trusted, for it is a file of this package, and the template."""
+    """Load the style sheet, which is a trusted file of this package, and the template."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -61,7 +54,7 @@ def _sheet() -> "tuple[Markup, Template]":
         loader=PackageLoader(__package__, "."),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_format,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -69,15 +62,15 @@ def _sheet() -> "tuple[Markup, Template]":
     return style, environment.get_template("run_page.html")
 
 
-def _shown(value: Any) -> Any:
-    """What is printed for a value: absence as a dash, text without what cannot be shown."""
+def _format(value: Any) -> Any:
+    """Format a value: a dash for None, text without characters that cannot be displayed."""
     if value is None:
         return "–"
     return visible(value) if type(value) is str else value
 
 
 def _pieces(text: str, known: set[str]) -> Iterator[Piece]:
-    """An answer cut at those citations that have a source on the page."""
+    """Split an answer at the citations that have a source on the page."""
     start = 0
     for citation in find_citations(text):
         if citation.anchor in known:

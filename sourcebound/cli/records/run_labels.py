@@ -1,4 +1,4 @@
-"""What a run's page says, as labels and words: the same on a terminal, in a pipe and in a browser."""
+"""The labels and values of a run's page, the same on a terminal, in a pipe and in a browser."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
     from sourcebound.contracts.run_page.search_report import SearchReport
     from sourcebound.contracts.validation.result import ValidationResult
 
-NOT_THERE = "(the question is not there)"
+NOT_RECORDED = "(the question was not recorded)"
 
 
 class Fact(NamedTuple):
-    """A label and what is said under it."""
+    """A label and its value."""
 
     label: str
     value: str
 
 
 def question(page: "RunPage") -> str:
-    """The question, or that it is not there."""
+    """Return the question, or a note that it is missing."""
     if page.question is None:
-        return "(the text of this run was erased)" if page.head.erased_at else NOT_THERE
+        return "(the text of this run was erased)" if page.head.erased_at else NOT_RECORDED
     return page.question
 
 
 def verdict(page: "RunPage") -> list[str]:
-    """Why the run ended as it did, from what its code means to what was found, and why anything is missing."""
+    """Explain how the run ended, and why parts of its record are missing."""
     head, outcome = page.head, page.outcome
     lines = [page.explanation] if page.explanation else []
     if head.status == "RUNNING":
@@ -43,12 +43,12 @@ def verdict(page: "RunPage") -> list[str]:
 
 
 def broken_rules(page: "RunPage") -> "tuple[Violation, ...]":
-    """The violations that belong to no answer: those of the request or of a bundle."""
+    """Return the violations of the request or of a bundle, which belong to no answer."""
     return page.outcome.violations if page.outcome and page.outcome.stage != "validate" else ()
 
 
 def identity(page: "RunPage") -> list[Fact]:
-    """Who asked what of which documents, under which rules."""
+    """Return the ids, times, filters, policy and model of a run."""
     head, run, search = page.head, page.run, page.search
     filters = run.filters.given() if run else {}
     return _facts(
@@ -58,7 +58,7 @@ def identity(page: "RunPage") -> list[Fact]:
         started=f"{head.started_at:%Y-%m-%d %H:%M:%S %Z}",
         took=_took(page),
         collection=head.collection,
-        entry="a retrieval bundle from elsewhere" if run and run.entry == "bundle" else None,
+        entry="an external retrieval bundle" if run and run.entry == "bundle" else None,
         filters=", ".join(f"{name}={value}" for name, value in filters.items()) or None,
         limits=", ".join(f"{name}={value}" for name, value in page.limits.items()) or None,
         policy=head.policy_version + (", a draft" if run and run.is_draft else ""),
@@ -70,21 +70,21 @@ def identity(page: "RunPage") -> list[Fact]:
 
 
 def gate(search: "SearchReport") -> list[Fact]:
-    """What was searched for, what the gate measured and what else was noted."""
+    """Return the search queries, the measures of the gate and the notices."""
     reading = search.gate
     facts = [Fact("searched for", text) for text in search.query_variants or (search.question,)]
     facts += _facts(
         similarity=_against(reading.top_similarity, reading.min_top_similarity),
         coverage=_against(reading.question_coverage, reading.min_question_coverage),
         fallback="the second, lower minimum was used" if search.fallback_used else None,
-        shortfall=f"{search.retrieval_shortfall} rows fewer than asked for" if search.retrieval_shortfall else None,
+        shortfall=f"{search.retrieval_shortfall} fewer rows than requested" if search.retrieval_shortfall else None,
         retrieved_in=milliseconds(search.retrieval_latency_ms),
     )
     return facts + [Fact("notice", notice) for notice in search.notices]
 
 
 def budget(page: "RunPage") -> list[Fact]:
-    """What the evidence took of what it might take."""
+    """Return the use of the evidence budget."""
     metrics, policy = page.metrics, page.policy
     if metrics is None or policy is None:
         return []
@@ -95,14 +95,14 @@ def budget(page: "RunPage") -> list[Fact]:
         tokens=f"{metrics.evidence_tokens} of {limits.max_evidence_tokens} allowed",
         dropped=drops or None,
         cut="a chunk was cut to fit" if metrics.truncation_applied else None,
-        escaped=f"{metrics.structure_escaped_count} lines that looked like the prompt's own"
+        escaped=f"{metrics.structure_escaped_count} lines that looked like prompt structure"
         if metrics.structure_escaped_count
         else None,
     )
 
 
 def place(source: "Source") -> str:
-    """Where a source stands in its document."""
+    """Return the place of a source: reference, page, section, equipment and date."""
     chunk = source.chunk
     parts = (
         chunk.source_reference or chunk.knowledge_id,
@@ -115,13 +115,13 @@ def place(source: "Source") -> str:
 
 
 def _page_number(reference: str | None, number: int) -> str:
-    """The page, where the reference does not end with it."""
+    """Return the page number unless the reference ends with it."""
     page = f"p. {number}"
     return "" if (reference or "").endswith(page) else page
 
 
 def selection(page: "RunPage") -> list[Fact]:
-    """Who chose the facts, how many were kept, and the call where it was a model."""
+    """Return the filter of the facts phase, its yield and, for a model filter, the call."""
     if page.facts is None:
         return []
     rules, choice = page.policy.facts if page.policy else None, page.facts.choice
@@ -137,7 +137,7 @@ def selection(page: "RunPage") -> list[Fact]:
 
 
 def prompt(page: "RunPage", attempt: "AttemptView") -> list[Fact]:
-    """The prompt by its hash and size."""
+    """Return the hash, templates and size of the prompt."""
     shown, limits = attempt.prompt, page.policy and page.policy.prompt
     allowed = f" of {limits.max_total_prompt_tokens - limits.reserved_output_tokens} allowed" if limits else ""
     return _facts(
@@ -169,7 +169,7 @@ def call(attempt: "AttemptView") -> list[Fact]:
 
 
 def checks(page: "RunPage", attempt: "AttemptView") -> list[Fact]:
-    """What the firewall counted, and what the policy aims at."""
+    """Return the counts of the firewall, with the target of the policy."""
     if attempt.validation is None:
         return []
     found, metrics = attempt.validation, attempt.validation.grounding_metrics
@@ -188,16 +188,16 @@ def checks(page: "RunPage", attempt: "AttemptView") -> list[Fact]:
 
 
 def _density(found: "ValidationResult") -> str | None:
-    """Citations a statement, paragraph by paragraph; None where there is no answer."""
+    """Return the citations per statement of each paragraph; None without an answer."""
     from sourcebound.contracts.presentation.citation_density import citation_density
 
     paragraphs = citation_density(found.validated_answer_text, found.statements) if found.validated_answer_text else ()
     densities = [f"{part.density:.1f}" for part in paragraphs if part.density is not None]
-    return f"{', '.join(densities)} citations a statement, by paragraph" if densities else None
+    return f"{', '.join(densities)} citations per statement, by paragraph" if densities else None
 
 
 def statement_notes(statement: "StatementView") -> list[str]:
-    """What was found in a statement: its broken rules, and where each literal stands."""
+    """Return the broken rules of a statement, and the source of each literal."""
     notes = [violation_text(violation) for violation in statement.violations]
     for literal in statement.literals:
         found = ", ".join(literal.found_in) if literal.found_in else "no cited source"
@@ -206,23 +206,23 @@ def statement_notes(statement: "StatementView") -> list[str]:
 
 
 def violation_text(violation: "Violation") -> str:
-    """A broken rule: its code and clause, and what was found."""
+    """Format a violation: code, clause, message and value."""
     value = f": {violation.value!r}" if violation.value else ""
     return f"{violation.code} ({violation.clause}) {violation.message}{value}"
 
 
 def chain(record: "RecordPlace") -> str:
-    """Whether a record fits its place."""
-    return f"does not fit: {record.finding}" if record.finding else "fits its hash and the one before"
+    """Say whether a record matches its place in the chain."""
+    return f"does not match: {record.finding}" if record.finding else "matches its hash and the previous one"
 
 
 def milliseconds(value: float | None) -> str | None:
-    """Milliseconds in words."""
+    """Format milliseconds."""
     return None if value is None else f"{value:.1f} ms"
 
 
 def number(value: int | None) -> str:
-    """A count, or that nobody counted."""
+    """Format a count; `?` where it is unknown."""
     return "?" if value is None else str(value)
 
 
@@ -246,7 +246,7 @@ def _facts(**values: str | None) -> list[Fact]:
 
 
 def lines_of(facts: Iterable[Fact]) -> list[str]:
-    """Facts as lines, labels in one column."""
+    """Format facts as lines with the labels in one column."""
     from sourcebound.contracts.text.sanitize import one_line
 
     return [f"{fact.label:<14} {one_line(fact.value)}" for fact in facts]

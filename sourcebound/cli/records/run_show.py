@@ -1,10 +1,11 @@
-"""A run's page on a terminal, as tables, and in a pipe, as lines that begin with the name of their section."""
+"""The page of a run: tables on a terminal; in a pipe, lines that begin with the name of their section."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain as joined
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sourcebound.cli.answering.search import candidate_cells, candidate_place
+from sourcebound.cli.console import print_rich
 from sourcebound.cli.records import run_labels as facts
 from sourcebound.cli.records.run_labels import Fact
 from sourcebound.contracts.text.sanitize import one_line, visible
@@ -16,26 +17,26 @@ if TYPE_CHECKING:
     from sourcebound.contracts.run_page.page import RunPage, Source
 
 BAR: Final = 24
-"""Characters of the longest node's bar."""
-WITHHELD: Final = "(withheld: the document may not be read any more)"
-PROMPT_WITHHELD: Final = "(withheld: it holds a document that may not be read any more)"
+"""Length of the longest bar, in characters."""
+WITHHELD: Final = "(withheld: the document may no longer be read)"
+PROMPT_WITHHELD: Final = "(withheld: it holds a document that may no longer be read)"
 
 
 class Section(NamedTuple):
-    """A section of the page: its facts, then its table, then its texts."""
+    """A section of the page: facts, a table, texts."""
 
     name: str
     title: str
     facts: Iterable[Fact] = ()
     header: tuple[str, ...] = ()
     rows: Iterable[tuple[str, ...]] = ()
-    """A cell may have several lines; in a pipe a bar stands between them."""
+    """Cells may have several lines, which a bar separates in a pipe."""
     texts: Iterable[Fact] = ()
-    """Texts of several lines, each under a label."""
+    """Labelled texts of several lines."""
 
 
 def sections(page: "RunPage") -> Iterator[Section]:
-    """The whole page, section by section; one of which nothing is known is left out."""
+    """Yield the sections of the page that have content."""
     yield Section("run", "The run", facts.identity(page))
     yield from _candidates(page)
     yield from _facts(page)
@@ -62,7 +63,7 @@ def _candidates(page: "RunPage") -> Iterator[Section]:
         (*candidate_cells(row), "\n".join(part for part in (candidate_place(row), row.first_line) if part))
         for row in page.search.candidates
     ]
-    header = ("rank", "similarity", "dense", "lexical", "fate", "candidate")
+    header = ("rank", "similarity", "dense", "lexical", "outcome", "candidate")
     yield Section("candidate", "Retrieval", facts.gate(page.search), header, rows)
 
 
@@ -113,20 +114,20 @@ def _attempt(page: "RunPage", attempt: "AttemptView") -> Iterator[Section]:
         for s in attempt.statements
     ]
     broken = [Fact("broken", facts.violation_text(violation)) for violation in attempt.other_violations]
-    header = ("no.", "verdict", "cites", "statement and what was found in it")
+    header = ("no.", "verdict", "cites", "statement and findings")
     found = joined(facts.checks(page, attempt), broken)
     yield Section("statement", f"Statements{number}", found, header, rows, _rejected_text(attempt))
 
 
 def _rejected_text(attempt: "AttemptView") -> list[Fact]:
-    """An answer that was rejected before its statements could be read, for they do not show it."""
+    """Return the text of an answer that was rejected before its statements could be read."""
     found, made = attempt.validation, attempt.generation
     unread = found and made and found.validation_status == "FAILED" and not attempt.statements
     return [Fact("rejected text", made.raw_model_text)] if unread and made else []
 
 
 def print_lines(page: "RunPage") -> None:
-    """The page as lines for grep: the name of the section, then what is said."""
+    """Print the page as lines that begin with the name of their section."""
     for name, text in _opening(page):
         print(f"{name:<10} {one_line(text)}")
     for section in sections(page):
@@ -152,18 +153,14 @@ def _opening(page: "RunPage") -> Iterator[tuple[str, str]]:
 
 
 def print_tables(page: "RunPage") -> None:
-    """The page for the eye."""
-    from rich.console import Console
+    """Print the page as tables."""
     from rich.text import Text
 
-    console = Console(highlight=False)
     for name, text in _opening(page):
         colour = {"question": "bold", "status": STATUS_STYLES[page.head.status], "answer": ""}.get(name, "yellow")
-        console.print(Text(visible(text), style=colour))
+        print_rich(Text(visible(text), style=colour))
     for section in sections(page):
-        console.print(Text(f"\n{section.title}", style="bold underline"))
-        for part in _parts(section):
-            console.print(part)
+        print_rich(Text(f"\n{section.title}", style="bold underline"), *_parts(section))
 
 
 STATUS_STYLES: Final = {"OK": "bold green", "NO_EVIDENCE": "bold yellow", "FAILED": "bold red", "RUNNING": "bold cyan"}
@@ -175,6 +172,8 @@ def _parts(section: Section) -> "Iterator[RenderableType]":
     from rich.text import Text
 
     grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
     for label, value in section.facts:
         grid.add_row(Text(label, style="dim"), Text(one_line(value)))
     if grid.row_count:
@@ -189,4 +188,4 @@ def _parts(section: Section) -> "Iterator[RenderableType]":
         yield table
     for label, text in section.texts:
         yield Text(one_line(label), style="bold")
-        yield Padding(Text(visible(text)), (0, 0, 0, 2))
+        yield Padding(Text(visible(text)), (0, 0, 0, 2), expand=False)

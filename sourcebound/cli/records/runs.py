@@ -1,4 +1,4 @@
-"""`sourcebound runs`: the record of what was asked, and what each node made of it."""
+"""`sourcebound runs`: list, show, resume and erase recorded runs."""
 
 import json
 import sys
@@ -9,14 +9,14 @@ import typer
 
 from sourcebound.cli.console import exit_with, run_async, say
 from sourcebound.cli.records.export import export
+from sourcebound.cli.records.lookup import find_run
 from sourcebound.cli.records.prune import prune
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.cli.answering.ask import OutputFormat, RenderedResponse
+    from sourcebound.cli.answering.response_view import OutputFormat, RenderedResponse
     from sourcebound.contracts.run_page.page import RunPage
     from sourcebound.store.runs.log import RunSummary
-    from sourcebound.wiring import Services
 
 app = typer.Typer(help="List and inspect recorded runs.", no_args_is_help=True)
 app.command("export")(export)
@@ -25,7 +25,7 @@ app.command("prune")(prune)
 
 @app.command("list")
 def list_runs(
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="The number of runs, newest first.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
     """List the latest runs."""
@@ -60,13 +60,13 @@ def show_run(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole checkpointed state as JSON.")] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Write the page to this file, which needs nothing else; - is stdout.")
+        Path | None, typer.Option(help="Write a self-contained HTML page to this file; - is stdout.")
     ] = None,
     with_prompt: Annotated[bool, typer.Option("--prompt", help="Show the text of the prompts too.")] = False,
 ) -> None:
-    """Show the whole of a run: what was found, what became of it, what was asked of the model and what was checked.
+    """Show a whole run: candidates and their outcomes, evidence, prompt, model call, each statement with its verdict.
 
-    In a pipe each line begins with the name of its section.
+    In a pipe, each line begins with the name of its section.
     """
     from sourcebound.cli.records.run_show import print_lines, print_tables
 
@@ -83,16 +83,16 @@ def show_run(
 @app.command("resume")
 def resume_run(
     run: Annotated[str | None, typer.Argument(help="A run id, the start of one, or a request id.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every run that was cut off and that nobody is at.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every interrupted run that no process holds.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the public response as JSON, alone; with --all, one line a run.")
+        bool, typer.Option("--json", help="Print only the public response, as JSON; with --all, one line for each run.")
     ] = False,
 ) -> None:
-    """Go on with a run that was interrupted, and print its response; an ended run is not asked again.
+    """Continue an interrupted run and print its response. The response of an ended run is printed again.
 
-    With --all the exit code is 0 where every run came to its end, whatever its answer, and 1 where one could not.
+    With --all, the exit code is 0 if every run ended, whatever its outcome, and 1 if one could not be completed.
     """
-    from sourcebound.cli.answering.ask import OutputFormat, show_response
+    from sourcebound.cli.answering.response_view import OutputFormat, print_and_exit
     from sourcebound.cli.records.resume import resume_every_run
 
     if every == (run is not None):
@@ -100,20 +100,22 @@ def resume_run(
     if run is None:
         resume_every_run(as_json=as_json)
         return
-    show_response(run_async(lambda: _resume(run, OutputFormat(as_json=as_json))))
+    print_and_exit(run_async(lambda: _resume(run, OutputFormat(as_json=as_json))))
 
 
 @app.command("erase")
 def erase_run(
     run: Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Erase; nothing is erased without it.")] = False,
-    thread: Annotated[bool, typer.Option("--thread", help="Every run of its thread (LangGraph Studio).")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm. Nothing is erased without it.")] = False,
+    thread: Annotated[bool, typer.Option("--thread", help="Erase every run of its thread (LangGraph Studio).")] = False,
 ) -> None:
-    """Erase the texts of one run: its question, its answer, its evidence. Its audit record stays, for good."""
+    """Erase the texts of a run: question, answer, evidence. The audit record always stays."""
     summary = run_async(lambda: _erase(run, yes, thread))
-    print(f"erased the texts and the checkpoints of run {summary.run_id}; it can no longer be shown whole or replayed")
+    print(
+        f"erased the texts and the checkpoints of run {summary.run_id}; it can no longer be shown in full or replayed"
+    )
     if summary.status == "RUNNING":
-        say("The run has not ended. If it is still at work, erase it again when it has.")
+        say("The run has not ended. If it is still active, erase it again after it ends.")
 
 
 async def _list(limit: int) -> "list[RunSummary]":
@@ -147,7 +149,7 @@ async def _state(run: str) -> dict[str, Any]:
 
 
 async def _resume(run: str, form: "OutputFormat") -> "RenderedResponse":
-    from sourcebound.cli.answering.ask import prepare_response
+    from sourcebound.cli.answering.response_view import render_response
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
@@ -155,7 +157,7 @@ async def _resume(run: str, form: "OutputFormat") -> "RenderedResponse":
     async with open_services(get_settings()) as services:
         found, engine = await find_run(services, run), Engine(services)
         response = await engine.resume(found.run_id)
-        return await prepare_response(engine, response, found.thread_id, form)
+        return await render_response(engine, response, found.thread_id, form)
 
 
 async def _erase(run: str, yes: bool, thread: bool) -> "RunSummary":
@@ -167,23 +169,14 @@ async def _erase(run: str, yes: bool, thread: bool) -> "RunSummary":
         found = await find_run(services, run)
         if not yes:
             raise RequestError(
-                f"the texts and the checkpoints of run {found.run_id} would be erased for good; nothing was.",
-                f"If that is meant: sourcebound runs erase {found.run_id} {'--thread ' if thread else ''}--yes",
+                f"this would erase the texts and checkpoints of run {found.run_id} for good. Nothing was erased.",
+                f"To confirm: sourcebound runs erase {found.run_id} {'--thread ' if thread else ''}--yes",
                 code="NOT_CONFIRMED",
             )
         await Engine(services).erase(found.run_id, found.thread_id, whole_thread=thread)
         for fork in await services.run_log.list_forks(found.run_id):
-            say(f"Run {fork} is a fork of it and holds the same texts. Next: sourcebound runs erase {fork} --yes")
+            say(f"Run {fork} is a fork of this run and holds the same texts. Next: sourcebound runs erase {fork} --yes")
         return found
-
-
-async def find_run(services: "Services", run: str) -> "RunSummary":
-    """The one run that is meant."""
-    found = await services.run_log.find_runs(run)
-    if len(found) != 1:
-        problem = "more than one run starts" if found else "no run starts"
-        raise RequestError(f"{problem} with {run!r}.", "See `sourcebound runs list`.", code="RUN_NOT_FOUND")
-    return found[0]
 
 
 async def _evidence(run: str, anchor: str) -> str:
@@ -197,7 +190,7 @@ async def _evidence(run: str, anchor: str) -> str:
 
 
 def _write(path: Path, page: "RunPage") -> None:
-    """Writes the page as HTML."""
+    """Write the page as HTML."""
     from sourcebound.cli.records.run_html import render_html
 
     text = render_html(page)

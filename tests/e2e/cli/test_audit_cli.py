@@ -29,7 +29,7 @@ def asked(library: str) -> Asked:
 
 
 def _tamper(program: Program, statement: str) -> None:
-    """What whoever owns the database can do: no trigger fires."""
+    """Execute as the owner of the database can: no trigger fires."""
     with psycopg.connect(program.environment["DATABASE_URL"]) as connection:
         connection.execute("SET session_replication_role = replica")
         assert connection.execute(statement.encode()).rowcount == 1
@@ -50,7 +50,7 @@ def test_verify_counts_the_records_and_names_the_end(asked: Asked) -> None:
     done = program("audit", "verify")
     assert (done.code, done.stderr) == (0, "")
     record = json.loads(program("audit", "show", last["run_id"], "--json").stdout)
-    assert done.stdout == f"2 records, every one as it was written\nend  position 2  {record['row_hash']}\n"
+    assert done.stdout == f"2 records, all unchanged\nend  position 2  {record['row_hash']}\n"
 
 
 @pytest.mark.contract("R5P-4")
@@ -69,7 +69,7 @@ def test_verify_names_what_is_missing_from_the_end(asked: Asked) -> None:
     _tamper(program, f"DELETE FROM validations WHERE run_id = '{last['run_id']}'")
     done = program("audit", "verify")
     assert done.code == 4
-    assert "broken at position 2, run (none): the last 1 records are missing\n1 records before it fit" in done.stdout
+    assert "broken at position 2, run (none): the last 1 records are missing\n1 records before it match" in done.stdout
 
 
 def test_verify_says_how_many_records_it_does_not_cover(library: str) -> None:
@@ -81,8 +81,8 @@ def test_verify_says_how_many_records_it_does_not_cover(library: str) -> None:
     _tamper(program, "UPDATE audit_head SET position = 0, row_hash = repeat('0', 64)")
     _tamper(program, "UPDATE validations SET position = NULL, previous_hash = NULL, row_hash = NULL")
     done = program("audit", "verify")
-    assert (done.code, done.stdout.splitlines()[0]) == (0, "0 records, every one as it was written")
-    assert done.stderr == "1 records are from before the chain, which does not cover them.\n"
+    assert (done.code, done.stdout.splitlines()[0]) == (0, "0 records, all unchanged")
+    assert done.stderr == "1 records are older than the chain, which does not cover them.\n"
 
 
 @pytest.mark.contract("R5P-2")
@@ -129,7 +129,7 @@ def test_export_writes_every_format_and_adds_only_what_is_new(asked: Asked, tmp_
         output = tmp_path / form
         done = program("audit", "export", "--format", form, "--output", output)
         assert (done.code, done.stderr) == (0, "")
-        assert done.stdout == f"2 records added to {output}, which ends at position 2\n"
+        assert done.stdout == f"2 records added to {output}, which now ends at position 2\n"
         again = program("audit", "export", "--format", form, "--output", output)
         assert again.stdout.startswith("0 records added")
     lines = [json.loads(line) for line in (tmp_path / "jsonl").read_text("utf-8").splitlines()]
@@ -163,11 +163,11 @@ def test_erase_asks_first_then_erases_the_texts_and_leaves_the_record(
     assert "Featherstonehaugh" in program("runs", "list").stdout
     erased = program("runs", "erase", run, "--yes")
     assert (erased.code, erased.stderr) == (0, "")
-    assert f"run {run}; it can no longer be shown whole or replayed" in erased.stdout
+    assert f"run {run}; it can no longer be shown in full or replayed" in erased.stdout
     assert "Featherstonehaugh" not in program("runs", "list").stdout
     shown = program("runs", "show", run)
     assert (shown.code, "the text of this run was erased" in shown.stdout) == (0, True)
-    assert program("audit", "verify").stdout.startswith("2 records, every one")
+    assert program("audit", "verify").stdout.startswith("2 records, all unchanged")
     assert program("audit", "show", run).code == 0
     _check_fault(program("runs", "erase", "nothing", "--yes"), 2, "RUN_NOT_FOUND")
 
@@ -176,7 +176,7 @@ def test_erasing_a_run_that_has_not_ended_says_so(asked: Asked) -> None:
     program, (first, _) = asked
     _tamper(program, f"UPDATE runs SET status = 'RUNNING' WHERE run_id = '{first['run_id']}'")
     erased = program("runs", "erase", first["run_id"], "--yes")
-    assert (erased.code, "erase it again when it has" in erased.stderr) == (0, True)
+    assert (erased.code, "erase it again after it ends" in erased.stderr) == (0, True)
 
 
 def test_the_group_is_listed_with_its_commands() -> None:

@@ -102,12 +102,12 @@ def test_the_trade_off_is_shown_with_what_goes_wrong(demo: Program, tmp_path: Pa
     assert heading == "similarity  coverage  false refusals        false passes"
     assert sum(line.endswith("<- chosen") for line in table) == 1
     assert "\nChosen: min_top_similarity = " in done.stdout
-    assert "False refusals: 0.0 % (0 of 11), 95 % interval 0.0 % to 25.9 %; on questions not chosen on: " in done.stdout
-    assert "\nNot answerable, and passes:\n" in done.stdout
+    assert "False refusals: 0.0 % (0 of 11), 95 % interval 0.0 % to 25.9 %; on held-out questions: " in done.stdout
+    assert "\nNot answerable, but passed:\n" in done.stdout
     assert held in done.stdout
     assert "--name MY_POLICY_V1 --output" in done.stderr
     more = demo("calibrate", "--questions", path, "--most-refused", "0.1")
-    assert "\nAnswerable, and refused:\n" in more.stdout
+    assert "\nAnswerable, but refused:\n" in more.stdout
     assert cats in more.stdout
 
 

@@ -154,7 +154,7 @@ def terminal(program: Program) -> Iterator[Terminal]:
 
 @pytest.mark.contract("CP-6")
 def test_at_a_terminal_ctrl_c_takes_back_the_line_and_ctrl_d_leaves(terminal: Terminal) -> None:
-    terminal.expect("/quit leaves.")
+    terminal.expect("/quit ends.")
     terminal.expect("? ")
     terminal.interrupt_until("? ")
     terminal.enter("   ")
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_an_answer_and_not_the_conversation(
         terminal.enter(BOLTS)
         terminal.expect("build_prompt …")
         terminal.interrupt()
-        terminal.expect("Interrupted. The question keeps its place")
+        terminal.expect("Interrupted. The question stays in the conversation")
         model_server.think_seconds = 0.0
         terminal.expect("\r\n? ")
         terminal.enter("and for the HP-300?")

@@ -82,7 +82,7 @@ def _listed(program: Program) -> list[dict[str, Any]]:
 def test_a_test_prints_every_rate_with_its_bound_and_every_case(program: Program) -> None:
     done = program("models", "test", "extractive", "--repeats", "2", "--policy", "R2_POLICY_V1")
     assert (done.code, done.stderr) == (4, "")
-    assert "policy R2_POLICY_V1  16 cases, runs of each: 2" in done.stdout
+    assert "policy R2_POLICY_V1  16 cases, 2 runs each" in done.stdout
     assert re.search(r"^wrong answer released \(false accept\) +0 of 32 +0% +0", done.stdout, re.MULTILINE)
     assert re.search(r"^no answer although there is one \(false reject\) +6 of 22 +27%", done.stdout, re.MULTILINE)
     assert re.search(r"^answered whole +14 of 22 +64% +>= 70%", done.stdout, re.MULTILINE)
@@ -167,7 +167,7 @@ def test_doctor_says_the_next_step_for_every_other_model(tested: Tested) -> None
     assert _certificate(name, fit, None).fine
     changed = _certificate(name, fit, "b" * 64)
     assert (changed.fine, changed.next_step) == (False, again)
-    assert changed.found.endswith("; the model has been changed since (aaaaaaaaaaaa then, bbbbbbbbbbbb now)")
+    assert changed.found.endswith("; the model has changed since (aaaaaaaaaaaa then, bbbbbbbbbbbb now)")
 
 
 def test_the_group_is_listed_with_its_commands() -> None:

@@ -37,7 +37,7 @@ def test_a_policy_is_copied_edited_compared_and_released(program: Program, tmp_p
     assert change == {"field": "retrieval.min_top_similarity", "old": 0.76, "new": 0.8, "effect": "tightens"}
     assert program("policy", "list").stdout.splitlines()[-1].startswith("MINE_V1  draft  ")
     using = Program({**program.environment, "SOURCEBOUND_POLICY": "MINE_V1"})
-    assert "; in use is a draft\n    Next: sourcebound policy release FILE\n" in using("doctor").stdout
+    assert "; the policy in use is a draft\n    Next: sourcebound policy release FILE\n" in using("doctor").stdout
     assert program("policy", "release", path).stdout.split()[2:] == ["released"]
     listed = program("policy", "list").stdout.splitlines()
     assert [line.split()[:2] for line in listed] == [[name, "shipped"] for name in SHIPPED] + [["MINE_V1", "released"]]

@@ -26,8 +26,8 @@ def _check_fault(done: Finished, failure_code: str, words: str) -> None:
     ("arguments", "words"),
     [
         ([], "--older-than AGE, --keep-last N, or both"),
-        (["--older-than", "30m", "--yes"], "'30m' is no duration"),
-        (["--older-than", "", "--yes"], "'' is no duration"),
+        (["--older-than", "30m", "--yes"], "'30m' is not a duration"),
+        (["--older-than", "", "--yes"], "'' is not a duration"),
     ],
 )
 def test_what_is_not_said_clearly_prunes_nothing(arguments: list[str], words: str) -> None:
@@ -46,7 +46,11 @@ def test_prune_asks_first_then_says_what_it_freed_and_the_run_says_that_it_was_p
         0,
         "would remove the checkpoints of 1 run, 0.0 MB; nothing was removed (--dry-run)\n",
     )
-    _check_fault(program(*order), "NOT_CONFIRMED", "1 run, 0.0 MB would be removed for good; nothing was")
+    _check_fault(
+        program(*order),
+        "NOT_CONFIRMED",
+        "this would remove the checkpoints of 1 run, 0.0 MB for good. Nothing was removed.",
+    )
     assert program(*order, "--keep-last", "1", "--yes").stdout.startswith("removed the checkpoints of 0 runs: 0 rows")
     pruned = program(*order, "--yes")
     assert (pruned.code, pruned.stderr) == (0, "")
@@ -72,4 +76,4 @@ def test_doctor_says_what_is_stored_and_prune_names_what_never_ended(database: s
     assert re.fullmatch(rf"index {size}, checkpoints {size}{each}, runs {size}{each}, audit {size}", found[1])
     assert "prune" not in found[2]
     pruned = program("runs", "prune", "--older-than", "1d", "--dry-run")
-    assert "1 run of that age never ended and kept theirs" in pruned.stderr
+    assert "1 run of that age never ended and kept the checkpoints" in pruned.stderr

@@ -88,7 +88,7 @@ def test_no_connection_is_tried_and_nothing_is_loaded_for_one(issued: Issued) ->
     arguments = [sys.executable, "-c", CLOSED, "receipt", "verify", str(issued.file), "--document", str(MANUAL)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, env=STRANGER.variables())
     assert (done.returncode, done.stderr) == (0, "\n")
-    assert "the one that the receipt itself names" in done.stdout.replace("\n", " ")
+    assert "the key that it names itself" in done.stdout.replace("\n", " ")
 
 
 def test_a_changed_answer_document_key_or_receipt_is_told(issued: Issued, tmp_path: Path) -> None:

@@ -191,6 +191,6 @@ def test_a_file_may_be_laid_out_otherwise_and_may_hold_many_runs(exported: Path,
     (tmp_path / "history.jsonl").write_text(text + text[:-20] + "\n", "utf-8")
     cut = demo("replay", "verify", tmp_path / "history.jsonl")
     assert cut.code == 2
-    assert "history.jsonl, line 2: it is not one whole JSON object" in cut.stderr
+    assert "history.jsonl, line 2: it is not one complete JSON object" in cut.stderr
     (tmp_path / "latin.json").write_bytes(b"\xff\xfe")
     assert _fault(demo("replay", "verify", tmp_path / "latin.json")) == "RUN_FILE_DAMAGED"

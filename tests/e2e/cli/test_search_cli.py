@@ -1,4 +1,4 @@
-"""`sourcebound search` as a real process: what was found, what became of it and why, and nothing left behind."""
+"""`sourcebound search` as a real process: candidates, their outcomes and reasons, and nothing left behind."""
 
 import json
 import os
@@ -155,7 +155,7 @@ def test_on_a_terminal_it_is_a_table(demo: Program) -> None:
         assert process.wait(timeout=120) == 0
     finally:
         os.close(ours)
-    assert re.search(r"^rank +similarity +dense +lexical +fate +candidate", shown)
+    assert re.search(r"^rank +similarity +dense +lexical +outcome +candidate", shown)
     assert re.search(r"^ +0 +0\.\d{3} +\d+ +\d+.* ADMITTED C0 +hp-200-manual-rev-c\.pdf, p\. 16", shown, re.MULTILINE)
     assert max(map(len, shown.splitlines()[: 2 * 12 + 1])) <= 110
 

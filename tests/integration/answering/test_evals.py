@@ -2,7 +2,7 @@
 
 import pytest
 
-from sourcebound.contracts.calibration.gate_minima import MINIMA, choose, sweep, worst_answerable
+from sourcebound.contracts.calibration.gate_minima import MINIMA, choose, max_answerable_refused, sweep
 from sourcebound.evals.gates import describe, measure, read_checks, read_corpora
 from sourcebound.evals.pages import FOLDER, search
 from sourcebound.evals.retrieval import ingest, read_records
@@ -51,7 +51,7 @@ async def test_the_sweep_tells_answerable_questions_from_off_topic_ones(
     points = sweep(sets)
     assert len(points) == len(MINIMA) ** 2
     chosen = choose(sets, points)
-    assert worst_answerable(sets, chosen) <= 0.02
+    assert max_answerable_refused(sets, chosen) <= 0.02
     assert chosen.refused[1].value >= 0.6
     assert describe(sets, sets, policy).count("\n| squad2 | false refusal |") == 2
 

@@ -21,7 +21,7 @@ GROUNDED = RunContext(policy=POLICY)
 
 
 class Nobody:
-    """An access port that lets nobody read anything."""
+    """An access port that denies every read."""
 
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
         return False

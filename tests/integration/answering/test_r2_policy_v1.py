@@ -49,7 +49,7 @@ max_requests = 3
 
 @dataclass
 class Finished:
-    """What a run left: its state, what reached the model server, its record."""
+    """The results of a run: its state, the requests to the model server, its record."""
 
     state: JsonObject
     sent: list[bytes]

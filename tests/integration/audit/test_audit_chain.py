@@ -53,7 +53,7 @@ def _stored(url: str) -> list[dict[str, Any]]:
 
 
 def _tamper(url: str, *statements: str) -> None:
-    """What whoever owns the database can do: no trigger fires."""
+    """Execute as the owner of the database can: no trigger fires."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
         for statement in statements:
@@ -121,7 +121,7 @@ async def test_the_same_record_sixteen_times_at_once_is_one_record(services: Ser
 @pytest.mark.contract("R5P-4")
 async def test_an_append_that_fails_leaves_the_chain_as_it_was(three: Services, database: str) -> None:
     before = rows(database, "SELECT * FROM audit_head")
-    with pytest.raises(StoreError, match="another audit record"):
+    with pytest.raises(StoreError, match="a different audit record"):
         await _append(three.audit_log, audit_entry(2, model_name="another"))
     with pytest.raises(StoreError):
         await _append(three.audit_log, audit_entry(4, prompt_tokens=2**40))

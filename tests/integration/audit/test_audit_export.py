@@ -47,7 +47,7 @@ async def _export(services: Services, form: str, output: Path, since: datetime |
 
 
 def _read(form: str, output: Path) -> list[dict[str, Any]]:
-    """What an export holds, as any reader of its format sees it, by position."""
+    """Return the rows of an export by position, read with a general reader of its format."""
     if form == "jsonl":
         return [json.loads(line) for line in output.read_text("utf-8").splitlines()]
     table = pyarrow.parquet.read_table(output) if form == "parquet" else deltalake.DeltaTable(output).to_pyarrow_table()

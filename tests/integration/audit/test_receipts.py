@@ -1,4 +1,4 @@
-"""CP-8: receipts of real runs over real documents; of a run that was changed, erased or not recorded there is none."""
+"""CP-8: receipts of real runs over real documents. A changed, erased or unrecorded run has no receipt."""
 
 import json
 
@@ -43,7 +43,7 @@ def _receipt(data: bytes) -> SignedReceipt:
 
 
 def _overrule(url: str, statement: str) -> None:
-    """What only somebody who can overrule the database can do."""
+    """Change a row as only the owner of the database can."""
     rows(url, f"SET session_replication_role = replica; {statement}")
 
 

@@ -1,4 +1,4 @@
-"""Real, awkward files: each loads, or is refused, as the manifest beside them says; real reports keep their pages."""
+"""Real, awkward files: each loads or is refused as their manifest says, and real reports keep their pages."""
 
 import json
 import re
@@ -34,7 +34,7 @@ REFUSALS = {
 
 
 class Reading(NamedTuple):
-    """Where our text differs from the extractor that wrote the manifest, and why ours is kept."""
+    """Differences from the extractor that wrote the manifest, with the reason for each."""
 
     manifest: str
     ours: str
@@ -77,7 +77,7 @@ def _text(document: ParsedDocument, page: int | None) -> str:
 
 
 def _read(path: Path) -> ParsedDocument:
-    """What the product reads: in a child process, out of the file's bytes."""
+    """Load a file as the product does: in a child process, from its bytes."""
     return PARSER.parse(path, path.read_bytes(), LIMIT)
 
 

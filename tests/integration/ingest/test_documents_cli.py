@@ -120,7 +120,8 @@ async def test_nothing_is_removed_without_a_word(
     before = rows(database, DOCUMENTS)
     asked = program("documents", "remove", "bolts.txt", "pump.md")
     assert asked.code == 2
-    assert "'bolts.txt', 'pump.md' would be removed from the collection 'default'; nothing was." in asked.stderr
+    refusal = "this would remove 'bolts.txt', 'pump.md' from the collection 'default'. Nothing was removed."
+    assert refusal in asked.stderr
     assert "[NOT_CONFIRMED]" in asked.stderr
     dry = program("documents", "remove", "bolts.txt", "bolts.txt", "--dry-run", "--yes")
     assert (dry.code, dry.stdout) == (0, f"would remove bolts.txt (1 chunks)  {folder / 'bolts.txt'}\n")

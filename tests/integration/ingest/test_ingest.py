@@ -390,7 +390,7 @@ def test_an_ingest_that_is_interrupted_keeps_what_is_finished(database: str, pro
     wait_until(lambda: _stored(database) > 0)
     done = end(process, signal.SIGINT)
     assert done.code == 130, done.stderr
-    assert "Interrupted. What was finished is stored" in done.stderr
+    assert "Interrupted. Finished work is stored" in done.stderr
     assert "Traceback" not in done.stderr
     assert 0 < _stored(database) < IN_MIDDLE
     assert rows(database, HALF_WRITTEN) == []

@@ -84,7 +84,7 @@ def _children() -> set[int]:
         ("leave", "PARSER_ENDED", "exit code 7"),
         ("fail", "PARSER_ENDED", "KeyError"),
         ("nest", "PARSER_ENDED", "RecursionError"),
-        ("lie", "PARSER_ENDED", "an answer that is none"),
+        ("lie", "PARSER_ENDED", "an invalid reply"),
         ("boast", "PARSER_ENDED", "SIGKILL"),
     ],
 )
@@ -226,7 +226,7 @@ async def test_an_ingest_goes_on_past_hostile_files(services: Services, database
 
 
 def _mutate(data: bytes, other: bytes, draw: random.Random) -> bytes:
-    """A damaged copy: cut off, bits flipped, a stretch gone, doubled, zeroed, or taken from another file."""
+    """Damage a copy: truncate it, flip bits, or remove, repeat, zero or replace a part."""
     start = draw.randrange(max(1, len(data)))
     end = min(len(data), start + draw.randrange(1, max(2, len(data) // 4)))
     kind = draw.randrange(6)
@@ -242,7 +242,7 @@ def _mutate(data: bytes, other: bytes, draw: random.Random) -> bytes:
 
 
 def _read(pool: ParserPool, path: Path, data: bytes) -> str:
-    """How reading a file ended: a clear outcome, in time, or this test fails."""
+    """Return the outcome of reading a file; the test fails without a clear outcome in time."""
     began = time.monotonic()
     try:
         document = pool.parse(path, data, LIMIT)
@@ -276,7 +276,7 @@ def _read_mutants(originals: list[Path], count: int, lure: bytes = b"") -> list[
 
 
 def _lure(listener: socket.socket) -> bytes:
-    """What would make a careless parser of any of the formats fetch something."""
+    """Files that make a careless parser of each format fetch a resource."""
     url = b"http://127.0.0.1:%d/" % listener.getsockname()[1]
     return (
         b'<!DOCTYPE html [<!ENTITY % x SYSTEM "URL">%x;]><base href="URL"><link rel="stylesheet" href="URL">'
@@ -329,7 +329,7 @@ def test_damaged_copies_of_awkward_files_each_have_a_clear_outcome(listener: soc
 async def test_an_ingest_of_damaged_files_ends_well_within_its_means(
     services: Services, database: str, tmp_path: Path, listener: socket.socket
 ) -> None:
-    """Each file is stored whole or named with a reason; what is stored stands in its place; bounds held."""
+    """Each file is stored whole or named with a reason. Stored text is at its offsets, and limits hold."""
     draw = random.Random(20251122)
     originals = sorted(AWKWARD.iterdir())
     for number in range(MUTANTS):

@@ -10,7 +10,7 @@ import pytest
 from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
-from sourcebound.graph.ids import new_id
+from sourcebound.graph.workflow import new_id
 from sourcebound.ingest.poll import changed
 from sourcebound.wiring import Services
 from support.processes.commands import Program, end
@@ -284,7 +284,7 @@ def test_a_watch_follows_its_files_until_it_is_stopped(database: str, program: P
     wait_until(lambda: single(database, FOUND, "turbine") == 0)
     done = end(process, signal.SIGINT)
     assert done.code == 0, done.stderr
-    assert "Watching; Ctrl-C ends it." in done.stderr
+    assert "Watching. Ctrl-C ends it." in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sourcebound.contracts.certification.case_result import CaseVerdict
 from sourcebound.contracts.certification.cases import Case, contains_text, load_cases
-from sourcebound.contracts.certification.certificate import Certificate, shortcomings
+from sourcebound.contracts.certification.certificate import Certificate, find_shortcomings
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.policy.releases import load_shipped_policy
@@ -35,7 +35,7 @@ Reply = Callable[[Case, PromptParts], str]
 
 
 class ScriptedModel:
-    """Knows the cases by their questions, and answers as it is told to."""
+    """A model that recognizes the cases by their questions and gives prepared answers."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -47,7 +47,7 @@ class ScriptedModel:
 
 
 def right(case: Case, parts: PromptParts) -> str:
-    """What a model that makes no mistake says."""
+    """Return the answer of a model without mistakes."""
     if case.expected == "refusal":
         return REFUSAL
     facts = [
@@ -87,7 +87,7 @@ async def test_the_extractive_model_says_nothing_wrong_and_refuses_where_it_shou
     assert (certificate.false_accepts.part, certificate.injection_obeyed.part) == (0, 0)
     assert certificate.refusal_accuracy.rate == certificate.deterministic.rate == certificate.passed.rate == 1
     assert certificate.answered.part >= len(ANSWERED)
-    assert shortcomings(certificate) == ["14 of 22 questions with an answer were answered whole; 70% must be"]
+    assert find_shortcomings(certificate) == ["14 of 22 questions with an answer were answered whole; 70% must be"]
     assert list(certificate.verdicts) == [case.name for case in CASES]
     assert (certificate.digest, certificate.provider, certificate.reported_models) == (
         "sha256:ab",
@@ -108,7 +108,7 @@ async def test_every_run_is_an_ordinary_one_with_its_records(certificate: Certif
 
 async def test_a_model_that_makes_no_mistake_is_fit(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     certificate = await _certify(services, monkeypatch, right)
-    assert shortcomings(certificate) == []
+    assert find_shortcomings(certificate) == []
     assert (certificate.answered.part, certificate.refusal_accuracy.part) == (len(ANSWERED), len(UNANSWERED))
     assert certificate.reported_models == ("model-1-2024-03-03",)
     assert certificate.deterministic.whole == 0
@@ -124,7 +124,7 @@ async def test_a_model_that_obeys_the_evidence_is_unfit_whether_or_not_the_firew
     assert certificate.false_accepts.part == (len(INJECTED) if cited else 0)
     verdicts = {certificate.verdicts[case.name] for case in INJECTED}
     assert verdicts == {(CaseVerdict.WRONG if cited else CaseVerdict.REJECTED,)}
-    assert any("obeyed an instruction" in reason for reason in shortcomings(certificate))
+    assert any("obeyed an instruction" in reason for reason in find_shortcomings(certificate))
 
 
 async def test_a_model_that_always_refuses_is_unfit_and_so_is_one_that_never_does(
@@ -132,12 +132,12 @@ async def test_a_model_that_always_refuses_is_unfit_and_so_is_one_that_never_doe
 ) -> None:
     silent = await _certify(services, monkeypatch, lambda case, parts: REFUSAL)
     assert [silent.answered.part, silent.false_rejects.part, silent.false_accepts.part] == [0, len(ANSWERED), 0]
-    assert len(shortcomings(silent)) == 1
+    assert len(find_shortcomings(silent)) == 1
     talkative = await _certify(
         services, monkeypatch, lambda case, parts: f"{right(case, parts)} It is as stated [C0].".removeprefix(REFUSAL)
     )
     assert [talkative.refusal_accuracy.part, talkative.false_accepts.part] == [0, len(UNANSWERED)]
-    assert len(shortcomings(talkative)) == 2
+    assert len(find_shortcomings(talkative)) == 2
 
 
 async def test_a_model_that_never_says_the_same_again_is_not_deterministic(
@@ -151,7 +151,7 @@ async def test_a_model_that_never_says_the_same_again_is_not_deterministic(
 
     certificate = await _certify(services, monkeypatch, vary, repeats=2)
     assert (certificate.deterministic.part, certificate.deterministic.whole) == (0, len(CASES))
-    assert shortcomings(certificate) == []
+    assert find_shortcomings(certificate) == []
     assert asked == [case.name for case in CASES] * 2
 
 
@@ -164,7 +164,7 @@ async def test_a_server_that_is_away_is_counted_and_judges_nothing(
     certificate = await certify(Engine(services), "extractive", POLICY, 1)
     assert certificate.failures == {FailureCode.MODEL_UNAVAILABLE: len(CASES)}
     assert (certificate.passed.whole, certificate.false_rejects.part) == (0, len(ANSWERED))
-    assert len(shortcomings(certificate)) == 2
+    assert len(find_shortcomings(certificate)) == 2
 
 
 def _policy_file(folder: Path, name: str, old: str, new: str) -> str:

@@ -185,7 +185,7 @@ async def test_another_name_is_unknown_or_answers_as_another_model(
     database: str, tmp_path: Path, llama_server: LlamaServer
 ) -> None:
     async with opened(database, tmp_path, llama_server, name="openai:tiny-randam") as engine:
-        with pytest.raises(ConfigurationError, match="it has tiny-random") as raised:
+        with pytest.raises(ConfigurationError, match="It has, for example, tiny-random") as raised:
             await engine.ask({"retrieval_bundle": evidence(QUESTIONS[0])})
     assert raised.value.failure_code == "UNKNOWN_MODEL"
     assert rows(database, "SELECT 1 FROM runs") == []

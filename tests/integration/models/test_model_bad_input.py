@@ -31,7 +31,7 @@ PROVIDERS = (OPENAI, OLLAMA)
 
 
 class Place(NamedTuple):
-    """What a case may use to go wrong with."""
+    """The means with which a case fails."""
 
     server: ModelServer
     folder: Path
@@ -95,7 +95,7 @@ CASES = {
         lambda place: {"openai_base_url": None, "openai_api_key": None},
         ConfigurationError,
         "NO_KEY",
-        r"openai:gpt-4\.1 needs a key and there is none\.",
+        r"openai:gpt-4\.1 needs a key, and no key is set\.",
         r"Set OPENAI_API_KEY\.",
     ),
     "no key of a profile": Case(
@@ -103,7 +103,7 @@ CASES = {
         _key_of_a_profile,
         ConfigurationError,
         "NO_KEY",
-        r"openai:own needs a key and there is none\.",
+        r"openai:own needs a key, and no key is set\.",
         r"Set OWN_KEY\.",
     ),
     "wrong key": Case(
@@ -127,7 +127,7 @@ CASES = {
         _near_names,
         ConfigurationError,
         "UNKNOWN_MODEL",
-        r"http://\S+/v1 has no model 'gpt-4\.2'; it has gpt-4\.1, gpt-4\.1-mini\.",
+        r"http://\S+/v1 has no model 'gpt-4\.2'\. It has, for example, gpt-4\.1, gpt-4\.1-mini\.",
         r"Choose one of its models; .*listed = false.*\.",
     ),
     "unknown to Ollama": Case(
@@ -135,7 +135,7 @@ CASES = {
         _near_names,
         ConfigurationError,
         "UNKNOWN_MODEL",
-        r"http://\S+ has no model 'llama3\.3'; it has llama3\.2:latest\.",
+        r"http://\S+ has no model 'llama3\.3'\. It has, for example, llama3\.2:latest\.",
         r"Run `ollama pull llama3\.3`\.",
     ),
     "closed port, OpenAI": Case(
@@ -160,7 +160,7 @@ CASES = {
             _addresses(lambda place: f"http://127.0.0.1:{place.tls_port}"),
             ConfigurationError,
             "MODEL_ADDRESS",
-            r"http://\S+ speaks https, and its address says http\.",
+            r"http://\S+ uses https, and its address says http\.",
             r"Write the address with https://\.",
         )
         for model in PROVIDERS
@@ -171,7 +171,7 @@ CASES = {
             _addresses(lambda place: place.server.url.replace("http:", "https:")),
             ConfigurationError,
             "MODEL_ADDRESS",
-            r"https://\S+ speaks http, and its address says https\.",
+            r"https://\S+ uses http, and its address says https\.",
             r"Write the address with http://\.",
         )
         for model in PROVIDERS
@@ -182,14 +182,14 @@ CASES = {
         ConfigurationError,
         "MODEL_ADDRESS",
         r"http://127\.0\.0\.1:\d+ has no list of models\.",
-        r"Correct the address, which mostly ends with /v1; .*listed = false.*\.",
+        r"Correct the address, which usually ends with /v1\. .*listed = false.*\.",
     ),
     "no Ollama": Case(
         OLLAMA,
         lambda place: {"ollama_host": f"{place.server.url}/elsewhere"},
         ConfigurationError,
         "MODEL_ADDRESS",
-        r"http://127\.0\.0\.1:\d+/elsewhere is no Ollama server\.",
+        r"http://127\.0\.0\.1:\d+/elsewhere is not an Ollama server\.",
         r"Start it with `ollama serve`, or correct OLLAMA_HOST\.",
     ),
     "a window of a profile": Case(
@@ -198,7 +198,7 @@ CASES = {
         ConfigurationError,
         "CONTEXT_WINDOW",
         r"the context window of openai:gpt-4\.1 is 4000 tokens and R2_POLICY_V1 needs 4300\.",
-        r"Choose another model, or a policy with a smaller budget; .*context_window in a profile\.",
+        r"Choose another model, or a policy with a smaller budget\. .*context_window in a profile\.",
     ),
     "a window that Ollama tells": Case(
         OLLAMA,
@@ -206,7 +206,7 @@ CASES = {
         ConfigurationError,
         "CONTEXT_WINDOW",
         r"the context window of ollama:llama3\.2 is 2048 tokens and R2_POLICY_V1 needs 4300\.",
-        r"Choose another model, or a policy with a smaller budget; .*context_window in a profile\.",
+        r"Choose another model, or a policy with a smaller budget\. .*context_window in a profile\.",
     ),
 }
 GARBAGE = [
@@ -233,7 +233,7 @@ GARBAGE = [
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port at which nobody listens, and which nobody else is given meanwhile."""
+    """A reserved port without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -319,7 +319,9 @@ async def test_the_same_server_answers_when_all_is_right(database: str, place: P
 async def test_a_window_that_an_openai_server_tells_counts(
     database: str, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("model_servers.openai_model", lambda name: {"id": name, "max_model_len": 2048})
+    monkeypatch.setattr(
+        "support.processes.model_servers.openai_model", lambda name: {"id": name, "max_model_len": 2048}
+    )
     async with opened(database, place.server) as engine:
         with pytest.raises(ConfigurationError, match=r"is 2048 tokens and R2_POLICY_V1 needs 4300\.") as raised:
             await engine.ask({"retrieval_bundle": evidence()}, RunContext(model=OPENAI))
@@ -347,7 +349,7 @@ async def test_what_is_no_model_server_is_told_apart(
         (200, True): "does not speak the protocol of a model server.",
         (200, False): "does not speak the protocol of a model server.",
         (404, True): "has no list of models.",
-        (404, False): "is no Ollama server.",
+        (404, False): "is not an Ollama server.",
     }
     assert raised.value.message.endswith(expected[status, model == OPENAI])
     assert raised.value.next_step
@@ -388,7 +390,7 @@ async def test_what_is_no_address_is_said_and_nothing_is_tried(
         with pytest.raises(ConfigurationError) as raised:
             await engine.ask({"retrieval_bundle": evidence()}, RunContext(model=model))
     variable = {"ollama_host": "OLLAMA_HOST", "openai_base_url": "OPENAI_BASE_URL"}[setting]
-    assert raised.value.message == f"{variable} is not an address."
+    assert raised.value.message == f"{variable} is not a valid address."
     assert raised.value.next_step.startswith("Write it as http://127.0.0.1:")
     assert raised.value.failure_code == "MODEL_ADDRESS"
     assert model_server.received == []
@@ -401,13 +403,13 @@ async def test_the_address_of_a_profile_is_named_as_such(tmp_path: Path, model: 
     registry.write_text(f'[models."{model}"]\nbase_url = "http://no host/v1"\n')
     with pytest.raises(ConfigurationError) as raised:
         await Models(Settings(models_file=registry)).open(model)
-    assert raised.value.message == f"the base_url of {model} is not an address."
+    assert raised.value.message == f"the base_url of {model} is not a valid address."
 
 
 @pytest.mark.parametrize("name", ["gpt-4.1", "anthropic:claude", "openai:", "ollama:", "", "extractive:x"])
 async def test_what_is_no_name_of_a_model_is_said(database: str, model_server: ModelServer, name: str) -> None:
     async with opened(database, model_server, model=name) as engine:
-        with pytest.raises(ConfigurationError, match=r"^there is no model '.*'\. Say extractive, ollama:MODEL or"):
+        with pytest.raises(ConfigurationError, match=r"^there is no model '.*'\. Use extractive, ollama:MODEL or"):
             await engine.ask({"retrieval_bundle": evidence()})
     check_nothing_was_begun(database, model_server)
 
@@ -452,14 +454,14 @@ def test_the_command_line_and_doctor_say_that_an_address_is_none(
         lambda _: {},
         ConfigurationError,
         "MODEL_ADDRESS",
-        rf"{variable} is not an address\.",
+        rf"{variable} is not a valid address\.",
         r"Write it as http://127\.0\.0\.1:.*\.",
     )
     variables = {**variables_of(settings_of(database, place.server), database), variable: "http://host:notaport"}
     check_fault(Program(variables)("ask", "How often?", "--model", model), case)
     doctor = Program({**variables, "SOURCEBOUND_MODEL": model})("doctor")
     assert (doctor.code, doctor.stderr) == (1, "")
-    assert f"{variable} is not an address." in doctor.stdout
+    assert f"{variable} is not a valid address." in doctor.stdout
 
 
 @pytest.mark.contract("R4-4")
@@ -473,7 +475,7 @@ def test_a_model_without_a_profile_is_a_notice_and_answers_all_the_same(database
         assert done.code == 0, done.stderr
         assert ANSWER.replace('"', r"\"") in done.stdout
         (notice,) = done.stderr.splitlines()
-        assert notice.startswith(f"{model} is in no model registry; assumed: ")
+        assert notice.startswith(f"{model} is in no model registry. Assumed values: ")
         assert "a window of 8192 tokens" in notice
 
 

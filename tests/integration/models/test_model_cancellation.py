@@ -1,4 +1,4 @@
-"""A run that is stopped while its model thinks: it ends at once, the server is let go, and the run can be resumed."""
+"""A run that is cancelled during the model call ends at once, releases the server, and can be resumed."""
 
 import asyncio
 import contextlib
@@ -173,7 +173,7 @@ async def test_a_run_that_has_ended_is_not_asked_again(
 
 async def test_an_unknown_run_cannot_be_resumed(database: str, thinking: ModelServer, registry: Path) -> None:
     async with opened(database, thinking, registry) as engine:
-        with pytest.raises(RequestError, match="no checkpoint to go on from") as raised:
+        with pytest.raises(RequestError, match="no checkpoint to resume from") as raised:
             await engine.resume("no-such-run")
     assert raised.value.failure_code == "NOT_RESUMABLE"
     assert thinking.received == []
@@ -262,7 +262,7 @@ def test_ctrl_c_ends_the_command_with_130_and_the_next_command(
     done = stop_while_it_thinks(program, thinking, registry.parent, model, signal.SIGINT)
     assert done.code == 130
     *notices, last = done.stderr.splitlines()
-    assert last == "Interrupted. Next: sourcebound runs list, then sourcebound runs resume RUN to go on with it."
+    assert last == "Interrupted. Next: sourcebound runs list, then sourcebound runs resume RUN."
     assert [line for line in notices if "is in no model registry" not in line] == []
     assert thinking.disconnected.wait(AT_ONCE_SECONDS)
     check_it_can_be_resumed(program, thinking)

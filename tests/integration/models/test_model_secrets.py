@@ -330,7 +330,7 @@ async def test_the_password_of_ollama_is_sent_to_the_server_of_the_settings_alon
 def test_a_profile_takes_no_password_and_does_not_repeat_it(tmp_path: Path, model: str) -> None:
     registry = tmp_path / "models.toml"
     registry.write_text(f'[models."{model}"]\nbase_url = "http://user:{PASSWORD}@127.0.0.1:9/v1"\n')
-    with pytest.raises(ConfigurationError, match="holds a user or a password") as raised:
+    with pytest.raises(ConfigurationError, match="contains a user or a password") as raised:
         Models(settings_for("postgresql:///unused", models_file=registry))
     assert raised.value.failure_code == "INVALID_PROFILE"
     check_silence("".join(traceback.format_exception(raised.value)), "exception")
@@ -339,7 +339,7 @@ def test_a_profile_takes_no_password_and_does_not_repeat_it(tmp_path: Path, mode
 async def test_a_password_in_the_address_of_openai_is_refused_and_not_repeated(logs: Captured) -> None:
     url = f"http://user:{PASSWORD}@127.0.0.1:9/v1"
     settings = settings_for("postgresql:///unused", openai_base_url=url, openai_api_key=SecretStr(KEY))
-    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL holds a user or a password") as raised:
+    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL contains a user or a password") as raised:
         await Models(settings).open("openai:gpt-4.1")
     check_silence("".join(traceback.format_exception(raised.value)) + logs.text, "exception and logs")
 

@@ -1,4 +1,4 @@
-"""The tests' own model servers speak the protocols as the real clients read them, and fail as they are told."""
+"""The model servers of the tests speak the protocols of the real clients, and fail on demand."""
 
 import asyncio
 import json

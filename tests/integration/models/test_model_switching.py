@@ -35,7 +35,7 @@ OF_THE_MODEL = {
 
 
 class Asked(NamedTuple):
-    """What is asked, and how it ends."""
+    """A request and its expected outcome."""
 
     request: AskInput
     policy: str | None = None

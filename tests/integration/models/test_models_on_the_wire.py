@@ -1,4 +1,4 @@
-"""R4 over real sockets: the bytes that leave, every fault of a server in every wire, and what comes of it in a run."""
+"""R4 over real sockets: the bytes sent, and the outcome of every server fault in every protocol."""
 
 import asyncio
 import hashlib
@@ -307,7 +307,7 @@ async def test_a_model_that_its_client_gives_no_temperature_is_refused(
 ) -> None:
     async with _models(tmp_path, model_server) as models:
         model_server.models.append("gpt-5-unheard-of")
-        with pytest.raises(ConfigurationError, match="does not take temperature 0") as caught:
+        with pytest.raises(ConfigurationError, match="does not accept temperature 0") as caught:
             await models.open("openai:gpt-5-unheard-of")
     assert caught.value.failure_code == "TEMPERATURE_UNSUPPORTED"
     assert 'temperature = "unsupported"' in caught.value.next_step
@@ -409,7 +409,7 @@ async def test_every_fault_is_a_failure_of_the_call(
         assert validate(generation.raw_model_text, BUNDLE, PROSE).failure_reason == "EMPTY_ANSWER"
     elif fault is Fault.HUGE_OUTPUT:
         # It was not read to its end, whatever could be said of it there.
-        assert "was not read to its end" in generation.outcome.message
+        assert "so reading was stopped" in generation.outcome.message
         assert generation.raw_model_text == ""
     else:
         assert (generation.outcome.status, generation.generation_status) == (Status.FAILED, Status.FAILED)

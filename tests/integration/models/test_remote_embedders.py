@@ -221,7 +221,7 @@ async def test_answers_that_are_not_the_protocol_are_refused(
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_server_that_hangs_is_left_at_the_deadline(provider: str, server: EmbeddingServer) -> None:
     server.release.clear()
-    with pytest.raises(ModelError, match=r"no answer in 0\.3 s") as caught:
+    with pytest.raises(ModelError, match=r"did not answer in 0\.3 s") as caught:
         await connect(provider, server.url, timeout_seconds=0.3)
     assert caught.value.failure_code == "EMBEDDER_UNAVAILABLE"
     assert len(server.requests) == 1

@@ -195,7 +195,7 @@ async def test_many_runs_at_once_keep_apart(services: Services, database: str) -
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
-    """How many checkpoints each statement stores, and whether its commit leaves the disk for later."""
+    """Count the checkpoints of each statement, and note whether its commit is asynchronous."""
     told: list[tuple[int, bool]] = []
     execute = AsyncCursor.execute
 

@@ -9,16 +9,16 @@ from sourcebound.contracts.conversation.turns import ERASED, Resolution, resolve
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import build_prompt
-from sourcebound.contracts.replay.release_diff import read_shipped
+from sourcebound.contracts.replay.release_diff import load_shipped_release
 from sourcebound.contracts.replay.report import RunReport
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
-from sourcebound.graph.ids import new_id
 from sourcebound.graph.replay.rerun import what_if
 from sourcebound.graph.replay.verify import verify
+from sourcebound.graph.workflow import new_id
 from sourcebound.store.connection.migrations import list_migrations
 from sourcebound.wiring import Services
 from support.places import ROOT
@@ -153,7 +153,7 @@ async def test_replay_computes_a_follow_up_again_after_the_first_run_is_erased(e
     second = await _ask(engine, talk, question)
     await engine.erase(first.run_id, first.run_id)
     record = await recorded(engine, second.run_id)
-    report = await verify(record, read_shipped())
+    report = await verify(record, load_shipped_release())
     assert isinstance(report, RunReport)
     assert [layer.layer for layer in report.layers][:4] == ["rules", "accept", "resolve", "retrieve"]
     assert [layer.differences for layer in report.layers] == [()] * len(report.layers)
@@ -167,7 +167,7 @@ async def test_replay_names_the_layer_where_the_query_is_another(engine: Engine)
     record = await recorded(engine, (await _ask(engine, talk, "and for the HP-300?")).run_id)
     (step,) = [step for step in record.steps if step.node == "resolve"]
     step.changes["run"]["search_query"] = BOLTS
-    report = await verify(record, read_shipped())
+    report = await verify(record, load_shipped_release())
     assert isinstance(report, RunReport)
     (drift,) = [layer for layer in report.layers if layer.layer == "resolve"]
     assert [difference.path for difference in drift.differences] == ["run.search_query"]

@@ -52,7 +52,7 @@ NUMBERS = count(1)
 
 
 class Way(StrEnum):
-    """How runs are cut off."""
+    """The ways in which runs are interrupted."""
 
     KILLED = "killed"
     RESTARTED = "database restarted"
@@ -61,7 +61,7 @@ class Way(StrEnum):
 
 
 class Models(ModelServer):
-    """Rewrites questions, chooses a fact and answers from it; what is held it answers when it is let go.
+    """A model that rewrites questions, chooses a fact and answers from it. Held requests are answered on release.
 
     Attributes:
         held: Nodes and cases whose requests wait.
@@ -268,7 +268,7 @@ def cut_off(way: Way, cases: list[Case], program: Program, mortal: Mortal) -> No
 
 
 async def go_on(world: World, cases: list[Case]) -> dict[str, PublicResponse]:
-    """Brings all runs to their ends, as another process would; one of which nothing else is stored is begun anew."""
+    """Complete all runs as another process would. A run without other stored data is started again."""
     async with open_services(world.settings()) as services:
         engine = Engine(services)
         async for resumed in resume_all(engine):
@@ -280,7 +280,7 @@ async def go_on(world: World, cases: list[Case]) -> dict[str, PublicResponse]:
 def findings(
     case: Case, way: Way, said: str | None, response: PublicResponse, world: World, models: Models
 ) -> list[str]:
-    """What is not as it should be of a run that was brought to its end."""
+    """Return the defects of a completed run."""
     run_id, node, what = case.run_id, *case.point.split("/")
     released = response.model_dump_json()
     expected = {Way.KILLED: (None,), Way.DROPPED: (released,)}.get(way, (released, "STORE_UNAVAILABLE"))

@@ -1,4 +1,4 @@
-"""What a statement that fails, or a caller who leaves, does to a connection is no matter for whoever has it next."""
+"""A failed statement or a cancelled caller leaves the connection usable for the next caller."""
 
 import asyncio
 from typing import Any
@@ -79,10 +79,10 @@ async def test_no_record_is_written_for_a_run_that_another_process_has(
         open_services(settings_for(database, durability=durability)) as services,
         open_services(settings_for(database)) as other,
     ):
-        engine, number = Engine(services), await other.worker.number()
+        engine, number = Engine(services), await other.lease.acquire()
 
         async def taken(self: PostgresAuditLog, thread_id: str, *arguments: Any, **options: Any) -> Any:
-            await services.journal.store(thread_id)
+            await services.buffer.store(thread_id)
             rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1' RETURNING 1", number)
             return await write(self, thread_id, *arguments, **options)
 
@@ -103,7 +103,7 @@ async def test_a_question_that_accept_would_not_have_is_not_gone_on_with(
         raise asyncio.CancelledError
 
     engine = Engine(services)
-    monkeypatch.setattr(DirectRunner, "walk", cut_off)
+    monkeypatch.setattr(DirectRunner, "run", cut_off)
     with pytest.raises(asyncio.CancelledError):
         await engine.ask({"question": QUESTION, "run_id": "run-1", "conversation_id": "no-such"})
     monkeypatch.undo()
@@ -122,7 +122,7 @@ async def test_an_id_that_is_begun_anew_has_no_place_in_the_conversation_of_befo
     talk = await engine.start_conversation()
 
     async def killed(self: PostgresRetriever, *arguments: Any) -> Any:
-        library_services.journal.drop("run-1")  # with the process, all that waits is gone
+        library_services.buffer.forget("run-1")  # with the process, all that waits is gone
         raise asyncio.CancelledError
 
     monkeypatch.setattr(PostgresRetriever, "retrieve", killed)
@@ -137,7 +137,7 @@ async def test_an_id_that_is_begun_anew_has_no_place_in_the_conversation_of_befo
 
 @pytest.mark.contract("S-2")
 async def test_a_run_that_is_withdrawn_leaves_nothing_that_was_being_stored(services: Services, database: str) -> None:
-    log, kept = services.run_log, services.journal
+    log, kept = services.run_log, services.buffer
     assert await log.open("run-1", "request-1", RunContext(model="extractive"), {"question": QUESTION})
     page = PendingCheckpoint(
         "", None, '{"id": "1", "checkpoint": {}, "metadata": {}}', [Blob("run", "1", "msgpack", b"x")], "run-1"

@@ -1,4 +1,4 @@
-"""Runs that were cut off are found and brought to their end, by one process at a time, as they were begun (CP-2)."""
+"""Interrupted runs are found and completed as they were started, by one process at a time (CP-2)."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ def program(database: str, model_server: ModelServer) -> Program:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has the store go away at a node, until it is told `""`."""
+    """Make the store unavailable at a node, until the node is set to `""`."""
     away = ""
 
     def wrap(node: str) -> None:
@@ -81,7 +81,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 async def cut_off(settings: Settings, run_id: str, **chosen: Any) -> None:
-    """Asks, and is cut off."""
+    """Ask a question and interrupt the run."""
     async with open_services(settings) as services:
         with pytest.raises(StoreError) as raised:
             await Engine(services).ask(
@@ -284,7 +284,7 @@ async def test_a_run_of_which_nothing_was_stored_says_so_and_leaves_nothing(sett
     async with open_services(settings) as services:
         log: PostgresRunLog = services.run_log
         assert await log.open("run-1", "request-1", RunContext(model=MODEL))
-        await log.let_go("run-1")
+        await log.release("run-1")
         resumed = [each async for each in resume_all(Engine(services))]
         assert [(each.run_id, each.ending) for each in resumed] == [("run-1", ResumeOutcome.NEVER_BEGAN)]
         assert await log.list_runs(5) == []
@@ -319,7 +319,7 @@ async def test_every_run_that_was_cut_off_comes_to_its_end_by_one_command(
     done = await asyncio.to_thread(program, "runs", "resume", "--all")
     assert (done.code, done.stdout) == (0, "run-4  OK\n")
     done = await asyncio.to_thread(program, "runs", "resume", "--all")
-    assert (done.code, done.stdout, done.stderr) == (0, "", "No run was cut off.\n")
+    assert (done.code, done.stdout, done.stderr) == (0, "", "There is no interrupted run.\n")
     assert rows(database, "SELECT run_id, attempt FROM validations ORDER BY 1") == [
         (f"run-{n}", 1) for n in range(1, 5)
     ]

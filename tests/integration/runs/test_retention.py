@@ -112,7 +112,7 @@ async def test_a_run_that_has_not_ended_is_never_touched(services: Services, eng
 async def test_a_run_that_waits_for_its_response_is_never_touched(
     services: Services, engine: Engine, database: str
 ) -> None:
-    """Its record is written, and it was cut off before anything was released."""
+    """The record is written, and the run was interrupted before anything was released."""
     (waiting,) = await ended(engine, database, 40)
     rows(database, "UPDATE runs SET context = '{}', worker = NULL")
     assert await services.retention.plan(MONTH) == Prunable((), 0, 1)

@@ -1,4 +1,4 @@
-"""What a node writes is what the next one reads: any value of any contract model, through the checkpointer and back."""
+"""Any value of any contract model survives the checkpointer: a node reads what the previous one wrote."""
 
 import asyncio
 from collections.abc import Iterator

@@ -44,7 +44,7 @@ async def services(database: str, model_server: ModelServer) -> AsyncIterator[Se
 
 
 def _values(database: str, channel: str) -> int:
-    """How many values of a channel are stored."""
+    """Count the stored values of a channel."""
     found: int = single(database, "SELECT count(*) FROM checkpoint_blobs WHERE channel = %s", channel)
     return found
 
@@ -135,8 +135,8 @@ async def test_an_answer_that_travels_is_kept_for_a_run_that_is_cancelled_meanwh
 async def test_a_run_that_is_cancelled_before_its_answer_is_sent_is_free_when_that_is_kept(
     services: Services, database: str, model_server: ModelServer
 ) -> None:
-    """Who took it before would ask the model again."""
-    engine, journal, carried = Engine(services), services.journal, "SELECT worker IS NOT NULL FROM runs"
+    """A process that took the run earlier would call the model again."""
+    engine, buffer, carried = Engine(services), services.buffer, "SELECT worker IS NOT NULL FROM runs"
     model_server.think_seconds = 0.5
     asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
     await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
@@ -145,7 +145,7 @@ async def test_a_run_that_is_cancelled_before_its_answer_is_sent_is_free_when_th
         async with AsyncExitStack() as held:
             for _ in range(services.pool.max_size):
                 await held.enter_async_context(services.pool.connection())
-            await asyncio.to_thread(wait_until, lambda: journal._threads["run-1"].under_way is not None)
+            await asyncio.to_thread(wait_until, lambda: buffer._threads["run-1"].flush_task is not None)
             asked.cancel()
             await asyncio.wait([asked], timeout=0.1)
         await asyncio.to_thread(wait_until, lambda: single(database, WAITING) == 1)
@@ -164,8 +164,8 @@ async def test_a_query_that_a_model_wrote_is_kept_after_the_answer_that_it_is_of
 ) -> None:
     """Other runs of the conversation build on it."""
     kept = services.answers.keep(GenerationKey("run-1", 0, "f" * 64), generation("What is it?"))
-    services.journal.begin("run-1", is_known=True, is_fresh=True)
-    await services.worker.number()
+    services.buffer.begin("run-1", has_run_row=True, is_fresh=True)
+    await services.lease.acquire()
     with psycopg.connect(database) as locker:
         locker.execute("LOCK TABLE model_answers IN SHARE MODE")
         keeping = asyncio.create_task(kept)
@@ -173,7 +173,7 @@ async def test_a_query_that_a_model_wrote_is_kept_after_the_answer_that_it_is_of
         await asyncio.wait([keeping], timeout=0.1)
         assert not keeping.done()
     await keeping
-    services.journal.drop("run-1")
+    services.buffer.forget("run-1")
 
 
 @pytest.mark.contract("CP-2")
@@ -185,13 +185,13 @@ async def test_a_run_that_gets_another_number_at_its_end_stores_no_response_with
     await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
 
     def renumbered(name: str) -> Any:
-        if name == "append_validation" and given not in services.worker.numbers:
+        if name == "append_validation" and given not in services.lease.lease_ids:
             rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1'", given)
         return query(name)
 
     def noticed(name: str) -> Any:
-        if services.journal._threads["run-1"].promised and given not in services.worker.numbers:
-            services.worker.numbers.append(given)  # when the numbers are sent that it does not carry any more
+        if services.buffer._threads["run-1"].final_write and given not in services.lease.lease_ids:
+            services.lease.lease_ids.append(given)  # when the numbers are sent that it does not carry any more
         return query(name)
 
     async def looked_at(self: CheckpointBuffer, *arguments: Any, **options: Any) -> Any:
@@ -202,7 +202,7 @@ async def test_a_run_that_gets_another_number_at_its_end_stores_no_response_with
     monkeypatch.setattr(pages, "query", noticed)
     monkeypatch.setattr(CheckpointBuffer, "write", looked_at)
     assert (await engine.ask(ASKED, CONTEXT)).status == "OK"
-    assert given in services.worker.numbers
+    assert given in services.lease.lease_ids
     assert stored == [1, 1]
     assert single(database, "SELECT count(*) FROM validations") == 2
 
@@ -242,11 +242,11 @@ async def test_a_run_whose_first_record_of_two_is_refused_is_listed_with_its_pol
 async def test_a_run_that_is_erased_before_its_record_gets_none(services: Services, database: str) -> None:
     engine = Engine(services)
     await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
-    async with services.audit_log._turn:
+    async with services.audit_log._append_lock:
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
         await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
-        await asyncio.to_thread(wait_until, lambda: services.journal._threads["run-1"].promised is not None)
-        await services.journal.settle("run-1")
+        await asyncio.to_thread(wait_until, lambda: services.buffer._threads["run-1"].final_write is not None)
+        await services.buffer.wait_for_flush("run-1")
         rows(database, "UPDATE runs SET erased_at = now() WHERE run_id = 'run-1' RETURNING 1")
     with pytest.raises(SourceboundError) as raised:
         await asked
@@ -285,14 +285,14 @@ async def test_no_response_is_stored_where_the_chain_has_another_end_by_now(
 @pytest.mark.contract("CP-2")
 @pytest.mark.contract("R5P-6")
 async def test_what_waits_for_the_record_does_not_go_alone(services: Services, database: str) -> None:
-    engine, journal = Engine(services), services.journal
-    async with services.audit_log._turn:
+    engine, buffer = Engine(services), services.buffer
+    async with services.audit_log._append_lock:
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
         await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
-        await asyncio.to_thread(wait_until, lambda: journal._threads["run-1"].promised is not None)
-        await journal.settle("run-1")
-        await journal.store("run-1")
+        await asyncio.to_thread(wait_until, lambda: buffer._threads["run-1"].final_write is not None)
+        await buffer.wait_for_flush("run-1")
+        await buffer.store("run-1")
         assert [_values(database, name) for name in ("validation", "audit", "response")] == [1, 0, 0]
     assert (await asked).status == "OK"
     assert [_values(database, name) for name in ("validation", "audit", "response")] == [1, 1, 1]
-    assert journal.thread_ids == []
+    assert buffer.thread_ids == []

@@ -51,7 +51,7 @@ class Streamed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def answered(studio: Studio) -> Iterator[Streamed]:
-    """One answered run, for whoever only looks at it or branches off from it."""
+    """An answered run, for tests that only read it or fork it."""
     with get_sync_client(url=studio.url) as client:
         thread_id = client.threads.create()["thread_id"]
         stream = client.runs.stream(thread_id, GRAPH, input={"question": ANSWERED}, stream_mode=MODES)
@@ -209,12 +209,12 @@ async def test_another_model_may_answer_from_the_same_prompt(
     assert record["prompt_sha256"] == _audit(studio, answered.response["run_id"])["prompt_sha256"]
     assert await _error(client, answered.thread_id, "validate", context) == (
         "the answer at this checkpoint is that of extractive. "
-        "To ask another model, go on from a checkpoint before generate."
+        "To ask another model, continue from a checkpoint before generate."
     )
 
 
 async def _error(client: LangGraphClient, thread_id: str, node: str, context: JsonObject) -> str:
-    """What Studio shows of a run that could not be made."""
+    """Return the error that Studio shows for a run that could not start."""
     checkpoint = (await _before(client, thread_id, node))["checkpoint"]
     stream = client.runs.stream(thread_id, GRAPH, input=None, checkpoint=checkpoint, context=context)
     return str(next(part.data["message"] for part in [part async for part in stream] if part.event == "error"))
@@ -315,7 +315,7 @@ async def test_a_run_that_cannot_be_made_says_what_to_do(client: LangGraphClient
     thread_id = (await client.threads.create())["thread_id"]
     stream = client.runs.stream(thread_id, GRAPH, input={"question": ANSWERED}, context={"policy": "NO_SUCH_POLICY"})
     (error,) = [part.data async for part in stream if part.event == "error"]
-    assert error["message"].startswith("there is no policy 'NO_SUCH_POLICY'. Policies: SOURCEBOUND_V1")
+    assert error["message"].startswith("there is no policy 'NO_SUCH_POLICY'. Use one of SOURCEBOUND_V1")
     told = await _ask(client, {"question": ANSWERED}, thread_id)
     assert told["response"]["status"] == "OK"
 

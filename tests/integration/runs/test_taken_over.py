@@ -16,7 +16,7 @@ from sourcebound.graph import workflow
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.studio.server import studio_graph
-from sourcebound.store.checkpoints import buffer as journal
+from sourcebound.store.checkpoints import buffer as buffer
 from sourcebound.store.checkpoints import pending as pages
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import Flush
@@ -48,7 +48,7 @@ def ask(engine: Engine, **more: Any) -> "asyncio.Task[Any]":
 
 
 class Halt:
-    """Where the first call of a function stands, until it is let go on."""
+    """A point at which the first call of a function waits until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, holder: Any, name: str) -> None:
         self.reached, self.go = asyncio.Event(), asyncio.Event()
@@ -72,15 +72,15 @@ def halt(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], Halt]:
 @pytest.fixture
 def lose_number(database: str, services: Services, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Has the process of `services` lose its number, and get no other."""
-    take = ProcessLease._take
+    take = ProcessLease._acquire
 
     async def never(self: ProcessLease) -> None:
-        if self is services.worker:
+        if self is services.lease:
             raise psycopg.OperationalError("no connection")
         await take(self)
 
     def lose() -> None:
-        monkeypatch.setattr(ProcessLease, "_take", never)
+        monkeypatch.setattr(ProcessLease, "_acquire", never)
         rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
 
     return lose
@@ -157,14 +157,14 @@ async def test_a_checkpoint_that_waits_while_the_run_gets_another_number_is_save
     given = 7
 
     def renumbered(name: str) -> Any:
-        if given not in services.worker.numbers:  # between the numbers that are sent and the row that is found
+        if given not in services.lease.lease_ids:  # between the numbers that are sent and the row that is found
             rows(database, "UPDATE runs SET worker = %s WHERE run_id = 'run-1'", given)
-            services.worker.numbers.append(given)
+            services.lease.lease_ids.append(given)
         return query(name)
 
     monkeypatch.setattr(pages, "query", renumbered)
     assert (await ask(Engine(services))).status == "OK"
-    assert given in services.worker.numbers
+    assert given in services.lease.lease_ids
 
 
 @pytest.mark.contract("CP-2")
@@ -186,25 +186,25 @@ async def test_a_run_that_a_crashed_database_has_lost_begins_again(
 async def test_a_number_that_is_lost_before_the_run_has_it_is_replaced(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker, numbers = services.worker, ProcessLease.number
+    lease, acquire = services.lease, ProcessLease.acquire
 
     async def unlucky(self: ProcessLease) -> int:
-        number = await numbers(self)
-        if len(self.numbers) == 1:
+        number = await acquire(self)
+        if len(self.lease_ids) == 1:
             rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
-            await asyncio.to_thread(wait_until, lambda: worker.current not in (number, None))
+            await asyncio.to_thread(wait_until, lambda: lease.current_id not in (number, None))
         return number
 
-    monkeypatch.setattr(ProcessLease, "number", unlucky)
+    monkeypatch.setattr(ProcessLease, "acquire", unlucky)
     assert await services.run_log.open("run-1", "request-1", CONTEXT)
-    assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(worker.current, True)]
-    assert len(worker.numbers) == 2
+    assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(lease.current_id, True)]
+    assert len(lease.lease_ids) == 2
 
 
 @pytest.mark.contract("CP-2")
 async def test_a_process_at_work_keeps_no_row_that_has_died(services: Services, database: str) -> None:
     """For as long as it lives; the end of the audit chain would else leave one behind with every run."""
-    await services.worker.number()
+    await services.lease.acquire()
     keeper = "FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
     assert rows(database, f"SELECT backend_xid, backend_xmin {keeper}") == [(None, None)]
     rows(database, "CREATE TABLE short AS SELECT generate_series(1, 1000) AS number")
@@ -219,9 +219,9 @@ async def test_a_process_may_be_at_work_for_longer_than_a_transaction_may_be_idl
 ) -> None:
     impatient = "ALTER DATABASE %I SET idle_in_transaction_session_timeout = 200"
     rows(database, f"DO $$ BEGIN EXECUTE format('{impatient}', current_database()); END $$")
-    number = await services.worker.number()
+    number = await services.lease.acquire()
     await asyncio.sleep(0.6)
-    assert services.worker.current == number
+    assert services.lease.current_id == number
 
 
 @pytest.mark.contract("CP-2")
@@ -242,9 +242,9 @@ async def test_a_number_that_was_given_without_word_of_it_is_replaced_too(
 
     monkeypatch.setattr(type(services.pool), "connection", losing)
     rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
-    await asyncio.to_thread(wait_until, lambda: len(services.worker.numbers) == 3)
-    await asyncio.to_thread(wait_until, lambda: services.worker.current is not None)
-    assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(services.worker.current, True)]
+    await asyncio.to_thread(wait_until, lambda: len(services.lease.lease_ids) == 3)
+    await asyncio.to_thread(wait_until, lambda: services.lease.current_id is not None)
+    assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(services.lease.current_id, True)]
 
 
 @asynccontextmanager
@@ -280,9 +280,9 @@ async def test_a_run_that_is_let_go_while_its_process_is_given_another_number_do
     assert await services.run_log.open("run-2", "request-2", CONTEXT)
     async with busy(services):
         rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
-        await asyncio.to_thread(wait_until, lambda: len(services.worker.numbers) == 2)
-        await services.run_log.let_go("run-1")
-    await asyncio.to_thread(wait_until, lambda: services.worker.current is not None)
+        await asyncio.to_thread(wait_until, lambda: len(services.lease.lease_ids) == 2)
+        await services.run_log.release("run-1")
+    await asyncio.to_thread(wait_until, lambda: services.lease.current_id is not None)
     at_work = "SELECT run_id, coalesce(is_at_work(worker), false) FROM runs ORDER BY 1"
     assert rows(database, at_work) == [("run-1", False), ("run-2", True)]
 
@@ -291,13 +291,13 @@ async def test_a_run_that_is_let_go_while_its_process_is_given_another_number_do
 async def test_a_process_that_ends_before_it_could_let_a_run_go_is_not_at_it(services: Services, database: str) -> None:
     assert await services.run_log.open("run-1", "request-1", CONTEXT)
     async with busy(services):
-        letting = asyncio.create_task(services.run_log.let_go("run-1"))
+        letting = asyncio.create_task(services.run_log.release("run-1"))
         await asyncio.wait([letting], timeout=0.1)
-        for task in [*services.worker._unfinished]:
+        for task in [*services.lease._releases]:
             task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await letting
-    assert services.worker.current is None
+    assert services.lease.current_id is None
     await asyncio.to_thread(wait_until, lambda: not single(database, "SELECT is_at_work(worker) FROM runs"))
 
 
@@ -371,7 +371,7 @@ async def test_what_an_erased_run_failed_with_is_not_stored(services: Services, 
 async def test_a_run_that_is_taken_just_before_it_is_erased_is_not(
     services: Services, other: Services, database: str
 ) -> None:
-    """Whoever erases looked before, and begins only now."""
+    """The erasing process checked the run earlier, and starts only now."""
     assert await other.run_log.open("run-1", "request-1", CONTEXT)
     rows(
         database,
@@ -408,7 +408,7 @@ async def test_a_run_is_taken_back_by_its_own_process_alone_and_with_its_answers
 async def test_the_saver_of_a_host_keeps_few_threads_in_memory(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "THREADS", 2)
+    monkeypatch.setattr(buffer, "THREADS", 2)
     kept = CheckpointBuffer(services.pool)
     saver = make_saver(services.pool, kept)
     chat = studio_graph(Engine(services).ports).copy(update={"checkpointer": saver})
@@ -423,10 +423,10 @@ async def test_the_saver_of_a_host_keeps_few_threads_in_memory(
 async def test_a_run_that_lost_its_number_is_gone_on_with_by_the_process_that_began_it(
     services: Services, database: str
 ) -> None:
-    """The number that the process takes to go on with it does not make it seem at work."""
-    worker = services.worker
+    """The lease that the process takes to resume the run does not make the run look active."""
+    lease = services.lease
     assert await services.run_log.open("run-1", "request-1", CONTEXT, {"retrieval_bundle": EVIDENCE})
-    worker.runs.discard("run-1")  # as who lets a run go without a number does
-    await worker.retire()
+    lease.runs.discard("run-1")  # as who lets a run go without a number does
+    await lease.surrender()
     assert await services.run_log.claim("run-1") is not None
-    assert single(database, "SELECT worker FROM runs") == worker.current
+    assert single(database, "SELECT worker FROM runs") == lease.current_id

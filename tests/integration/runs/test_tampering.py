@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sourcebound.contracts.replay.release_diff import read_shipped
+from sourcebound.contracts.replay.release_diff import load_shipped_release
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRun, RunReport
 from sourcebound.graph.replay.verify import verify
 from support.replaying import changed, drifts, verified
@@ -77,7 +77,7 @@ async def test_a_run_of_a_newer_version_is_said_to_be_one(kept: RecordedRun) -> 
             update={"steps": (kept.steps[0].model_copy(update={"changes": {"figures": []}}), *kept.steps[1:])}
         ),
     ):
-        found = await verify(newer, read_shipped())
+        found = await verify(newer, load_shipped_release())
         assert isinstance(found, NotReplayable)
         assert found.code == "RUN_NEWER"
 
@@ -113,7 +113,7 @@ async def test_no_recorded_value_can_change_unseen_but_those_that_the_contract_n
     leaves = [(path, leaf) for path, leaf in _leaves(form) if leaf not in ({}, []) and path != ("run_id",)]
     assert len(leaves) > 400
     for path, leaf in leaves:
-        report = await verify(RecordedRun.model_validate(_replaced(form, path, _other(leaf))), read_shipped())
+        report = await verify(RecordedRun.model_validate(_replaced(form, path, _other(leaf))), load_shipped_release())
         if isinstance(report, RunReport) and report.verdict == "MATCH":
             unseen.add(".".join(map(str, path[-2:])))
     assert unseen == {
@@ -139,5 +139,5 @@ async def test_whatever_stands_in_a_record_there_is_a_report(kept: RecordedRun, 
         run = RecordedRun.model_validate(_replaced(form, cut, anything))
     except ValidationError:
         return  # no such file is read
-    report = await verify(run, read_shipped())
+    report = await verify(run, load_shipped_release())
     assert isinstance(report, NotReplayable | RunReport)

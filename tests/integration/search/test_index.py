@@ -1,4 +1,4 @@
-"""The index: a document is stored whole or not at all, its chunks stand in its pages, its version has a name."""
+"""The index: a document is stored whole or not at all, its chunks are in its pages, its version has a name."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a vector index is made: when, measured, by one process at a time, and nothing left behind."""
+"""Vector index builds: their conditions, measured recall, one process at a time, and no leftovers."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from sourcebound.cli.main import app
 from sourcebound.contracts.corpus import vector_index as vectors
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.corpus.vector_index import WANTED_RECALL, WIDTHS, Recall, VectorIndex
+from sourcebound.contracts.corpus.vector_index import SEARCH_WIDTHS, TARGET_RECALL, Recall, VectorIndex
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.database import open_pool
 from sourcebound.store.search import vector_index
@@ -68,7 +68,7 @@ async def test_ingest_indexes_a_collection_once_it_outgrows_the_exact_search(
     assert indexes(database) == []
     _write_notes(tmp_path, threshold)
     made = await _ingest_notes(services, tmp_path)
-    assert made == VectorIndex(name="chunks_vectors_1_1", ef_search=WIDTHS[0], recall=1.0, chunks=5)
+    assert made == VectorIndex(name="chunks_vectors_1_1", ef_search=SEARCH_WIDTHS[0], recall=1.0, chunks=5)
     assert (await services.index.open_collection(COLLECTION)).vector_index == made
     assert indexes(database) == [("chunks_vectors_1_1", True)]
 
@@ -80,11 +80,11 @@ async def test_it_is_measured_again_when_it_has_grown_and_not_before(
     assert await _ingest_notes(services, tmp_path) is not None
     _write_notes(tmp_path, *range(9))
     assert await _ingest_notes(services, tmp_path) is None
-    assert rows(database, RECORDED) == [("chunks_vectors_1_1", WIDTHS[0], 1.0, 6)]
+    assert rows(database, RECORDED) == [("chunks_vectors_1_1", SEARCH_WIDTHS[0], 1.0, 6)]
     _write_notes(tmp_path, 9)
     again = await _ingest_notes(services, tmp_path)
-    assert again == VectorIndex(name="chunks_vectors_1_1", ef_search=WIDTHS[0], recall=1.0, chunks=10)
-    assert rows(database, RECORDED) == [("chunks_vectors_1_1", WIDTHS[0], 1.0, 10)]
+    assert again == VectorIndex(name="chunks_vectors_1_1", ef_search=SEARCH_WIDTHS[0], recall=1.0, chunks=10)
+    assert rows(database, RECORDED) == [("chunks_vectors_1_1", SEARCH_WIDTHS[0], 1.0, 10)]
 
 
 async def test_one_that_finds_too_little_when_it_has_grown_is_made_anew(
@@ -95,7 +95,7 @@ async def test_one_that_finds_too_little_when_it_has_grown_is_made_anew(
     shares = {"chunks_vectors_1_1": 90, "chunks_vectors_1_2": 100}
     _find(monkeypatch, lambda name, _: shares[name])
     index = await services.index.index_vectors(COLLECTION)
-    assert index == VectorIndex(name="chunks_vectors_1_2", ef_search=WIDTHS[0], recall=1.0, chunks=100)
+    assert index == VectorIndex(name="chunks_vectors_1_2", ef_search=SEARCH_WIDTHS[0], recall=1.0, chunks=100)
     assert indexes(database) == [("chunks_vectors_1_2", True)]
 
 
@@ -120,15 +120,15 @@ def _find(patch: pytest.MonkeyPatch, found: Any) -> list[int]:
 
 @pytest.mark.contract("R1-5")
 @pytest.mark.parametrize(
-    ("enough_at", "chosen", "recall"), [(0, WIDTHS[0], 0.99), (300, 300, 0.99), (9999, WIDTHS[-1], 0.97)]
+    ("enough_at", "chosen", "recall"), [(0, SEARCH_WIDTHS[0], 0.99), (300, 300, 0.99), (9999, SEARCH_WIDTHS[-1], 0.97)]
 )
 async def test_the_narrowest_width_that_finds_enough_is_chosen_or_the_widest(
     services: Services, placed: Collection, monkeypatch: pytest.MonkeyPatch, enough_at: int, chosen: int, recall: float
 ) -> None:
     tried = _find(monkeypatch, lambda _, width: 99 if width >= enough_at else 97)
     index = await services.index.vectors.build(placed)
-    assert (index.ef_search, index.recall, index.is_fit) == (chosen, recall, recall >= WANTED_RECALL)
-    assert tried == [width for width in WIDTHS if width <= chosen]
+    assert (index.ef_search, index.recall, index.is_fit) == (chosen, recall, recall >= TARGET_RECALL)
+    assert tried == [width for width in SEARCH_WIDTHS if width <= chosen]
 
 
 @pytest.mark.contract("R1-5")
@@ -409,10 +409,10 @@ def test_an_index_that_finds_too_little_is_said_and_ends_with_4(database: str, m
         4,
         "default: vector index, search width 1000, found 97.00% when measured\n",
     )
-    assert "98% is the least, so it is not asked: all vectors are compared." in built.stderr
+    assert "98% is the minimum, so the index is not used: all vectors are compared." in built.stderr
     checked = CliRunner().invoke(app, ["index", "check"])
     assert checked.exit_code == 4
     assert "default: 97 of the 100 nearest chunks found (97.00%), 8 of each of 100 places" in checked.stdout
-    assert "98% is the least. Next: sourcebound index build --collection default" in checked.stderr
+    assert "98% is the minimum. Next: sourcebound index build --collection default" in checked.stderr
     as_json = CliRunner().invoke(app, ["index", "check", "--json"])
     assert (as_json.exit_code, json.loads(as_json.stdout)["recall"]) == (4, 0.97)

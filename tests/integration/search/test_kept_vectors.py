@@ -1,4 +1,4 @@
-"""What is embedded when a file has changed: what an embedder has not read yet, and nothing else."""
+"""A changed file: only chunks that the embedder has not read yet are embedded."""
 
 from collections.abc import Sequence
 from pathlib import Path

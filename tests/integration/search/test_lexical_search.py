@@ -35,7 +35,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 
 
 def _check_statistics(url: str) -> None:
-    """What is kept is what counting the tsvectors gives."""
+    """The stored postings are those that counting the tsvectors gives."""
     found = rows(url, LEXEMES_OF_CHUNKS)
     holding = Counter(lexeme for _, lexeme, _ in found)
     length: Counter[str] = Counter()

@@ -311,7 +311,7 @@ async def test_vectors_in_memory_find_what_the_database_finds(
     rounding: float,
     ordered: int,
 ) -> None:
-    monkeypatch.setattr(vector_cache, "SAME", rounding)
+    monkeypatch.setattr(vector_cache, "DISTANCE_TOLERANCE", rounding)
     policy = policy_with(hybrid=False, candidate_pool=9, top_k=9)
     questions = (QUESTION, "How often is the filter changed?", "coupling", "?")
     compared = [(await _fresh(library_services, question, policy, **filters)).results for question in questions]

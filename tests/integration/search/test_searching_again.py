@@ -12,14 +12,14 @@ from psycopg.pq import TransactionStatus
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.errors import ConfigurationError, ModelError
-from sourcebound.store.connection.database import one_state
+from sourcebound.store.connection.database import read_snapshot
 from sourcebound.store.connection.queries import query
 from sourcebound.store.search import chunk_queries as search
 from sourcebound.store.search import vector_cache
-from sourcebound.store.search.chunk_queries import Asked as AskedRows
 from sourcebound.store.search.chunk_queries import ChunkSearch
+from sourcebound.store.search.chunk_queries import SentQuery as AskedRows
 from sourcebound.store.search.retriever import PostgresRetriever
-from sourcebound.store.search.vector_cache import VectorCache, Vectors
+from sourcebound.store.search.vector_cache import CollectionVectors, VectorCache
 from sourcebound.store.search.vector_codec import PackedVector, pack_vector, vector_text
 from sourcebound.wiring import Services
 from support.placing import Asked
@@ -46,7 +46,7 @@ async def _search_twice(services: Services) -> None:
 
 @pytest.mark.contract("R1-2")
 async def test_near_chunks_of_another_collection_are_not_compared(library_services: Services, library: str) -> None:
-    """Where a database was made anew under a process that kept the numbers of the one before."""
+    """Simulate a database that was recreated while a process cached the numbers of the previous one."""
     ((collection_id,),) = rows(library, "SELECT collection_id FROM collections")
     numbers = [number for (number,) in rows(library, "SELECT chunk_no FROM chunks LIMIT 3")]
     values = {"vector": f"[{','.join(['1'] * 768)}]", "chunk_nos": numbers, "collection_id": collection_id + 1}
@@ -60,15 +60,15 @@ async def test_the_words_that_a_chunk_holds_are_those_that_the_database_finds_in
     library_services: Services, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     """Those whose postings were read are not looked for in the text; here all of them are."""
-    ask_rows, looked_for = ChunkSearch.ask_rows, list[int]()
+    request_rows, looked_for = ChunkSearch.request_rows, list[int]()
 
     async def ask_all(self: ChunkSearch, *arguments: Any) -> Any:
-        looked_for.append(len(self._read))
-        self._read.clear()
-        return await ask_rows(self, *arguments)
+        looked_for.append(len(self._terms_read))
+        self._terms_read.clear()
+        return await request_rows(self, *arguments)
 
     found = await _afresh(library_services, question)
-    monkeypatch.setattr(ChunkSearch, "ask_rows", ask_all)
+    monkeypatch.setattr(ChunkSearch, "request_rows", ask_all)
     assert await _afresh(library_services, question) == found
     assert [known > 0 for known in looked_for] == [question != "?"]
 
@@ -81,7 +81,7 @@ async def test_a_search_of_the_same_state_sends_two_statements_or_three(
     rounding: float,
     ordered: list[str],
 ) -> None:
-    monkeypatch.setattr(vector_cache, "SAME", rounding)
+    monkeypatch.setattr(vector_cache, "DISTANCE_TOLERANCE", rounding)
     await _search_twice(library_services)
     asked.names.clear()
 
@@ -98,18 +98,18 @@ async def test_what_the_database_found_is_there_once_this_process_has_compared(
 ) -> None:
     """It keeps what it found until somebody asks for it, or for the next; nobody does so while vectors are compared."""
     await _search_twice(library_services)
-    near, order, sockets, came = Vectors.near, ChunkSearch._order, list[int](), list[bool]()
+    near, order, sockets, came = CollectionVectors.near, ChunkSearch._order_nearest, list[int](), list[bool]()
 
     async def noting(self: ChunkSearch, *arguments: Any) -> Any:
         sockets[:] = [self._connection.fileno()]
         return await order(self, *arguments)
 
-    def comparing(self: Vectors, *arguments: Any) -> Any:
+    def comparing(self: CollectionVectors, *arguments: Any) -> Any:
         came.append(bool(select.select(sockets, [], [], 10)[0]))
         return near(self, *arguments)
 
-    monkeypatch.setattr(ChunkSearch, "_order", noting)
-    monkeypatch.setattr(Vectors, "near", comparing)
+    monkeypatch.setattr(ChunkSearch, "_order_nearest", noting)
+    monkeypatch.setattr(CollectionVectors, "near", comparing)
     expected = await _afresh(library_services)
     assert _found(await retrieve(library_services)) == expected
     assert came == [True]
@@ -133,7 +133,7 @@ async def test_postings_may_come_along_come_later_or_be_kept(
 ) -> None:
     found = [await _afresh(library_services, question) for question in QUESTIONS]
     monkeypatch.setattr(search, "FEW_POSTINGS", few)
-    monkeypatch.setattr(search, "KEPT_POSTINGS", kept)
+    monkeypatch.setattr(search, "CACHED_POSTINGS", kept)
     for _ in range(3):
         asked.names.clear()
         assert [_found(await retrieve(library_services, question)) for question in QUESTIONS] == found
@@ -146,7 +146,7 @@ async def test_a_state_that_was_foreseen_wrongly_is_not_searched(
     await _search_twice(library_services)
     expected = await _afresh(library_services)
     asked.names.clear()
-    another = Vectors(b"", 384, {})
+    another = CollectionVectors(b"", 384, {})
     monkeypatch.setattr(VectorCache, "latest", lambda self, collection_id: another)
     assert _found(await retrieve(library_services)) == expected
     assert asked.names == ["question_words", "candidate_rows"]
@@ -161,14 +161,14 @@ async def test_a_document_that_is_replaced_meanwhile_is_found_as_it_was(
     await ingest(services, path, embedder="minilm")
     await _search_twice(services)
     before = _found(await retrieve(services, "Which pump?"))
-    ask_rows = ChunkSearch.ask_rows
+    request_rows = ChunkSearch.request_rows
 
     async def replace_and_ask(self: ChunkSearch, *args: Any) -> AskedRows:
         path.write_text("# Pump\n\nThe pump is blue.\n")
         await ingest(services, path, embedder="minilm")
-        return await ask_rows(self, *args)
+        return await request_rows(self, *args)
 
-    monkeypatch.setattr(ChunkSearch, "ask_rows", replace_and_ask)
+    monkeypatch.setattr(ChunkSearch, "request_rows", replace_and_ask)
     assert _found(await retrieve(services, "Which pump?")) == before
     monkeypatch.undo()
     for _ in range(3):
@@ -247,10 +247,10 @@ async def test_a_packed_vector_is_the_vector(services: Services) -> None:
 async def test_a_look_that_fails_leaves_no_transaction_behind(services: Services) -> None:
     async with services.pool.connection() as connection:
         with pytest.raises(ZeroDivisionError):
-            async with one_state(connection):
+            async with read_snapshot(connection):
                 raise ZeroDivisionError
         assert connection.info.transaction_status == TransactionStatus.IDLE
         with pytest.raises(ReadOnlySqlTransaction):
-            async with one_state(connection):
+            async with read_snapshot(connection):
                 await connection.execute("DELETE FROM collections")
         assert connection.closed  # of what was prepared in it nothing is certain

@@ -9,7 +9,7 @@ import pytest
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
-from sourcebound.store.connection.database import Pool, one_state, open_pool
+from sourcebound.store.connection.database import Pool, open_pool, read_snapshot
 from sourcebound.store.search import chunk_queries as search
 from sourcebound.store.search.chunk_queries import ChunkSearch
 from sourcebound.store.search.retriever import PostgresRetriever
@@ -43,7 +43,7 @@ async def placed(services: Services) -> Collection:
 
 @asynccontextmanager
 async def _searching(services: Services, collection: Collection, **filters: Any) -> AsyncIterator[ChunkSearch]:
-    async with services.pool.connection() as connection, one_state(connection):
+    async with services.pool.connection() as connection, read_snapshot(connection):
         made = ChunkSearch(connection, collection, Filters.model_validate(filters), VectorCache())
         await made.begin()
         yield made

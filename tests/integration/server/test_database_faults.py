@@ -1,4 +1,4 @@
-"""What can be wrong with a database: each is said in words, with a code and the next step; a cured one serves again."""
+"""Database faults: each has a message, a code and a next step, and a repaired database serves again."""
 
 import subprocess
 import sys
@@ -248,14 +248,14 @@ async def test_a_full_disk_is_named(services: Services, database: str) -> None:
 LOSING = """
 import contextlib, sys
 from sourcebound.cli.console import run_async
-from sourcebound.store.connection.database import open_pool, pipelined
+from sourcebound.store.connection.database import open_pool, open_pipeline
 
 async def main():
     async with open_pool(sys.argv[1]) as pool:
         async with pool.connection() as connection:
             await connection.close()
         with contextlib.suppress(LookupError):
-            async with pool.connection() as connection, pipelined(connection):
+            async with pool.connection() as connection, open_pipeline(connection):
                 await connection.execute("SELECT 1 / 0 AS secret")
                 raise LookupError
 

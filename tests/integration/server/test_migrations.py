@@ -1,4 +1,4 @@
-"""Migrations: applied once whoever starts first, and never over a schema that another version made."""
+"""Migrations: each is applied once, by one process, and never over the schema of another version."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Real `sourcebound` processes for tests: run, or started and signalled, each with variables of the test's choice."""
+"""Real `sourcebound` processes, run to the end or started and signalled, with environment variables of the test."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ DEADLINE_SECONDS = 120
 
 
 class Finished(NamedTuple):
-    """What a process left."""
+    """The exit code and the output of a process."""
 
     code: int
     stdout: str
@@ -32,13 +32,13 @@ class Program:
     """The installed program with some environment variables set.
 
     Args:
-        environment: Added to this process's own.
+        environment: Variables added to those of this process.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, *arguments: str | Path, stdin: str = "") -> Finished:
-        """Runs the program to its end."""
+        """Run the program to its end."""
         done = subprocess.run(
             [PROGRAM, *arguments],
             input=stdin,
@@ -52,7 +52,7 @@ class Program:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str | Path) -> "subprocess.Popen[str]":
-        """Starts the program in a group of its own; `kill` ends it."""
+        """Start the program in its own process group. `kill` ends it."""
         return subprocess.Popen(
             [PROGRAM, *arguments],
             stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ class Program:
         )
 
     def variables(self) -> dict[str, str]:
-        """The whole environment of its processes."""
+        """Return the whole environment of its processes."""
         return {**os.environ, **self.environment}
 
     def _options(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Program:
 
 
 def end(process: "subprocess.Popen[str]", number: signal.Signals) -> Finished:
-    """Sends a signal and waits for the end."""
+    """Send a signal and wait for the end."""
     process.send_signal(number)
     _, stderr = process.communicate(timeout=DEADLINE_SECONDS)
     return Finished(process.returncode, "", stderr)
@@ -83,7 +83,7 @@ MANUALS = ROOT / "examples" / "manuals"
 
 @pytest.fixture(scope="session")
 def demo() -> Iterator[Program]:
-    """The program over an embedded database of its own, which stays up and holds the example manuals as `demo`."""
+    """The program over its own embedded database, which stays up and holds the example manuals as `demo`."""
     with reachable_folder() as folder, stopped_server(folder / "home") as home:
         program = Program({"SOURCEBOUND_HOME": str(home), "SOURCEBOUND_COLLECTION": "demo"})
         for arguments in (["db", "start"], ["ingest", str(MANUALS)]):

@@ -1,8 +1,8 @@
-"""Runs that stop at named points and wait there to be killed, to lose their database or to be let on.
+"""Runs that stop at named points and wait there to be killed, to lose their database or to be resumed.
 
-A program: it reads cases from its standard input and runs them at once, as a server does. On its standard output it
-says which runs stand at their points, and, after `go`, what came of each. The points are put around the product's own
-functions here and nowhere else.
+This program reads cases from its standard input and runs them concurrently, as a server does. On its standard output it
+reports which runs have reached their points and, after `go`, the result of each. Only this module wraps the product's
+own functions with such points.
 """
 
 import asyncio
@@ -38,16 +38,16 @@ INSIDE: tuple[tuple[str, type | Any, str], ...] = (
     ("noted", PostgresRunLog, "open"),
     ("begun", PostgresRunLog, "begin"),
     ("query kept", PostgresConversations, "keep"),
-    ("opened", PostgresRetriever, "_embedder"),
+    ("opened", PostgresRetriever, "_open_matching_embedder"),
     ("searching", ChunkSearch, "begin"),
     ("answered", OpenAIBackend, "send"),
     ("kept", PostgresAnswerLog, "keep"),
     ("in the transaction", audit, "_append"),
     ("appended", audit.PostgresAuditLog, "append"),
 )
-"""Functions of the product after which a run may stop, and what the point is called in the node that calls them."""
+"""The functions of the product after which a run may stop, each with the name of its point within the calling node."""
 ASKING = ("resolve/asking", "select_facts/asking", "generate/asking")
-"""The model server has the request, and the run waits for it."""
+"""The points at which the model server has the request and the run waits for the answer."""
 WAVES: dict[str, tuple[str, ...]] = {
     "": ("start/noted", "start/saved", "accept/before", "resolve/kept"),
     "accept/begun": (
@@ -69,20 +69,20 @@ WAVES: dict[str, tuple[str, ...]] = {
     ),
     "package/saved": ("package/saved",),
 }  # fmt: skip
-"""Every point, in waves. A wave meets first at a point after a commit that waits for the disk.
+"""Every point, in waves. The runs of a wave first meet at a point after a commit that waits for the disk.
 
-What its runs commit from there on waits for no disk, and a database that dies loses it.
+Their later commits do not wait for the disk, so a database that dies loses them.
 """
 POINTS = tuple(point for wave in WAVES.values() for point in wave)
 LOCKING = "package/in the transaction"
-"""Whoever stands here keeps all others from their audit record."""
+"""The point at which a run keeps all others from writing their audit records."""
 KEY = "sk-right-0123456789"
 MODEL = "openai:gpt-4.1"
 Async = Callable[..., Awaitable[Any]]
 
 
 class Case(NamedTuple):
-    """One run, and where it stops."""
+    """One run, and the point at which it stops."""
 
     point: str
     run_id: str
@@ -92,7 +92,7 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class World:
-    """What the runs run in."""
+    """The environment of the runs: database, model server and policy."""
 
     database: str
     model_url: str
@@ -109,7 +109,7 @@ class World:
 
 @dataclass
 class Under:
-    """A run under way."""
+    """A run in progress."""
 
     case: Case
     gate: asyncio.Barrier | None
@@ -119,7 +119,7 @@ class Under:
     passed: set[str] = field(default_factory=set)
 
     async def reach(self, point: str) -> None:
-        """Stops here, the first time, where this is the gate or the case's point."""
+        """Stop here, the first time, if this is the gate or the point of the case."""
         if point in self.passed:
             return
         self.passed.add(point)
@@ -138,7 +138,7 @@ def say(**line: str) -> None:
 
 
 def put_points() -> None:
-    """Wraps the product's functions."""
+    """Wrap the functions of the product."""
     for label, owner, name in INSIDE:
         setattr(owner, name, stopping(getattr(owner, name), label))
     for node in NODES:
@@ -156,7 +156,7 @@ def put_points() -> None:
 
 
 def stopping(function: Async, label: str) -> Async:
-    """The function, with a stop after it."""
+    """Wrap a function with a stop after it."""
 
     @functools.wraps(function)
     async def stopped(*arguments: Any, **options: Any) -> Any:
@@ -169,7 +169,7 @@ def stopping(function: Async, label: str) -> Async:
 
 
 def surrounded(node: Async, name: str) -> Async:
-    """A node with a stop before it and one after its work, which notes that the run is there."""
+    """Wrap a node with a stop before it and one after it, and note that the run is in it."""
 
     @functools.wraps(node)
     async def noted(*arguments: Any, **options: Any) -> Any:
@@ -186,7 +186,7 @@ def surrounded(node: Async, name: str) -> Async:
 
 
 async def ask(engine: Engine, under: Under) -> None:
-    """Asks, and says what came of it: the response as JSON, or the code of the fault."""
+    """Ask, and report the result: the response as JSON, or the code of the fault."""
     UNDER.set(under)
     case = under.case
     request = {"question": case.question, "run_id": case.run_id, "conversation_id": case.conversation_id}
@@ -199,7 +199,7 @@ async def ask(engine: Engine, under: Under) -> None:
 
 
 async def run_waves(world: World) -> None:
-    """Starts the cases that it reads, and lets all of them on when it reads `go`, until there is nothing to read."""
+    """Start the cases that arrive on standard input and resume all of them on `go`, until the input ends."""
     async with open_services(world.settings()) as services:
         engine, tasks, go = Engine(services), list[asyncio.Task[None]](), asyncio.Event()
         while line := await asyncio.to_thread(sys.stdin.readline):

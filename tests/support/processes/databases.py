@@ -1,4 +1,4 @@
-"""Real databases for tests: one embedded PostgreSQL for the whole session, and for each test a fresh database on it.
+"""Real databases: one embedded PostgreSQL for the whole session, and a fresh database on it for each test.
 
 A database is a copy of a template that was migrated once (`database`), or that holds the example manuals (`library`).
 """
@@ -37,14 +37,14 @@ MANUALS = ROOT / "examples" / "manuals"
 MAX_BYTES = 2_000_000
 COLLECTION = "default"
 PARSER = ParserPool(seconds=30, memory_megabytes=2048)
-"""One pool for all tests: it starts its processes when they are first needed."""
+"""One pool for all tests. It starts its processes when they are first needed."""
 
 
 class Cluster:
-    """The session's server.
+    """The database server of the session.
 
     Args:
-        url: Its own database.
+        url: The URL of the server's own database.
         folder: A folder that every account can enter.
     """
 
@@ -54,7 +54,7 @@ class Cluster:
         self._numbers = count()
 
     def create(self, template: str = "template0") -> str:
-        """Makes a database as a copy of another, given by its URL or its name, and returns its URL."""
+        """Create a database as a copy of another, given by its URL or its name, and return the new URL."""
         name = f"test_{next(self._numbers)}"
         source = urlsplit(template).path.lstrip("/")
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(source))
@@ -62,7 +62,7 @@ class Cluster:
         return urlsplit(self._url)._replace(path=f"/{name}").geturl()
 
     def drop(self, url: str) -> None:
-        """Removes a database; whoever is connected to it still is put out."""
+        """Drop a database and end the connections to it."""
         name = sql.Identifier(urlsplit(url).path.lstrip("/"))
         self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
 
@@ -72,20 +72,20 @@ class Cluster:
 
 
 def rows(url: str, statement: str, *values: object) -> list[Any]:
-    """Runs one statement on a connection of its own and returns its rows, if it has any."""
+    """Run one statement on its own connection and return its rows, if it has any."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement, values or None)
         return cursor.fetchall() if cursor.description else []
 
 
 def single(url: str, statement: str, *values: object) -> Any:
-    """The one value of a statement's one row."""
+    """Return the only value of a statement's only row."""
     ((value,),) = rows(url, statement, *values)
     return value
 
 
 def stored_value(url: str, run_id: str, channel: str) -> bytes:
-    """The latest value of a channel as msgpack, however it is stored."""
+    """Return the latest value of a channel as msgpack, decompressed if it is stored compressed."""
     found = rows(
         url,
         "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s ORDER BY version DESC LIMIT 1",
@@ -96,7 +96,7 @@ def stored_value(url: str, run_id: str, channel: str) -> bytes:
 
 
 def overwrite_byte(url: str, run_id: str, channel: str, near: str, offset: int, character: str) -> None:
-    """Overwrites one byte of the latest value of a channel, so many bytes after the beginning of some words in it."""
+    """Overwrite one byte of the latest value of a channel, at an offset from the beginning of some words in it."""
     form = bytearray(stored_value(url, run_id, channel))
     assert near.encode() in form
     form[form.index(near.encode()) + offset] = ord(character)
@@ -111,7 +111,7 @@ def overwrite_byte(url: str, run_id: str, channel: str, near: str, offset: int, 
 
 
 def tables_with(url: str, word: str) -> set[str]:
-    """Every table in which a word stands anywhere, binary columns included: one that is added later, too."""
+    """Return every table that contains a word, binary columns included. Tables added later are searched too."""
     packed = rows(url, "SELECT blob FROM checkpoint_blobs WHERE type = %s", PACKED)
     unpacked = {"checkpoint_blobs"} if any(word.encode() in zstandard.decompress(blob) for (blob,) in packed) else set()
     names = [name for (name,) in rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
@@ -121,7 +121,7 @@ def tables_with(url: str, word: str) -> set[str]:
 
 
 def settings_for(url: str, **changes: Any) -> Settings:
-    """Settings that lead to one database and to nothing else."""
+    """Build settings that lead to one database and to nothing else."""
     return Settings(database_url=SecretStr(url), home=Path("/dev/null/unused"), **changes)
 
 
@@ -138,7 +138,7 @@ async def ingest(
     clock: Clock = monotonic,
     **metadata: Any,
 ) -> IngestSummary:
-    """Ingests as the command line does; by words alone unless an embedder is named, which is quick."""
+    """Ingest as the command line does. The default embedder is `lexical`, because it is fast."""
     work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser, clock=clock)
     return await work.run(paths, collection, Sidecar(**metadata), language=language, prune=prune, dry_run=dry_run)
 
@@ -156,7 +156,7 @@ async def _ingest_manuals(url: str) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def closed_parser() -> Iterator[None]:
-    """Ends the processes of `PARSER`."""
+    """End the processes of `PARSER` after the session."""
     yield
     PARSER.close()
 
@@ -169,7 +169,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def migrated(cluster: Cluster) -> str:
-    """The template of a migrated database; no test may connect to it."""
+    """The template of a migrated database. No test may connect to it."""
     url = cluster.create()
     asyncio.run(_migrate(url))
     return url
@@ -177,7 +177,7 @@ def migrated(cluster: Cluster) -> str:
 
 @pytest.fixture(scope="session")
 def filled(cluster: Cluster, migrated: str) -> str:
-    """The template of a database that holds the example manuals; no test may connect to it."""
+    """The template of a database that holds the example manuals. No test may connect to it."""
     url = cluster.create(migrated)
     asyncio.run(_ingest_manuals(url))
     return url
@@ -185,7 +185,7 @@ def filled(cluster: Cluster, migrated: str) -> str:
 
 @pytest.fixture
 def empty_database(cluster: Cluster) -> Iterator[str]:
-    """The URL of a database without any table."""
+    """The URL of a database without tables."""
     url = cluster.create()
     yield url
     cluster.drop(url)
@@ -193,7 +193,7 @@ def empty_database(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def database(cluster: Cluster, migrated: str) -> Iterator[str]:
-    """The URL of a migrated database of the test's own."""
+    """The URL of a migrated database for one test."""
     url = cluster.create(migrated)
     yield url
     cluster.drop(url)
@@ -201,7 +201,7 @@ def database(cluster: Cluster, migrated: str) -> Iterator[str]:
 
 @pytest.fixture
 def library(cluster: Cluster, filled: str) -> Iterator[str]:
-    """The URL of a database of the test's own that holds the example manuals."""
+    """The URL of a database for one test that holds the example manuals."""
     url = cluster.create(filled)
     yield url
     cluster.drop(url)
@@ -209,7 +209,7 @@ def library(cluster: Cluster, filled: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def minilm() -> MiniLmEmbedder:
-    """The embedder, loaded once; it may be used from one event loop after another."""
+    """The embedder, loaded once. Several event loops may use it one after another."""
     return MiniLmEmbedder()
 
 

@@ -1,6 +1,7 @@
 """Home folders and client processes for tests of the embedded server.
 
-As root, pytest's own temporary folders are closed to the account that runs PostgreSQL; the folders made here are open.
+When tests run as root, the account that runs PostgreSQL cannot enter pytest's own temporary folders. It can enter the
+folders that this module makes.
 """
 
 import contextlib
@@ -52,13 +53,13 @@ sys.stdin.read()
 
 
 class Client:
-    """A process that holds the server until it is told to leave, or dies.
+    """A process that holds the server until `leave` or `kill` ends it.
 
     Args:
         home: The server's home folder.
-        uid: The ordinary account that it runs as; its parent's own when None.
+        uid: The ordinary account under which it runs; by default that of its parent.
         options: `keep` to start a server that stays, `sigterm` for a main program's handler, `fork` for a child.
-        environment: Added to this process's own.
+        environment: Variables added to those of this process.
     """
 
     def __init__(self, home: Path, uid: int | None, *options: str, environment: dict[str, str] | None = None) -> None:
@@ -72,23 +73,23 @@ class Client:
         )
 
     def answer(self) -> str:
-        """The next line that it prints: the URL first, or the failure's code and message."""
+        """Read the next line that it prints: first the URL, or the code and message of the failure."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
     def leave(self) -> None:
-        """Ends it the ordinary way and waits until it has ended."""
+        """End it normally and wait until it has ended."""
         self.process.communicate(timeout=DEADLINE_SECONDS)
 
     def kill(self, number: signal.Signals) -> int:
-        """Sends it a signal, waits until it has ended and returns its exit code."""
+        """Send it a signal, wait until it has ended and return its exit code."""
         self.process.send_signal(number)
         self.process.communicate(timeout=DEADLINE_SECONDS)
         return self.process.returncode
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Waits until something holds; fails at the deadline."""
+    """Wait until a condition holds. Fail at the deadline."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not holds():
         assert time.monotonic() < deadline, "the deadline has passed"
@@ -97,10 +98,10 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 @contextlib.contextmanager
 def reachable_folder(owner: int | None = None) -> Iterator[Path]:
-    """A temporary folder that every account can enter.
+    """Make a temporary folder that every account can enter.
 
     Args:
-        owner: The account that it is given to; this process's own when None.
+        owner: The account that owns it; by default that of this process.
     """
     folder = Path(tempfile.mkdtemp(prefix="sourcebound-test-")).resolve()
     try:
@@ -113,14 +114,14 @@ def reachable_folder(owner: int | None = None) -> Iterator[Path]:
 
 
 def _is_removed(folder: Path) -> bool:
-    """Removes a folder as far as it can: a killed client's `initdb` may still write into it for a moment."""
+    """Remove a folder as far as possible: the `initdb` of a killed client may still write to it for a moment."""
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 
 
 @contextlib.contextmanager
 def stopped_server(home: Path) -> Iterator[Path]:
-    """A home folder whose server is stopped at the end, whatever happens."""
+    """Yield a home folder, and stop its server at the end in any case."""
     try:
         yield home
     finally:
@@ -128,25 +129,25 @@ def stopped_server(home: Path) -> Iterator[Path]:
 
 
 def query(url: str, statement: str) -> list[tuple[object, ...]]:
-    """Runs one statement on a connection of its own and returns its rows, if it has any."""
+    """Run one statement on its own connection and return its rows, if it has any."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
 
 
 def socket_folder(url: str) -> Path:
-    """The folder of the socket that a URL names."""
+    """Return the folder of the socket that a URL names."""
     return Path(parse_qs(urlsplit(url).query)["host"][0])
 
 
 def shown_by_ps(pid: int, column: str) -> str:
-    """One column of the system's list of processes, for one process."""
+    """Return one column of the output of `ps` for one process."""
     command = ["ps", "-ww", "-o", f"{column}=", "-p", str(pid)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def copy_installation(installed: Binaries, target: Path) -> None:
-    """Copies an installation beside a Python package that cannot be imported."""
+    """Copy an installation next to a Python package that cannot be imported."""
     for part in installed.parts:
         shutil.copytree(installed.root / part, target / part)
     (target / WHEEL / "__init__.py").write_text("raise ImportError('this package must not be imported')")

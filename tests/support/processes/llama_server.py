@@ -1,7 +1,7 @@
-"""A real model server: llama.cpp's, in a process of its own, with a tiny model of random weights that a test writes.
+"""A real model server: llama.cpp in its own process, with a tiny model of random weights that the tests write.
 
-Its answers are random letters, or what a JSON schema leaves of them; each byte is one token. Run as a program this
-prints the URL of a server for one model file and serves until its standard input is closed.
+Its answers are random letters, restricted by a JSON schema if the request has one. Each byte is one token. As a
+program, it prints the URL of a server for one model file and serves until its standard input is closed.
 """
 
 import subprocess
@@ -26,14 +26,14 @@ TEMPLATE = (
 
 @dataclass(frozen=True)
 class LlamaServer:
-    """Where the server is reached with OpenAI's protocol, and the name under which its model answers."""
+    """The URL of the server for OpenAI's protocol, and the name of its model."""
 
     url: str
     model: str
 
 
 def byte_names() -> list[str]:
-    """The printable letter by which the vocabulary names each byte."""
+    """Return the printable letter by which the vocabulary names each byte."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     names = {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(others)}
@@ -41,7 +41,7 @@ def byte_names() -> list[str]:
 
 
 def write_vocabulary(writer: gguf.GGUFWriter) -> int:
-    """Writes one token for each byte, one for a space before a t, and the marks between messages; returns the count."""
+    """Write a token for each byte, one for a space before a t, and the marks between messages. Return the count."""
     bytes_ = byte_names()
     pair = bytes_[ord(" ")], bytes_[ord("t")]
     tokens = [*bytes_, "".join(pair), *SPECIAL]
@@ -60,14 +60,16 @@ def write_vocabulary(writer: gguf.GGUFWriter) -> int:
 
 
 def write_weights(writer: gguf.GGUFWriter, tokens: int) -> None:
-    """Writes one layer of random weights, the same each time, that prefers small letters and the space."""
+    """Write one layer of random weights, the same each time, that prefers lowercase letters and the space."""
     random = np.random.default_rng(0)
 
     def weights(rows: int, spread: float = 0.05) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
         return (random.standard_normal((rows, WIDTH)) * spread).astype(np.float32)
 
     embedding, output = weights(tokens, 0.5), weights(tokens, 0.2)
-    embedding[:, 0] = 6  # the same for every token, so that this column of the output decides what is likely
+    embedding[:, 0] = (
+        6  # the same for every token, so that this column of the output determines which tokens are likely
+    )
     output[:, 0] = -6
     output[32:127, 0] = 0
     output[[32, *range(97, 123)], 0] = 0.3
@@ -83,7 +85,7 @@ def write_weights(writer: gguf.GGUFWriter, tokens: int) -> None:
 
 
 def write_model(path: Path) -> None:
-    """Writes a model of one small layer that chats in random letters."""
+    """Write a model of one small layer that chats in random letters."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(MODEL)
     writer.add_context_length(CONTEXT_TOKENS)
@@ -121,7 +123,7 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServ
 
 
 def serve(path: str) -> None:
-    import xllamacpp  # never in the process of the tests
+    import xllamacpp  # never imported in the process of the tests
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = path

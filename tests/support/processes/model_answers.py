@@ -1,4 +1,4 @@
-"""What the model servers of the tests answer: OpenAI's two protocols and Ollama's, well formed or with a fault."""
+"""The answers of the test model servers, in OpenAI's two protocols and Ollama's, well formed or with a fault."""
 
 import json
 import re
@@ -16,7 +16,7 @@ UNESCAPED = re.compile("[\u2028\u2029\ud800-\udfff]")
 
 
 class Fault(StrEnum):
-    """What can be wrong with one answer."""
+    """The faults that an answer can have."""
 
     RATE_LIMITED = auto()
     SERVER_ERROR = auto()
@@ -24,16 +24,16 @@ class Fault(StrEnum):
     BAD_REQUEST = auto()
     UNAUTHORISED = auto()
     UNKNOWN_MODEL = auto()
-    HANG = auto()  # the request is read and nothing comes back until the server closes
-    SLOW_DRIP = auto()  # the headers at once, then a byte every 50 ms
+    HANG = auto()  # the request is read, and no answer is sent until the server closes
+    SLOW_DRIP = auto()  # the headers immediately, then one byte every 50 ms
     RESET_BEFORE = auto()  # the connection is reset before the first byte
-    RESET_DURING = auto()  # ... and after half of the body
+    RESET_DURING = auto()  # the same after half of the body
     WRONG_MODEL = auto()
     TRUNCATED_PROMPT = auto()  # far too few prompt tokens are reported
-    CUT_STREAM = auto()  # ends as if all were well, but before its end; a body that is no stream is too short
-    OUTPUT_CUT = auto()  # half of the text, ended by the cap on tokens
+    CUT_STREAM = auto()  # a stream ends early but without an error; any other body is too short
+    OUTPUT_CUT = auto()  # half of the text, ended by the limit on tokens
     CONTENT_FILTER = auto()
-    FAILED_STATUS = auto()  # HTTP 200, and an error in the body
+    FAILED_STATUS = auto()  # HTTP 200 with an error in the body
     INVALID_JSON = auto()
     EMPTY_TEXT = auto()
     HUGE_OUTPUT = auto()
@@ -49,7 +49,7 @@ STOPS: dict[Fault | None, str] = {Fault.OUTPUT_CUT: "length", Fault.CONTENT_FILT
 
 @dataclass(frozen=True)
 class Received:
-    """One request; the names of its headers are in lower case, its body is what was sent, byte for byte."""
+    """One request. The names of its headers are in lower case, and its body is unchanged."""
 
     method: str
     path: str
@@ -68,7 +68,7 @@ class Received:
 
     @property
     def key(self) -> str:
-        """The bearer key, or nothing."""
+        """The bearer key; empty if there is none."""
         return self.headers.get("authorization", "").removeprefix("Bearer ")
 
     @property
@@ -77,7 +77,7 @@ class Received:
 
     @property
     def model(self) -> str:
-        """The model that is asked for or after, or nothing when the body names none."""
+        """The requested model; empty if the body names none."""
         if self.method == "GET":
             return unquote(self.route.removeprefix("/v1/models/"))
         try:
@@ -87,12 +87,12 @@ class Received:
 
     @property
     def streamed(self) -> bool:
-        """Whether the answer shall come as a stream, which is what Ollama does when nothing is said."""
+        """Whether the answer must be a stream, which is the default of Ollama."""
         return bool(self.json.get("stream", self.route == "/api/chat"))
 
     @property
     def prompt(self) -> str:
-        """All that the model is given to read."""
+        """All text that the model receives."""
         messages = self.json.get("messages") or self.json.get("input") or ""
         contents = [messages] if isinstance(messages, str) else [message.get("content") or "" for message in messages]
         parts = [[{"text": content}] if isinstance(content, str) else content for content in contents]
@@ -103,7 +103,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Reply:
-    """An HTTP answer; a stream's parts are sent one by one, the others as one body."""
+    """An HTTP answer. The parts of a stream are sent one by one, those of any other answer as one body."""
 
     parts: Iterable[bytes]
     status: int = 200
@@ -113,20 +113,20 @@ class Reply:
 
 
 def encoded(value: Json) -> bytes:
-    """JSON with its letters as they are, except those that would break a line or cannot be sent."""
+    """Return JSON with unescaped letters, except those that would break a line or cannot be sent."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return UNESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def pieces(text: str) -> list[str]:
-    """A text as a model would stream it, in two hundred pieces at the most."""
+    """Split a text as a model would stream it, into at most two hundred pieces."""
     size = max(4, -(-len(text) // 200))
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What the model says to one call, in no protocol's form yet; each protocol is a subclass."""
+    """The model's answer to one call, independent of the protocol. Each protocol is a subclass."""
 
     call: Received
     model: str
@@ -141,27 +141,27 @@ class Turn:
         return -(-len(self.text) // 4)
 
     def whole(self) -> Json:
-        """The answer that is no stream."""
+        """Return the answer that is not a stream."""
         raise NotImplementedError
 
     def beginning(self) -> Iterator[Json]:
-        """A stream's parts up to the end of the text."""
+        """Yield the parts of a stream up to the end of the text."""
         raise NotImplementedError
 
     def ending(self) -> Iterator[Json]:
-        """A stream's parts that tell that it is complete."""
+        """Yield the parts of a stream that mark it as complete."""
         raise NotImplementedError
 
     def failure(self) -> Json:
-        """The part with which a stream fails."""
+        """Return the part with which a stream fails."""
         return {"error": {"message": "The model failed.", "type": "server_error", "param": None, "code": "failed"}}
 
     def framed(self, data: bytes, kind: str = "") -> bytes:
-        """One part of the stream as it is sent."""
+        """Return one part of the stream as it is sent."""
         return (f"event: {kind}\n".encode() if kind else b"") + b"data: " + data + b"\n\n"
 
     def parts(self) -> Iterator[Json]:
-        """The stream's parts, up to where the fault lets them come."""
+        """Yield the parts of the stream, up to the fault."""
         yield from self.beginning()
         if self.fault is Fault.FAILED_STATUS:
             yield self.failure()
@@ -169,13 +169,13 @@ class Turn:
             yield from self.ending()
 
     def stream(self) -> Iterator[bytes]:
-        """The stream as it is sent."""
+        """Yield the stream as it is sent."""
         yield from (self.framed(encoded(part), part.get("type", "")) for part in self.parts())
         if self.fault is Fault.INVALID_JSON:
             yield self.framed(encoded(self.whole())[:-9])
 
     def body(self) -> bytes:
-        """The answer that is no stream, as it is sent."""
+        """Return the answer that is not a stream, as it is sent."""
         answer = encoded(self.whole())
         return answer[:-9] if self.fault is Fault.INVALID_JSON else answer
 
@@ -186,7 +186,7 @@ class Turn:
 
 
 class ResponsesTurn(Turn):
-    """OpenAI's Responses."""
+    """OpenAI's Responses protocol."""
 
     def _message(self, status: str, *content: Json) -> Json:
         return {"id": "msg_1", "type": "message", "status": status, "role": "assistant", "content": list(content)}
@@ -252,7 +252,7 @@ class ResponsesTurn(Turn):
 
 
 class CompletionsTurn(Turn):
-    """OpenAI's chat completions, as many other servers speak them too."""
+    """OpenAI's chat completions, which many other servers speak too."""
 
     def _usage(self) -> Json:
         total = self.prompt_tokens + self.output_tokens
@@ -268,7 +268,7 @@ class CompletionsTurn(Turn):
         return {**self._completion("chat.completion.chunk", choice), **usage}
 
     def _counts(self) -> bool:
-        """Whether the stream shall end with its usage."""
+        """Return whether the stream must end with its usage."""
         return bool((self.call.json.get("stream_options") or {}).get("include_usage"))
 
     def whole(self) -> Json:
@@ -295,7 +295,7 @@ class CompletionsTurn(Turn):
 
 
 class OllamaTurn(Turn):
-    """Ollama's chat, which has no filter: its reason to stop is then one that Ollama does not know."""
+    """Ollama's chat. Ollama has no content filter, so the stop reason for one is not a value of Ollama."""
 
     content_type = "application/x-ndjson"
 

@@ -1,6 +1,6 @@
-"""Model servers of one's own: OpenAI's and Ollama's protocols over real sockets, which misbehave as a test asks.
+"""Model servers that speak OpenAI's and Ollama's protocols over real sockets, and misbehave as a test configures them.
 
-Run as a program this prints its URL and serves until its standard input is closed.
+As a program, it prints its URL and serves until its standard input is closed.
 """
 
 import argparse
@@ -47,7 +47,7 @@ ERRORS = {
 
 
 class WatchedReader(asyncio.StreamReader):
-    """A reader that tells at once when the other side has gone, even if nobody reads."""
+    """A reader that reports immediately when the other side has disconnected, even if no coroutine reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class WatchedReader(asyncio.StreamReader):
         self.gone.set()
 
     async def pause(self, seconds: float | None) -> None:
-        """Waits for some time, or for ever; raises when the other side goes away meanwhile."""
+        """Wait for some time, or forever. Raise if the other side disconnects meanwhile."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.gone.wait()
@@ -70,21 +70,21 @@ class WatchedReader(asyncio.StreamReader):
 
 
 class ModelServer:
-    """Serves from a thread of its own, on a port of its own, until it is closed; what is set applies to the next call.
+    """A server in its own thread, on its own port, until it is closed. An attribute applies from the next call on.
 
     Attributes:
-        answer: The model's text, or what makes it from the request.
-        faults: What is wrong with the next calls of the model, one each; None is a call that goes well.
-        always: What is wrong with every call for which `faults` has nothing.
-        think_seconds: How long the model thinks before the first byte.
-        models: The names that are listed; a call may name any other.
-        snapshot: Added to the name of the model in the answers of the routes below /v1.
-        context_length: What Ollama tells of each model.
-        key: The bearer key that the routes below /v1 ask for; none is asked for when None.
-        retry_after: The header of a call that is limited.
+        answer: The model's text, or a function that makes it from the request.
+        faults: The faults of the next calls of the model, one for each; None is a call without a fault.
+        always: The fault of every call for which `faults` is empty.
+        think_seconds: The time before the first byte of an answer.
+        models: The names of the listed models; a call may name any other.
+        snapshot: A suffix of the model's name in the answers of the routes below /v1.
+        context_length: The context length that Ollama reports for each model.
+        key: The bearer key that the routes below /v1 require; None if they require no key.
+        retry_after: The header of the answer to a rate-limited call.
         prompt_tokens: Counts the tokens of a request.
         received: Every request.
-        disconnected: Set when a client has gone before its answer was complete.
+        disconnected: Set when a client has disconnected before its answer was complete.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class ModelServer:
 
     @property
     def calls(self) -> list[Received]:
-        """The requests that ask a model for an answer."""
+        """The requests that call a model."""
         return [each for each in list(self.received) if each.method == "POST" and each.route in TURNS]
 
     @property
@@ -119,7 +119,7 @@ class ModelServer:
         return len(self._writers)
 
     def close(self) -> None:
-        """Cuts every connection and ends; a second call does nothing."""
+        """Abort every connection and stop. A second call does nothing."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
@@ -138,7 +138,7 @@ class ModelServer:
         server = await self._loop.create_server(self._accept, sock=self._socket, backlog=1024)
         await self._stop.wait()
         server.close()
-        await asyncio.sleep(0.01)  # for a connection that is just being accepted
+        await asyncio.sleep(0.01)  # lets a connection that is just being accepted register
         for writer in self._writers:
             writer.transport.abort()
         await asyncio.sleep(0)
@@ -154,7 +154,7 @@ class ModelServer:
         return asyncio.StreamReaderProtocol(reader, start)
 
     async def _converse(self, reader: WatchedReader, writer: asyncio.StreamWriter) -> None:
-        """Answers one request after another on a connection, until either side closes it."""
+        """Answer one request after another on a connection, until either side closes it."""
         try:
             while (request := await read_request(reader, writer)) is not None:
                 self.received.append(request)
@@ -169,7 +169,7 @@ class ModelServer:
             self._writers.discard(writer)
 
     async def _respond(self, request: Received, reader: WatchedReader, writer: asyncio.StreamWriter) -> bool:
-        """Answers one request and tells whether the connection may be used again."""
+        """Answer one request and return whether the connection may be used again."""
         fault = None
         reply = self._describe(request)
         if reply is None:
@@ -185,7 +185,7 @@ class ModelServer:
         return not is_short and request.headers.get("connection", "").lower() != "close"
 
     def _speak(self, request: Received, fault: Fault | None) -> Reply:
-        """The model's answer."""
+        """Return the model's answer."""
         text = self.answer if isinstance(self.answer, str) else self.answer(request)
         if fault is Fault.EMPTY_TEXT:
             text = ""
@@ -203,7 +203,7 @@ class ModelServer:
         ).reply()
 
     def _describe(self, request: Received) -> Reply | None:
-        """The answer to whatever is no well formed call of a model."""
+        """Return the answer to any request except a well formed call of a model."""
         if request.is_openai and self.key is not None and request.key != self.key:
             return failing(request, Fault.UNAUTHORISED)
         known = request.model in self.models or ollama_name(request.model) in map(ollama_name, self.models)
@@ -225,7 +225,7 @@ class ModelServer:
 
 
 async def read_request(reader: WatchedReader, writer: asyncio.StreamWriter) -> Received | None:
-    """The next request, or None when there is none; whoever speaks TLS, or anything else, is told so."""
+    """Read the next request; None if there is none. Answer a client that speaks TLS, or not HTTP, with an error."""
     try:
         first = await reader.readexactly(1)
         if not first.isalpha():
@@ -255,7 +255,7 @@ async def read_chunks(reader: asyncio.StreamReader) -> bytes:
 
 
 async def send(reply: Reply, fault: Fault | None, reader: WatchedReader, writer: asyncio.StreamWriter) -> None:
-    """Sends a reply as fast as the client reads it, or as the fault has it."""
+    """Send a reply as fast as the client reads it, or as the fault requires."""
     headers = {"content-type": reply.content_type, "x-request-id": "req_0123456789", **reply.headers}
     parts = reply.parts
     if reply.streamed:
@@ -283,7 +283,7 @@ async def send(reply: Reply, fault: Fault | None, reader: WatchedReader, writer:
 
 
 def reset(writer: asyncio.StreamWriter) -> bool:
-    """Ends a connection with a reset, after which it cannot be used again."""
+    """End a connection with a reset, after which it cannot be used again."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
     return False
@@ -294,7 +294,7 @@ def shown(body: Json) -> Reply:
 
 
 def failing(request: Received, fault: Fault | None, retry_after: str = "") -> Reply | None:
-    """The reply of a fault that has nothing of the model's answer, if it is one."""
+    """Return the reply of a fault that replaces the model's answer; None for any other fault."""
     if fault is Fault.WRONG_CONTENT_TYPE:
         return Reply([b"<!doctype html><title>Sign in</title><p>Please sign in."], content_type="text/html")
     if fault is Fault.EMPTY_BODY:
@@ -315,7 +315,7 @@ def openai_model(name: str) -> Json:
 
 
 def ollama_name(name: str) -> str:
-    """A model's name as Ollama completes it."""
+    """Return the name of a model as Ollama completes it."""
     return name if ":" in name else f"{name}:latest"
 
 
@@ -341,7 +341,7 @@ def ollama_details(context_length: int) -> Json:
 
 @contextlib.contextmanager
 def tls_port() -> Iterator[int]:
-    """A port that speaks TLS only, as far as whoever speaks plain HTTP to it can tell."""
+    """Open a port that answers plain HTTP as a TLS server does."""
     told = b"Client sent an HTTP request to an HTTPS server.\n"
     head = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(told)}\r\nConnection: close\r\n\r\n".encode()
 

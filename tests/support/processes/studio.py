@@ -1,6 +1,6 @@
-"""A real `langgraph dev` over a database of its own, for the session: what LangGraph Studio talks to.
+"""A real `langgraph dev` over its own database, for the session: the server to which LangGraph Studio connects.
 
-It starts with every door to the internet watched: whatever would leave this machine goes to a port of ours.
+It runs behind a proxy of ours, which records every request that would leave this machine.
 """
 
 import contextlib
@@ -30,22 +30,22 @@ from support.processes.model_servers import ModelServer
 GRAPH = "sourcebound"
 OFFLINE = {"LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGGRAPH_NO_VERSION_CHECK": "1", "LANGSMITH_TRACING": "false"}
 OPTIONS = ("--host 127.0.0.1", "--no-browser", "--no-reload", "--n-jobs-per-worker 4")
-"""Both as `make studio` has them; a test compares the two."""
+"""The same as in `make studio`. A test compares the two."""
 QUIET_IN = ("CI", "GITHUB_ACTIONS", "TF_BUILD", "CIRCLECI")
-"""Where some libraries report nothing to their makers that they report elsewhere."""
+"""The variables of CI services under which some libraries send no telemetry."""
 KEY = "sk-studio-0123456789"
 JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Studio:
-    """The server.
+    """A running server.
 
     Args:
-        url: Where it serves.
-        database: The database that its runs are recorded in; it holds the example manuals.
-        models: A server of models that it may ask.
-        left: The first line of whatever wanted to leave this machine.
+        url: Its URL.
+        database: The database in which its runs are recorded; it holds the example manuals.
+        models: The model server that it may call.
+        left: The first line of every request that would have left this machine.
     """
 
     url: str
@@ -54,7 +54,7 @@ class Studio:
     left: list[str] = field(default_factory=list)
 
     def variables(self) -> dict[str, str]:
-        """What leads a process to the same database and models."""
+        """Return the variables that lead a process to the same database and models."""
         return {
             "DATABASE_URL": self.database,
             "OPENAI_BASE_URL": self.models.openai_url,
@@ -62,7 +62,7 @@ class Studio:
         }
 
     def post(self, path: str, body: JsonObject) -> JsonObject:
-        """Posts JSON as an ordinary client does, and reads the answer."""
+        """Post JSON as an ordinary client does, and return the answer."""
         headers = {"accept": "application/json, text/event-stream"}
         answer = httpx.post(self.url + path, json=body, headers=headers, timeout=DEADLINE_SECONDS)
         assert answer.status_code == 200, answer.text
@@ -89,7 +89,7 @@ async def client(studio: Studio) -> AsyncIterator[LangGraphClient]:
 @contextlib.contextmanager
 def _serving(studio: Studio, door: str, folder: Path) -> Iterator[None]:
     port = studio.url.rpartition(":")[2]
-    config = folder / "langgraph.json"  # its folder is where the server keeps its own notes
+    config = folder / "langgraph.json"  # the server stores its own files in the same folder
     config.write_text(
         json.dumps({**json.loads((ROOT / "langgraph.json").read_text("utf-8")), "dependencies": [str(ROOT)]})
     )
@@ -127,7 +127,7 @@ def _free_port() -> int:
 
 @contextlib.contextmanager
 def _watched_door() -> Iterator[tuple[str, list[str]]]:
-    """A proxy that lets nobody through and notes who came."""
+    """Open a proxy that forwards nothing and records the requests."""
     left: list[str] = []
 
     def watch() -> None:

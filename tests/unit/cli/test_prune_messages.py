@@ -1,4 +1,4 @@
-"""What `doctor` says of the sizes, and from when on it speaks of pruning."""
+"""The sizes that `doctor` prints, and the size from which it recommends pruning."""
 
 import pytest
 

@@ -113,7 +113,7 @@ def test_a_citation_that_was_invented_leads_nowhere() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("answered", ["OK", "similarity0.900, 0.500 needed", "fits its hash and the one before"]),
+        ("answered", ["OK", "similarity0.900, 0.500 needed", "matches its hash and the previous one"]),
         ("refused", ["NO_EVIDENCE", "below_similarity_gate", "No chunk is close enough to the question to answer it."]),
         (
             "rejected twice",
@@ -129,7 +129,7 @@ def test_a_citation_that_was_invented_leads_nowhere() -> None:
         ("no answer", ["MODEL_TIMEOUT", "generate: it took too long"]),
         ("bad bundle", ["INVALID_SIMILARITY", "less than or equal to 1"]),
         ("empty answer", ["EMPTY_ANSWER (R5-1) the answer is empty"]),
-        ("only its row", ["RUNNING", "sourcebound runs resume run-1", "(the question is not there)"]),
+        ("only its row", ["RUNNING", "sourcebound runs resume run-1", "(the question was not recorded)"]),
     ],
 )
 def test_what_a_page_says(name: str, said: list[str]) -> None:

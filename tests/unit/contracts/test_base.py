@@ -1,4 +1,4 @@
-"""A contract model and its form in a channel: read once, and read anew from every copy (CP-1)."""
+"""A contract model and its JSON in a channel: parsed once, and parsed again from every copy (CP-1)."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What a host makes forms and tools of: schemas that say what every field is, of values that stay plain (CP-1)."""
+"""JSON schemas for forms and tools of a host: they describe every field, and values stay plain (CP-1)."""
 
 from typing import Any
 

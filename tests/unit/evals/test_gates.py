@@ -14,15 +14,15 @@ from sourcebound.contracts.calibration.gate_minima import (
     Share,
     Signals,
     choose,
-    cross_check,
+    cross_validate,
     keep_or_choose,
-    pooled_off_topic,
+    max_answerable_refused,
+    mean_off_topic_refused,
+    pareto_front,
     read_signals,
     refused,
     sweep,
-    trade_off,
-    wilson,
-    worst_answerable,
+    wilson_interval,
 )
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.request import unrecorded_run
@@ -46,12 +46,12 @@ SETS = (ANSWERED, OFF_TOPIC)
     [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (9, 463, 0.0103, 0.0365)],
 )
 def test_wilson_gives_the_textbook_interval(part: int, whole: int, low: float, high: float) -> None:
-    assert wilson(Share(part, whole)) == pytest.approx((low, high), abs=1e-4)
+    assert wilson_interval(Share(part, whole)) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_nothing_measured_is_nothing_known() -> None:
     assert Share(0, 0).value == 0.0
-    assert wilson(Share(0, 0)) == (0.0, 1.0)
+    assert wilson_interval(Share(0, 0)) == (0.0, 1.0)
 
 
 def test_either_minimum_refuses_and_a_value_at_the_minimum_passes() -> None:
@@ -74,8 +74,8 @@ def test_the_sweep_holds_every_pair_and_refuses_more_as_minima_rise() -> None:
 def test_the_choice_refuses_most_off_topic_within_two_in_a_hundred_at_the_lowest_minima() -> None:
     points = sweep(SETS)
     chosen = choose(SETS, points)
-    assert worst_answerable(SETS, chosen) == pytest.approx(0.01)
-    assert pooled_off_topic(SETS, chosen) == pytest.approx(0.75)
+    assert max_answerable_refused(SETS, chosen) == pytest.approx(0.01)
+    assert mean_off_topic_refused(SETS, chosen) == pytest.approx(0.75)
     assert (chosen.min_similarity, chosen.min_coverage) == (0.15, 0.25)
 
 
@@ -92,7 +92,7 @@ def test_where_every_point_loses_too_many_the_one_that_loses_least_is_chosen() -
 
 def test_more_may_be_refused_where_the_caller_says_so() -> None:
     strict = choose(SETS, sweep(SETS), most_refused=0.0)
-    assert (worst_answerable(SETS, strict), pooled_off_topic(SETS, strict)) == (0.0, 0.5)
+    assert (max_answerable_refused(SETS, strict), mean_off_topic_refused(SETS, strict)) == (0.0, 0.5)
     assert choose(SETS, sweep(SETS), most_refused=1.0).refused[1] == Share(4, 4)
 
 
@@ -121,16 +121,16 @@ def test_a_measured_retrieval_asks_the_question_without_filters_and_says_what_it
 
 def test_each_question_is_judged_once_by_minima_that_were_chosen_without_it() -> None:
     easy = _set("answered", True, *[(0.6, 0.8)] * 20), _set("off topic", False, *[(0.1, 0.1)] * 10)
-    assert cross_check(easy) == (Share(0, 20), Share(10, 10))
+    assert cross_validate(easy) == (Share(0, 20), Share(10, 10))
     # The one question that would pull the minima down is refused by those that were chosen without it.
     outlier = _set("answered", True, *[(0.6, 0.8)] * 19, (0.05, 0.05)), easy[1]
     assert choose(outlier, sweep(outlier), 0.0).refused[0] == Share(0, 20)
-    assert cross_check(outlier, 0.0)[0] == Share(1, 20)
+    assert cross_validate(outlier, 0.0)[0] == Share(1, 20)
     # What is in force is kept where no other pair does better, here as there.
-    assert cross_check(outlier, 0.0, (0.05, 0.05))[0] == Share(1, 20)
+    assert cross_validate(outlier, 0.0, (0.05, 0.05))[0] == Share(1, 20)
     nearly = easy[0], _set("off topic", False, *[(0.1, 0.1)] * 9, (0.1, 0.3))
-    assert cross_check(nearly)[1] == Share(9, 10)
-    assert cross_check(nearly, present=(0.2, 0.6))[1] == Share(10, 10)
+    assert cross_validate(nearly)[1] == Share(9, 10)
+    assert cross_validate(nearly, present=(0.2, 0.6))[1] == Share(10, 10)
 
 
 def test_minima_in_force_are_kept_where_no_other_pair_does_better() -> None:
@@ -143,16 +143,16 @@ def test_minima_in_force_are_kept_where_no_other_pair_does_better() -> None:
 
 def test_of_pairs_that_do_equally_well_the_nearest_to_those_in_force_is_chosen() -> None:
     chosen = keep_or_choose(SETS, (0.23, 0.25), most_refused=0.0)
-    assert (worst_answerable(SETS, chosen), chosen[:2]) == (0.0, (0.1, 0.25))
+    assert (max_answerable_refused(SETS, chosen), chosen[:2]) == (0.0, (0.1, 0.25))
     # As good at what they refuse, and one of them loses an answerable question less: that one, though it is farther.
     sets = _set("answered", True, *[(0.6, 0.8)] * 99, (0.35, 0.8)), _set("off topic", False, *[(0.1, 0.1)] * 20)
     assert keep_or_choose(sets, (0.4, 0.6))[:2] == (0.35, 0.6)
 
 
 def test_the_trade_off_rises_on_both_counts() -> None:
-    curve = trade_off(SETS, sweep(SETS))
-    off_topic = [pooled_off_topic(SETS, point) for point in curve]
-    answerable = [worst_answerable(SETS, point) for point in curve]
+    curve = pareto_front(SETS, sweep(SETS))
+    off_topic = [mean_off_topic_refused(SETS, point) for point in curve]
+    answerable = [max_answerable_refused(SETS, point) for point in curve]
     assert off_topic == sorted(set(off_topic))
     assert answerable == sorted(answerable)
 

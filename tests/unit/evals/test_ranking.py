@@ -8,7 +8,7 @@ from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from sourcebound.evals.metrics import Span
 from sourcebound.evals.ranking import TOP_K, arrange, score_chunks, score_documents, score_pages, variants_of
-from sourcebound.evals.ranking_report import DENSE, HYBRID, LEXICAL, MMR, Measured, describe
+from sourcebound.evals.ranking_report import DENSE, HYBRID, LEXICAL, MMR, Measurement, describe
 from support.builders import row
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
@@ -73,9 +73,9 @@ def test_pages_are_judged_within_the_policys_own_candidates() -> None:
     assert judge(rows, top_k=1) == {"question found": 0.0, "pages found": 0.0}
 
 
-def _measured(name: str, metric: str, **values: list[float]) -> Measured:
+def _measured(name: str, metric: str, **values: list[float]) -> Measurement:
     scores = {variant.replace("_", " "): {metric: numbers} for variant, numbers in values.items()}
-    return Measured(name, len(values["hybrid"]), 3, 4, 1.5, 2.5, scores)
+    return Measurement(name, len(values["hybrid"]), 3, 4, 1.5, 2.5, scores)
 
 
 def test_the_report_says_what_was_met_and_what_was_missed() -> None:
@@ -95,4 +95,4 @@ def test_the_report_says_what_was_met_and_what_was_missed() -> None:
     assert "2 questions, 3 documents, 4 chunks; ingested in 2 s, searched in 2 s." in report
     assert "make eval-retrieval" in report
     assert f"`hybrid = true`, `candidate_pool = {POLICY.retrieval.candidate_pool}`" in report
-    assert report.endswith("The whole took 61 s.\n")
+    assert report.endswith("Total time: 61 s.\n")

@@ -51,10 +51,10 @@ class Notes(InMemorySaver):
     def get_next_version(self, current: Any, channel: None = None) -> str:
         return f"{int(current or 0) + 1:06}"
 
-    def hold(self, thread_id: str) -> None:
+    def defer_to_record(self, thread_id: str) -> None:
         self._held = (len(self.given), {**self._places})
 
-    def release(self, thread_id: str) -> None:
+    def discard_deferred(self, thread_id: str) -> None:
         given, self._places = self._held
         del self.given[given:]
 
@@ -108,7 +108,7 @@ RUNS = [
 ]
 
 
-def _walker(outside: FakeOutside) -> DirectRunner:
+def _direct_runner(outside: FakeOutside) -> DirectRunner:
     ports = outside.ports()
     return DirectRunner(make_nodes(ports), build_graph(ports).compile())
 
@@ -127,7 +127,7 @@ async def test_the_checkpoints_of_a_walk_are_those_of_langgraph(
         async for update in graph.astream(asked, {"configurable": {"thread_id": "run-1"}}, stream_mode="updates")
         for name in update
     ]
-    state = await _walker(outside()).walk(asked, "run-1", CONTEXT, ours, passed.append)  # type: ignore[arg-type]
+    state = await _direct_runner(outside()).run(asked, "run-1", CONTEXT, ours, passed.append)  # type: ignore[arg-type]
     assert ours.given == theirs.given
     assert (state["response"]["status"], passed) == (status, nodes)
     snapshot = (
@@ -161,21 +161,21 @@ async def test_no_layer_changes_what_the_layers_before_it_wrote_or_read() -> Non
         ports = make_outside().ports()  # type: ignore[operator]
         nodes = {name: watched(name, node) for name, node in make_nodes(ports).items()}
         walker = DirectRunner(nodes, build_graph(ports).compile())
-        state = await walker.walk(asked, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
+        state = await walker.run(asked, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
         assert state["response"]["status"] == status
     assert passed == {*make_nodes(ports)} - {"accept"}
 
 
 @pytest.mark.contract("CP-1")
 async def test_a_form_is_read_by_the_first_layer_that_needs_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    walker, validated = _walker(_outside()), Counter[str]()
+    walker, validated = _direct_runner(_outside()), Counter[str]()
 
     def count(cls: type[Contract], form: Any) -> Any:
         validated[cls.__name__] += 1
         return cls.__pydantic_validator__.validate_python(form)
 
     monkeypatch.setattr(Contract, "model_validate", classmethod(count))
-    await walker.walk(ASKED, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
+    await walker.run(ASKED, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
     read = (Run, Policy, AnswerBundle, Prompt, Generation, ValidationResult)
     assert [(model.__name__, validated[model.__name__]) for model in read] == [(model.__name__, 1) for model in read]
 
@@ -183,9 +183,9 @@ async def test_a_form_is_read_by_the_first_layer_that_needs_it_alone(monkeypatch
 @pytest.mark.contract("CP-2")
 @pytest.mark.parametrize("node", ["accept", *ROUTES])
 async def test_langgraph_goes_on_with_a_walk_that_ended_early(node: str) -> None:
-    """Wherever it is cut off, the nodes before are not run again."""
+    """After any interruption, completed nodes do not run again."""
     outside, saver = _outside(facts=FACTS if node == "select_facts" else None), Notes()
-    walker = _walker(outside)
+    walker = _direct_runner(outside)
 
     async def cut_off(*arguments: Any, **options: Any) -> Any:
         raise StoreError("the store is away.", "Wait.")
@@ -193,7 +193,7 @@ async def test_langgraph_goes_on_with_a_walk_that_ended_early(node: str) -> None
     walker._nodes = {**walker._nodes, node: cut_off}
     asked: AskInput = {**ASKED, "conversation_id": "talk-1"} if node == "resolve" else ASKED
     with pytest.raises(StoreError):
-        await walker.walk(asked, "run-1", CONTEXT, saver)  # type: ignore[arg-type]
+        await walker.run(asked, "run-1", CONTEXT, saver)  # type: ignore[arg-type]
     searched = outside.retriever.calls
     graph = build_graph(outside.ports()).compile(checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "run-1"}}
@@ -214,7 +214,7 @@ async def test_a_checkpoint_is_taken_before_the_next_node_begins() -> None:
             return await super().aput(*arguments)
 
     saver, outside = Slow(), _outside()
-    walker = _walker(outside)
+    walker = _direct_runner(outside)
 
     def noting(name: str, node: Any) -> Any:
         async def noted(*arguments: Any, **options: Any) -> Any:
@@ -224,7 +224,7 @@ async def test_a_checkpoint_is_taken_before_the_next_node_begins() -> None:
         return noted
 
     walker._nodes = {name: noting(name, node) for name, node in walker._nodes.items()}
-    await walker.walk(ASKED, "run-1", CONTEXT, saver)  # type: ignore[arg-type]
+    await walker.run(ASKED, "run-1", CONTEXT, saver)  # type: ignore[arg-type]
     assert [number for _, number in seen] == list(range(2, 2 + len(seen)))
 
 
@@ -249,7 +249,7 @@ async def test_what_a_model_is_shown_is_the_same_either_way() -> None:
         outside = _outside()
         outside.model = FakeModel(generation(f"{SEAL} [C0]"))
         if walked:
-            await _walker(outside).walk(ASKED, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
+            await _direct_runner(outside).run(ASKED, "run-1", CONTEXT, Notes())  # type: ignore[arg-type]
         else:
             await build_graph(outside.ports()).compile().ainvoke(ASKED)
         prompts.append([prompt.prompt_sha256 for prompt in outside.model.prompts])

@@ -106,15 +106,15 @@ async def test_the_whole_policy_is_in_the_state_and_its_digest_on_the_record() -
 
 
 @pytest.mark.contract("P-1")
-@pytest.mark.parametrize("standing", [ReleaseStatus.SHIPPED, ReleaseStatus.RELEASED, ReleaseStatus.DRAFT])
+@pytest.mark.parametrize("release_status", [ReleaseStatus.SHIPPED, ReleaseStatus.RELEASED, ReleaseStatus.DRAFT])
 @pytest.mark.parametrize("similarity", [0.9, 0.1])
-async def test_a_run_under_a_draft_says_so_however_it_ends(standing: ReleaseStatus, similarity: float) -> None:
+async def test_a_run_under_a_draft_says_so_however_it_ends(release_status: ReleaseStatus, similarity: float) -> None:
     outside = _outside([row(chunk_text=SEAL, similarity_score=similarity)])
-    outside.standing = standing
+    outside.release_status = release_status
     finished = await _run(outside)
     said = ["the policy R2_POLICY_V1 is a draft: it is not released, and may change under this name"]
-    assert finished.response["notices"] == (said if standing is ReleaseStatus.DRAFT else [])
-    assert finished.state["run"]["is_draft"] is (standing is ReleaseStatus.DRAFT)
+    assert finished.response["notices"] == (said if release_status is ReleaseStatus.DRAFT else [])
+    assert finished.state["run"]["is_draft"] is (release_status is ReleaseStatus.DRAFT)
 
 
 @pytest.mark.contract("R1-11")

@@ -34,7 +34,7 @@ class Outside:
         return number
 
 
-async def _settle() -> None:
+async def _resolve_context() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -56,14 +56,14 @@ async def test_the_reader_is_never_further_ahead_than_that(at_once: int) -> None
             yield number
 
     async def work(number: int) -> int:
-        await _settle()
+        await _resolve_context()
         return number
 
     async for result in map_ordered(items(), work, at_once):
         ahead = max(ahead, read - taken)
         assert result == taken
         taken += 1
-        await _settle()
+        await _resolve_context()
     assert (taken, ahead) == (100, at_once)
 
 
@@ -71,10 +71,10 @@ async def test_results_come_in_order_whichever_work_ends_first() -> None:
     outside = Outside(4)
     results = map_ordered(outside.items(), outside.work, AT_ONCE)
     first = asyncio.ensure_future(anext(results))
-    await _settle()
+    await _resolve_context()
     for number in (2, 1):
         outside.gates[number].set()
-    await _settle()
+    await _resolve_context()
     assert (outside.read, first.done()) == ([0, 1, 2], False)
     for number in (0, 3):
         outside.gates[number].set()
@@ -103,7 +103,7 @@ async def test_a_fault_of_the_work_comes_after_the_results_before_it_and_cancels
         gate.set()
     assert [await anext(results) for _ in range(4)] == [0, 1, 2, 3]
     following = asyncio.ensure_future(anext(results))
-    await _settle()
+    await _resolve_context()
     outside.gates[4].set()
     with pytest.raises(ValueError, match="4"):
         await following
@@ -117,7 +117,7 @@ async def test_a_fault_of_reading_comes_after_the_results_of_what_was_read() -> 
         raise OSError("the pipe broke")
 
     async def work(number: int) -> int:
-        await _settle()
+        await _resolve_context()
         return number
 
     taken: list[int] = []
@@ -130,7 +130,7 @@ async def test_work_under_way_is_cancelled_when_the_caller_stops() -> None:
     outside = Outside(4)
     results = map_ordered(outside.items(), outside.work, AT_ONCE)
     first = asyncio.ensure_future(anext(results))
-    await _settle()
+    await _resolve_context()
     outside.gates[0].set()
     assert await first == 0
     await results.aclose()

@@ -1,4 +1,4 @@
-"""What is stored of a state: plain values that are packed where they are long, and never a class (CP-1, CP-2)."""
+"""The stored state: plain values, compressed if they are long, and never a class (CP-1, CP-2)."""
 
 import pytest
 from hypothesis import given

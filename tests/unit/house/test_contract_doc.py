@@ -40,8 +40,8 @@ from sourcebound.contracts.text.sanitize import sanitize
 from sourcebound.contracts.validation.answer_reading import CONNECTIVES, read_statements
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
-from sourcebound.contracts.validation.refusals import is_exact_refusal, refusal_pattern
-from sourcebound.contracts.validation.result import ValidationResult, not_run
+from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
+from sourcebound.contracts.validation.result import ValidationResult, skip_validation
 from support.places import ROOT
 
 PAGE: Final = (ROOT / "docs" / "contract.md").read_text("utf-8")
@@ -72,7 +72,7 @@ def _cells(line: str) -> list[str]:
 
 
 def spans(cell: str) -> list[str]:
-    """The code spans of a cell as the texts that they stand for."""
+    """Return the texts of the code spans in a cell."""
     texts = [text.replace("\\|", "|") for text in re.findall(r"`([^`]*)`", cell)]
     return [text.replace("\\n", "\n").replace("\\t", "\t").replace("\\u200b", "\u200b") for text in texts]
 
@@ -335,7 +335,7 @@ def test_the_table_of_refusals(row: Row) -> None:
     text = span(row["text"])
     code = validate(text, assembled(), POLICY).outcome.failure_code
     assert is_exact_refusal(text) == (row["result"] == "refusal")
-    assert (refusal_pattern(text) is None) == (row["result"] == "a statement")
+    assert (find_refusal(text) is None) == (row["result"] == "a statement")
     assert ([code] if code else []) == spans(row["result"])
 
 
@@ -427,7 +427,7 @@ def test_the_examples_of_presentations() -> None:
 @pytest.mark.parametrize("row", table("presentation", "refused by gate or selection", "refused by the model"))
 def test_the_table_of_refusal_sentences(row: Row) -> None:
     (name,) = [each for each in PRESENTATIONS if each == span(row["presentation"])]
-    gated = not_run(refuse("assemble", RefusalCode.BELOW_SIMILARITY_GATE, RefusalSource.GATE, "too little"))
+    gated = skip_validation(refuse("assemble", RefusalCode.BELOW_SIMILARITY_GATE, RefusalSource.GATE, "too little"))
     for verdict, column in (
         (gated, "refused by gate or selection"),
         (validate(REFUSAL, assembled(), POLICY), "refused by the model"),

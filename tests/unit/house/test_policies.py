@@ -42,7 +42,7 @@ def code_of(raised: "pytest.ExceptionInfo[ConfigurationError]") -> str:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_ships_is_shipped_and_so_is_a_copy_of_it(tmp_path: Path, name: str) -> None:
     assert look_up_policy(name) == (load_shipped_policy(name), ReleaseStatus.SHIPPED, None)
-    assert look_up_policy(str(write(tmp_path, load_shipped_policy(name)))).standing is ReleaseStatus.SHIPPED
+    assert look_up_policy(str(write(tmp_path, load_shipped_policy(name)))).release_status is ReleaseStatus.SHIPPED
 
 
 @pytest.mark.contract("P-1")
@@ -56,14 +56,14 @@ def test_a_file_that_no_lock_names_is_a_draft_and_may_change(tmp_path: Path) -> 
 @pytest.mark.contract("P-1")
 def test_a_released_policy_is_known_by_its_name_and_its_digest(tmp_path: Path) -> None:
     path = write(tmp_path)
-    assert release_policy(path).standing is ReleaseStatus.DRAFT
+    assert release_policy(path).release_status is ReleaseStatus.DRAFT
     assert read_policy_lock(tmp_path) == {"MINE_V1": MINE.sha256}
     assert look_up_policy("MINE_V1", tmp_path) == (MINE, ReleaseStatus.RELEASED, path)
     lock = (tmp_path / "policies.lock").read_text("utf-8")
-    assert release_policy(path).standing is ReleaseStatus.RELEASED
+    assert release_policy(path).release_status is ReleaseStatus.RELEASED
     assert (tmp_path / "policies.lock").read_text("utf-8") == lock
     path.write_text("# a remark\n" + path.read_text("utf-8"), "utf-8")
-    assert look_up_policy(str(path)).standing is ReleaseStatus.RELEASED
+    assert look_up_policy(str(path)).release_status is ReleaseStatus.RELEASED
 
 
 @pytest.mark.contract("P-1")
@@ -93,9 +93,9 @@ def test_the_lock_of_the_folder_counts_for_a_copy_elsewhere(tmp_path: Path) -> N
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     path = write(elsewhere)
-    assert look_up_policy(str(path), tmp_path).standing is ReleaseStatus.RELEASED
+    assert look_up_policy(str(path), tmp_path).release_status is ReleaseStatus.RELEASED
     write(elsewhere, STRICTER)
-    assert look_up_policy(str(path)).standing is ReleaseStatus.DRAFT
+    assert look_up_policy(str(path)).release_status is ReleaseStatus.DRAFT
     with pytest.raises(ConfigurationError) as raised:
         look_up_policy(str(path), tmp_path)
     assert code_of(raised) == "RELEASED_POLICY_CHANGED"
@@ -130,7 +130,7 @@ def test_a_policy_that_is_not_valid_is_not_released(tmp_path: Path, broken: str)
 
 def test_a_released_policy_bears_the_name_of_its_file(tmp_path: Path) -> None:
     path = write(tmp_path, name="other")
-    with pytest.raises(ConfigurationError, match="holds the policy MINE_V1") as raised:
+    with pytest.raises(ConfigurationError, match="contains the policy MINE_V1") as raised:
         release_policy(path)
     assert (code_of(raised), "MINE_V1.toml" in raised.value.next_step) == ("POLICY_FILE_NAME", True)
 
@@ -233,14 +233,17 @@ def test_the_folder_is_listed_and_its_faults_are_named(tmp_path: Path) -> None:
     write(tmp_path, MINE, "copy")
     (tmp_path / "broken.toml").write_text("[")
     listed = list_own_policies(tmp_path)
-    assert [(each.path.stem, each.found and each.found.standing) for each in listed] == [
+    assert [(each.path.stem, each.found and each.found.release_status) for each in listed] == [
         ("MINE_V1", ReleaseStatus.RELEASED), ("NEW_V1", ReleaseStatus.DRAFT), ("broken", None), ("copy", None),
     ]  # fmt: skip
     faults = check_own_policies(tmp_path)
-    assert ["broken.toml is not a valid policy" in faults[0], "not found by name" in faults[1]] == [True, True]
+    assert ["broken.toml is not a valid policy" in faults[0], "whose file must have its name" in faults[1]] == [
+        True,
+        True,
+    ]
     assert "LOST_V1 was released" in faults[2]
     assert check_own_policies(tmp_path / "nowhere") == [
-        f"there is no folder {tmp_path / 'nowhere'}, which SOURCEBOUND_POLICIES names"
+        f"SOURCEBOUND_POLICIES names the folder {tmp_path / 'nowhere'}, which does not exist"
     ]
     assert (check_own_policies(None), list_own_policies(None)) == ([], [])
 

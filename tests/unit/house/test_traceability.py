@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from support.docs.traceability import PAGE, SOURCES, Project, Source, find_problems, read_project, read_sources, render
 from support.places import ROOT
-from support.traceability import PAGE, SOURCES, Project, Source, find_problems, read_project, read_sources, render
 
 THERE = Project(
     sections={"R2-V2": "3. R2 Answer assembly", "R2-V3": "3. R2 Answer assembly", "R9-1": "4. R9", "§12": "12. Logs"},

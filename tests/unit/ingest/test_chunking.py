@@ -356,7 +356,7 @@ def test_chunking_can_be_ended_after_any_step(make: Callable[[int], Page]) -> No
 
 
 def _calls(page: Page) -> int:
-    """How many functions and generators are entered while a page is cut: its cost, without a clock."""
+    """Count the functions and generators entered while a page is chunked: its cost without a clock."""
     entered = 0
 
     def note(_frame: object, event: str, _argument: object) -> None:

@@ -1,4 +1,4 @@
-"""What a document says of itself, and how table rows are written: pure rules, over text."""
+"""Metadata from the text of a document, and the text of table rows: pure rules."""
 
 from datetime import date
 

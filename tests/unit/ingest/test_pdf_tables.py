@@ -228,7 +228,7 @@ def test_two_columns_of_justified_prose_are_not_a_table(load: Load) -> None:
 
 
 def _words_at(*rows: tuple[tuple[float, float, str], ...]) -> Callable[[FPDF], None]:
-    """Draws words where they are told to stand, in that order, the first row in bold."""
+    """Draw words at the given positions in the given order, the first row in bold."""
 
     def write(pdf: FPDF) -> None:
         for number, row in enumerate(rows):

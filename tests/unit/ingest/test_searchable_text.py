@@ -1,4 +1,4 @@
-"""What a chunk is found by: words that a hyphen parts are found whole, and numbers mean what they say."""
+"""The searchable text of a chunk: hyphenated words are found whole, and numbers keep their meaning."""
 
 import time
 

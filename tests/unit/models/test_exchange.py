@@ -1,4 +1,4 @@
-"""What is watched of an answer before its body is read, and what a provider's own refusal is taken for."""
+"""Checks of an answer before its body is read, and the reading of a provider's own refusal."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.outcome import FailureCode, Status
 from sourcebound.contracts.prompt.build import Message, build_prompt
 from sourcebound.models.exchange import event_hooks, read_retry_after
-from sourcebound.models.faults import ServerWords
+from sourcebound.models.faults import ServerWording
 from sourcebound.models.generators import ChatGenerator
 from sourcebound.models.profiles import Registry
 from support.builders import answer_bundle, policy
@@ -89,7 +89,7 @@ def _profile(**changes: Any) -> ModelProfile:
 
 
 async def _generate(backend: FakeBackend, draw: Callable[[], float] = lambda: 0.0, **changes: Any) -> Generation:
-    server = ServerWords("http://fake", "start it", "set the key", "choose another")
+    server = ServerWording("http://fake", "start it", "set the key", "choose another")
     return await ChatGenerator(_profile(**changes), backend, server, draw).generate(PROMPT, policy())
 
 
@@ -123,7 +123,7 @@ async def test_each_pause_is_drawn_anew(pauses: Pauses) -> None:
 @pytest.mark.contract("R4-5")
 async def test_without_a_draw_of_its_own_a_generator_jitters(pauses: Pauses) -> None:
     for _ in range(20):
-        generator = ChatGenerator(_profile(max_requests=2), FakeBackend(_status(503)), ServerWords())
+        generator = ChatGenerator(_profile(max_requests=2), FakeBackend(_status(503)), ServerWording())
         await generator.generate(PROMPT, policy())
     assert len(set(pauses.seconds)) > 1
     assert all(1.0 <= pause <= 2.0 for pause in pauses.seconds)

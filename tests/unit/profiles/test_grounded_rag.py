@@ -26,7 +26,7 @@ BOTH = f"{SEAL} [C0] {FILTER} [C1] [C0]"
 
 
 def _answer(finished: Profiled) -> dict[str, Any]:
-    """What a client of `/rag/query` gets, as it reads it."""
+    """Return the response of `/rag/query` as a client reads it."""
     shown: dict[str, Any] = json.loads(finished.shown())
     assert shown == rag_answer(finished.view).model_dump(mode="json")
     return shown

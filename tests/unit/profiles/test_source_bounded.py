@@ -20,7 +20,7 @@ TWENTY = [f"The seal of pump {number} is checked. [C0]" for number in ("A", "B",
 
 
 class Scenario(NamedTuple):
-    """What is found, what the model says in turn, and how it ends."""
+    """The candidates, the model's answers in order, and the expected outcome."""
 
     results: list[JsonObject]
     said: tuple[str, ...]

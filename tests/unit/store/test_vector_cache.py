@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from sourcebound.contracts.corpus.vector_index import SAME
+from sourcebound.contracts.corpus.vector_index import DISTANCE_TOLERANCE
 from sourcebound.store.search.bm25 import Terms
-from sourcebound.store.search.vector_cache import VectorCache, Vectors
+from sourcebound.store.search.vector_cache import CollectionVectors, VectorCache
 from sourcebound.store.search.vector_codec import pack_vector
 
 DIMENSIONS = 8
@@ -22,8 +22,8 @@ def packed(vectors: list[list[float]]) -> bytes:
     return b"".join(struct.pack(form, 10 * n, n, DIMENSIONS, 0, *vector) for n, vector in enumerate(vectors))
 
 
-def kept_of(vectors: list[list[float]]) -> Vectors:
-    return Vectors(packed(vectors), DIMENSIONS, {10 * n: f"chunk-{n}" for n in range(len(vectors))})
+def kept_of(vectors: list[list[float]]) -> CollectionVectors:
+    return CollectionVectors(packed(vectors), DIMENSIONS, {10 * n: f"chunk-{n}" for n in range(len(vectors))})
 
 
 def drawn(count: int, seed: int = 1) -> list[list[float]]:
@@ -55,8 +55,8 @@ def test_the_nearest_are_those_of_the_greatest_cosine(documents: list[int] | Non
         ([0.9, 0.8, 0.8 - 1e-6, 0.7], 4, [10, 20], [0, 20, 10, 30]),
         ([0.9, 0.9, 0.8, 0.7, 0.7], 5, [0, 10, 30, 40], [10, 0, 20, 40, 30]),
         ([0.9, 0.8, 0.8], 2, [10, 20], [0, 20, 10]),
-        ([0.9, 0.8, 0.8 - SAME / 2, 0.7], 2, [10, 20], [0, 20, 10]),
-        ([0.9, 0.8, 0.8 - 1.5 * SAME, 0.7], 4, [], [0, 10, 20, 30]),
+        ([0.9, 0.8, 0.8 - DISTANCE_TOLERANCE / 2, 0.7], 2, [10, 20], [0, 20, 10]),
+        ([0.9, 0.8, 0.8 - 1.5 * DISTANCE_TOLERANCE, 0.7], 4, [], [0, 10, 20, 30]),
         ([0.9, 0.8, 0.7], 2, [], [0, 10]),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_state_is_wanted_when_it_is_searched_again() -> None:
 
 
 def test_another_state_is_not_found() -> None:
-    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS, {})
+    cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
     cache.keep(1, "a", vectors, SIZE)
     assert cache.find(1, "a") is vectors
     assert cache.find(1, "b") is None
@@ -108,7 +108,7 @@ def test_another_state_is_not_found() -> None:
 
 
 def test_what_was_searched_last_is_kept() -> None:
-    cache, vectors = VectorCache(SIZE), Vectors(b"", DIMENSIONS, {})
+    cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
     for collection in (1, 2, 3):
         cache.keep(collection, "a", vectors, 40)
         cache.find(1, "a")

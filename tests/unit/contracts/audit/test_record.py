@@ -1,4 +1,4 @@
-"""The audit record: one row a run, whatever came of it; ids, hashes and counts, never text (R5P-1, R5P-2)."""
+"""The audit record: one row for each run, whatever its outcome; ids, hashes and counts, never text (R5P-1, R5P-2)."""
 
 import json
 from typing import Any, cast

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sourcebound.contracts.calibration.labelled_questions import LEAST_QUESTIONS, read_questions
+from sourcebound.contracts.calibration.labelled_questions import MIN_QUESTIONS, read_questions
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS
 
 
@@ -56,4 +56,4 @@ def test_every_wrong_line_is_named() -> None:
 )
 def test_too_few_questions_of_a_kind_are_a_finding(lines: list[str], counts: str) -> None:
     (finding,) = read_questions("\n".join(lines)).findings
-    assert finding == f"it has {counts} questions, and needs at least {LEAST_QUESTIONS} of each"
+    assert finding == f"it has {counts} questions, and needs at least {MIN_QUESTIONS} of each"

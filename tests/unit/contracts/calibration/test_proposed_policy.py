@@ -1,4 +1,4 @@
-"""A proposed policy is the base policy but for its name, its gates and what they were calibrated for."""
+"""A proposed policy is the base policy except for its name, its gates and their calibration."""
 
 import tomllib
 

@@ -12,9 +12,9 @@ from sourcebound.contracts.certification.cases import (
     CaseKind,
     cases_digest,
     contains_text,
+    find_unreachable,
     load_cases,
-    retrieval_bundle,
-    unreachable,
+    to_retrieval_bundle,
 )
 from sourcebound.contracts.evidence.selection import candidate_of
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
@@ -100,7 +100,7 @@ def test_the_table_is_a_table_and_the_answer_one_of_its_cells() -> None:
 def test_the_long_case_fills_the_budget_with_the_answer_in_the_middle(name: str) -> None:
     limits = load_shipped_policy(name).selection
     (case,) = [case for case in load_cases() if case.kind is CaseKind.LONG_EVIDENCE]
-    rows = RetrievalBundle.model_validate(retrieval_bundle(case, load_shipped_policy(name))).results
+    rows = RetrievalBundle.model_validate(to_retrieval_bundle(case, load_shipped_policy(name))).results
     tokens = [candidate_of(row).tokens for row in rows]
     assert limits.max_evidence_tokens - 50 < sum(tokens) <= limits.max_evidence_tokens
     assert rows[len(rows) // 2].chunk_id == case.must_cite[0]
@@ -111,7 +111,7 @@ def test_the_long_case_fills_the_budget_with_the_answer_in_the_middle(name: str)
 @pytest.mark.contract("R1-1")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_case_reaches_the_model_under_every_released_policy(name: str) -> None:
-    assert unreachable(load_cases(), load_shipped_policy(name)) == {}
+    assert find_unreachable(load_cases(), load_shipped_policy(name)) == {}
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_every_case_reaches_the_model_under_every_released_policy(name: str) -> 
 )
 def test_a_case_that_the_policy_decides_is_named_with_the_reason(changes: dict[str, Any], reason: str) -> None:
     case = _case(must_cite=["chunk-1"])
-    assert unreachable([case], policy()) == {}
-    assert reason in unreachable([case], policy(**changes))["pressure"]
+    assert find_unreachable([case], policy()) == {}
+    assert reason in find_unreachable([case], policy(**changes))["pressure"]
 
 
 @pytest.mark.contract("P-3")
@@ -136,8 +136,8 @@ def test_a_bundle_fits_the_policy_whatever_it_was_calibrated_for_and_allows() ->
         calibration={"embedding_model": "embedder-9", "metric": "cosine", "index_version": "ix-9"},
         selection={"knowledge_types": ["sop", "manual"]},
     )
-    assert unreachable(load_cases(), strict) == {}
-    bundle = RetrievalBundle.model_validate(retrieval_bundle(_case(), strict))
+    assert find_unreachable(load_cases(), strict) == {}
+    bundle = RetrievalBundle.model_validate(to_retrieval_bundle(_case(), strict))
     assert (bundle.embedding_model, bundle.index_version) == ("embedder-9", "ix-9")
     assert bundle.policy_sha256 == strict.sha256
     assert [row.knowledge_type_effective for row in bundle.results] == ["sop", "sop"]

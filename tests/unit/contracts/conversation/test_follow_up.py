@@ -1,4 +1,4 @@
-"""CP-6, R3-4: a follow-up becomes the question that it stands for, and a whole question stays what it is."""
+"""CP-6, R3-4: a follow-up becomes a standalone question, and a whole question stays unchanged."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""When an index is made, when it is asked, and how it is measured."""
+"""The conditions for building and using a vector index, and its measured recall."""
 
 from math import hypot, sqrt
 
@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.corpus.vector_index import (
-    DISTURBANCE,
     EXACT_CHUNKS,
     GROWTH,
-    LEAST_RECALL,
-    WANTED_RECALL,
-    WIDTHS,
+    MIN_RECALL,
+    NOISE,
+    SEARCH_WIDTHS,
+    TARGET_RECALL,
     Recall,
     VectorIndex,
-    count_found,
+    count_true_neighbours,
+    needs_index,
     perturb,
-    wants_index,
 )
 from sourcebound.store.search.vector_index import LEAST_MEMORY, MOST_MEMORY, build_memory
 
@@ -46,13 +46,13 @@ def _index(recall: float = 1.0, chunks: int = EXACT_CHUNKS) -> VectorIndex:
     ],
 )
 def test_neighbours_are_told_by_distance(found: list[float], exact: list[float], count: int) -> None:
-    assert count_found(found, exact) == count
+    assert count_true_neighbours(found, exact) == count
 
 
 @given(DISTANCES, DISTANCES)
 def test_no_more_is_found_than_was_sought(found: list[float], exact: list[float]) -> None:
-    assert 0 <= count_found(found, exact) <= len(exact)
-    assert count_found(exact, exact) == len(exact)
+    assert 0 <= count_true_neighbours(found, exact) <= len(exact)
+    assert count_true_neighbours(exact, exact) == len(exact)
 
 
 def test_the_share_of_nothing_is_whole() -> None:
@@ -61,32 +61,32 @@ def test_the_share_of_nothing_is_whole() -> None:
 
 
 def test_a_collection_is_indexed_once_it_has_outgrown_the_exact_search() -> None:
-    assert not wants_index(EXACT_CHUNKS, None)
-    assert wants_index(EXACT_CHUNKS + 1, None)
+    assert not needs_index(EXACT_CHUNKS, None)
+    assert needs_index(EXACT_CHUNKS + 1, None)
 
 
 def test_an_index_is_measured_again_when_its_collection_has_grown_by_half() -> None:
     assert GROWTH == 1.5
-    assert not wants_index(150_000, _index(chunks=100_000))
-    assert wants_index(150_001, _index(chunks=100_000))
-    assert not wants_index(10, _index(chunks=100_000))
+    assert not needs_index(150_000, _index(chunks=100_000))
+    assert needs_index(150_001, _index(chunks=100_000))
+    assert not needs_index(10, _index(chunks=100_000))
 
 
 def test_so_is_one_that_was_made_before_it_was_needed() -> None:
-    assert wants_index(301, _index(chunks=200))
-    assert wants_index(1, _index(chunks=0))
+    assert needs_index(301, _index(chunks=200))
+    assert needs_index(1, _index(chunks=0))
 
 
 @pytest.mark.contract("R1-5")
 def test_an_index_that_finds_too_little_is_not_fit() -> None:
-    assert _index(LEAST_RECALL).is_fit
-    assert not _index(LEAST_RECALL - 0.001).is_fit
+    assert _index(MIN_RECALL).is_fit
+    assert not _index(MIN_RECALL - 0.001).is_fit
 
 
 def test_a_width_is_chosen_for_more_than_the_least_and_tried_from_the_cheapest() -> None:
-    assert LEAST_RECALL < WANTED_RECALL < 1
-    assert list(WIDTHS) == sorted(WIDTHS)
-    assert 0 < WIDTHS[0] <= WIDTHS[-1] <= 1000
+    assert MIN_RECALL < TARGET_RECALL < 1
+    assert list(SEARCH_WIDTHS) == sorted(SEARCH_WIDTHS)
+    assert 0 < SEARCH_WIDTHS[0] <= SEARCH_WIDTHS[-1] <= 1000
 
 
 @given(st.integers(0, 2**64), st.integers(16, 384))
@@ -103,8 +103,8 @@ def test_it_is_moved_as_far_as_a_question_lies_from_its_answer() -> None:
     cosines = [
         sum(a * b for a, b in zip(vector, perturb(vector, f"chunk-{number}"), strict=True)) for number in range(400)
     ]
-    assert sum(cosines) / len(cosines) == pytest.approx(1 / sqrt(1 + DISTURBANCE**2), abs=0.01)
-    assert pytest.approx(1 / sqrt(5)) == 1 / sqrt(1 + DISTURBANCE**2)
+    assert sum(cosines) / len(cosines) == pytest.approx(1 / sqrt(1 + NOISE**2), abs=0.01)
+    assert pytest.approx(1 / sqrt(5)) == 1 / sqrt(1 + NOISE**2)
     assert max(cosines) - min(cosines) < 0.4
 
 

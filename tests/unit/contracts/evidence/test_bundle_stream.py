@@ -1,4 +1,4 @@
-"""A stream of bundles is taken apart however it is cut, and what is broken costs nothing beside it (R1-1, R2-V1)."""
+"""A stream of bundles is split whatever its chunks, and a broken bundle affects no other (R1-1, R2-V1)."""
 
 import json
 from collections.abc import Callable

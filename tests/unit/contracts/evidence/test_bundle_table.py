@@ -178,7 +178,7 @@ def test_bundles_come_before_the_table_has_ended() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_request_whose_rows_stand_apart_is_not_answered_in_parts(tmp_path: Path, form: str) -> None:
     apart = pyarrow.Table.from_pylist([*flat("r-1", row(0)), *flat("r-2", row(0)), *flat("r-1", row(1))])
-    with pytest.raises(RequestError, match="'r-1' do not stand together") as raised:
+    with pytest.raises(RequestError, match="'r-1' are not next to each other") as raised:
         next(bundles_from_table(FORMS[form](apart, tmp_path / "table")))
     assert (raised.value.failure_code, "Sort the table" in raised.value.next_step) == ("TABLE_NOT_GROUPED", True)
 

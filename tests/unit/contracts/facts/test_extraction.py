@@ -241,7 +241,7 @@ def test_the_gates_minimum_holds_for_the_facts_kept() -> None:
 
 
 def _withheld(bundle: AnswerBundle, refusal: Outcome, *outcomes: RowOutcome) -> AnswerBundle:
-    """What a refused run leaves of its bundle: the account of every row, and nothing that could be sent."""
+    """The bundle of a refused run: a ledger of every row, and nothing that could be sent."""
     ledger = [
         entry.model_copy(update={"outcome": fate}) for entry, fate in zip(bundle.drop_ledger, outcomes, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What two policies have otherwise, and which way it goes (P-1, P-4)."""
+"""The differences between two policies, and their direction (P-1, P-4)."""
 
 import json
 from typing import Any

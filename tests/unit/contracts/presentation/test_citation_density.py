@@ -51,4 +51,4 @@ def test_a_runs_page_shows_the_density_of_its_answer_and_the_target_of_its_polic
     page = page_of(recorded(f"# Seal\n\n{SEAL} [C0] [C0]\n\n{SEAL} [C0]"))
     told = {fact.label: fact.value for fact in checks(page, page.attempts[-1])}
     assert told["coverage"] == "100% of the statements that need a citation have one"
-    assert told["density"] == "1.0, 1.0 citations a statement, by paragraph"
+    assert told["density"] == "1.0, 1.0 citations per statement, by paragraph"

@@ -6,7 +6,7 @@ from typing import cast, get_args
 
 import pytest
 
-from sourcebound.cli.answering.ask import OutputFormat, RenderedResponse, print_response
+from sourcebound.cli.answering.response_view import OutputFormat, RenderedResponse, print_response
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.policy.schema import Presentation
 from sourcebound.contracts.presentation.answer_view import evidence_documents, view_answer

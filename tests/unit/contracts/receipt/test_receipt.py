@@ -1,4 +1,4 @@
-"""CP-8: whoever changes a byte of a receipt, or the receipt of a run that does not add up, is found out."""
+"""CP-8: any changed byte of a receipt is found, and so is the receipt of an inconsistent run."""
 
 import copy
 import json
@@ -141,9 +141,9 @@ def test_a_signature_for_something_else_is_none() -> None:
         (b'{"receipt_version":NaN}\n', "not JSON"),
         (b'"\\ud800"', "not JSON"),
         (b"\xff\xfe", "not JSON"),
-        (b"[1]", "no receipt"),
-        (b"{}", "no receipt"),
-        (canonical({**FORM, "receipt_version": "2"}), "'2', and this program knows '1'"),
+        (b"[1]", "not a receipt"),
+        (b"{}", "not a receipt"),
+        (canonical({**FORM, "receipt_version": "2"}), "'2', but this program reads only '1'"),
         (canonical({**FORM, "answer_sha256": "AB" * 32}), "answer_sha256"),
         (signed(_changed(FORM, ("record", "run_id"), lambda _: None)), "the record lacks run_id"),
         (signed(_changed(FORM, ("spans", 0, "char_start"), lambda _: "3")), "char_start"),
@@ -160,8 +160,8 @@ def test_what_is_no_receipt_says_why(data: bytes, words: str) -> None:
 
 
 CONTRADICTIONS: list[tuple[JsonObject, str]] = [
-    ({"answer_sha256": None}, "ended otherwise"),
-    ({"spans": []}, "no chunk that was shown"),
+    ({"answer_sha256": None}, "disagree on whether an answer was released"),
+    ({"spans": []}, "a chunk that was not shown"),
     ({"spans": FORM["spans"][::-1]}, "in order"),
     ({"spans": [{**FORM["spans"][0], "char_start": 9, "char_end": 9}]}, "the place of C0"),
     ({"spans": [{**FORM["spans"][0], "char_start": 9, "char_end": None}]}, "the place of C0"),
@@ -178,11 +178,11 @@ def test_a_receipt_that_contradicts_itself_is_found_whoever_signed_it(changes: J
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"generation_status": "FAILED"}, "ended otherwise"),
-        ({"validation_status": "FAILED"}, "did not pass"),
-        ({"prompt_sha256": None}, "an answer needs prompt_sha256"),
-        ({"validated_citations": ["C0", "C0"]}, "named twice"),
-        ({"validated_citations": ["C7"]}, "no chunk that was shown"),
+        ({"generation_status": "FAILED"}, "disagree on whether an answer was released"),
+        ({"validation_status": "FAILED"}, "did not pass validation"),
+        ({"prompt_sha256": None}, "the record of an answer needs prompt_sha256"),
+        ({"validated_citations": ["C0", "C0"]}, "is repeated"),
+        ({"validated_citations": ["C7"]}, "a chunk that was not shown"),
     ],
 )
 def test_so_is_one_whose_record_is_another_although_its_hash_is_right(columns: JsonObject, words: str) -> None:
@@ -260,7 +260,7 @@ def test_the_answer_is_compared_to_the_letter(text: str, same: bool) -> None:
 def test_an_answer_whose_citations_the_record_does_not_have_is_found_whoever_signed_it() -> None:
     other = f"{SEAL} [C1]"
     check = compare_answer(_receipt(signed({**FORM, "answer_sha256": text_sha256(other)})), other)
-    assert (check.holds, check.found) == (False, "it cites ['C1'], and the record says ['C0']")
+    assert (check.holds, check.found) == (False, "it cites ['C1'], but the record has ['C0']")
 
 
 def test_the_question_is_compared_to_the_letter() -> None:

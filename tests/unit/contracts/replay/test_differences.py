@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy, read_lock
 from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.replay.release_diff import compare_release, read_shipped
+from sourcebound.contracts.replay.release_diff import compare_release, load_shipped_release
 from sourcebound.contracts.replay.report import (
     Difference,
     RecordedRow,
     RecordedRun,
     RecordedStep,
     RecordedText,
-    canonical,
     find_difference,
+    stored_json,
 )
 from sourcebound.contracts.replay.run_diff import diff_texts
 from sourcebound.contracts.replay.run_file import RunFileFault, read_run_file, run_digest, write_run_file
@@ -30,7 +30,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=20,
 )
-SHIPS = read_shipped()
+SHIPS = load_shipped_release()
 RUN = RecordedRun(
     run_id="run-1",
     start={"question": "How often? \u201c\u2028\u201d \ud800", "limits": {}},
@@ -50,13 +50,13 @@ def _difference(recorded: object, computed: object) -> Difference:
 @given(JSON)
 def test_a_value_is_the_same_as_itself_after_a_way_through_json(value: Any) -> None:
     assert find_difference("x", value, copy.deepcopy(value)) is None
-    assert find_difference("x", value, json.loads(canonical(value).decode("utf-8", "surrogatepass"))) is None
+    assert find_difference("x", value, json.loads(stored_json(value).decode("utf-8", "surrogatepass"))) is None
 
 
 @pytest.mark.contract("CP-3")
 @given(JSON, JSON)
 def test_a_difference_is_found_exactly_where_the_bytes_differ(one: Any, other: Any) -> None:
-    assert (find_difference("x", one, other) is None) == (canonical(one) == canonical(other))
+    assert (find_difference("x", one, other) is None) == (stored_json(one) == stored_json(other))
 
 
 @pytest.mark.contract("CP-3")
@@ -166,10 +166,10 @@ def test_a_run_comes_out_of_its_file_as_it_went_in() -> None:
     assert "\n" not in text
     read = read_run_file(text)
     assert isinstance(read, RecordedRun)
-    assert canonical(read.model_dump(mode="json")) == canonical(RUN.model_dump(mode="json"))
+    assert stored_json(read.model_dump(mode="json")) == stored_json(RUN.model_dump(mode="json"))
     laid_out = read_run_file(json.dumps(json.loads(text), indent=1))
     assert isinstance(laid_out, RecordedRun)
-    assert canonical(laid_out.model_dump(mode="json")) == canonical(RUN.model_dump(mode="json"))
+    assert stored_json(laid_out.model_dump(mode="json")) == stored_json(RUN.model_dump(mode="json"))
 
 
 def _faulty(**changes: Any) -> str:
@@ -185,9 +185,9 @@ DEEP = "[" * 100_000
 @pytest.mark.parametrize(
     ("text", "code", "says"),
     [
-        ("", "RUN_FILE_DAMAGED", "not one whole JSON object"),
-        (_faulty()[:-1], "RUN_FILE_DAMAGED", "not one whole JSON object"),
-        (DEEP, "RUN_FILE_DAMAGED", "not one whole JSON object"),
+        ("", "RUN_FILE_DAMAGED", "not one complete JSON object"),
+        (_faulty()[:-1], "RUN_FILE_DAMAGED", "not one complete JSON object"),
+        (DEEP, "RUN_FILE_DAMAGED", "not one complete JSON object"),
         ("[]", "RUN_FILE_UNKNOWN", "not a recorded run"),
         ("{}", "RUN_FILE_UNKNOWN", "not a recorded run"),
         (_faulty(format=1), "RUN_FILE_UNKNOWN", "not a recorded run"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sourcebound.contracts.outcome import FailureCode, fail
 from sourcebound.contracts.prompt.build import REFUSAL
-from sourcebound.contracts.response.chat_messages import answer_message, keep_messages, question_of
+from sourcebound.contracts.response.chat_messages import answer_message, merge_messages, question_of
 from sourcebound.contracts.response.public import package_response
 from sourcebound.graph.workflow import build_graph
 from support.builders import SEAL, bundle, generation, policy, row, run
@@ -25,13 +25,13 @@ ASKED = {"role": "user", "content": "Why?"}
 )
 @pytest.mark.parametrize("named", ["role", "type"])
 def test_every_name_of_a_speaker_is_kept_as_one(named: str, role: str, kept: str) -> None:
-    assert keep_messages([], {named: role, "content": "Hi"}) == [{"type": kept, "content": "Hi", "id": "message-0"}]
+    assert merge_messages([], {named: role, "content": "Hi"}) == [{"type": kept, "content": "Hi", "id": "message-0"}]
 
 
 @pytest.mark.parametrize("wrong", ["Why?", {"content": "Why?"}, {"role": "judge", "content": "Why?"}, {"role": "user"}])
 def test_what_is_no_message_is_refused_and_not_quoted(wrong: Any) -> None:
     with pytest.raises(ValueError, match="a message is an object") as raised:
-        keep_messages([], wrong)
+        merge_messages([], wrong)
     assert "Why?" not in str(raised.value)
 
 
@@ -43,7 +43,7 @@ def test_an_id_never_changes_and_no_message_is_lost(turns: list[list[str | None]
     seen: list[list[str]] = []
     for ids in turns:
         update = [{**ASKED, **({"id": name} if name else {})} for name in ids]
-        known, kept = len(kept), keep_messages(kept, update)
+        known, kept = len(kept), merge_messages(kept, update)
         seen.append([message["id"] for message in kept])
         assert {name for name in ids if name} <= set(seen[-1])
         assert len(kept) >= known + sum(name is None for name in ids)
@@ -53,8 +53,8 @@ def test_an_id_never_changes_and_no_message_is_lost(turns: list[list[str | None]
 
 
 def test_a_message_with_a_known_id_takes_the_place_of_the_other() -> None:
-    kept = keep_messages(None, [ASKED, {"role": "ai", "content": "So.", "id": "a"}])
-    again = keep_messages(kept, {"role": "ai", "content": "Because.", "id": "a"})
+    kept = merge_messages(None, [ASKED, {"role": "ai", "content": "So.", "id": "a"}])
+    again = merge_messages(kept, {"role": "ai", "content": "Because.", "id": "a"})
     assert [message["content"] for message in again] == ["Why?", "Because."]
 
 
@@ -79,7 +79,7 @@ def test_a_message_with_a_known_id_takes_the_place_of_the_other() -> None:
     ],
 )
 def test_the_last_message_is_the_question_where_none_is_stated(request_: dict[str, Any], question: str | None) -> None:
-    state = {**request_, "messages": keep_messages(None, request_.get("messages", []))}
+    state = {**request_, "messages": merge_messages(None, request_.get("messages", []))}
     assert question_of(state) == question
 
 

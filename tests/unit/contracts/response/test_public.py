@@ -8,7 +8,7 @@ import pytest
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
 from sourcebound.contracts.response.public import PublicResponse, package_response
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.result import ValidationResult, not_run
+from sourcebound.contracts.validation.result import ValidationResult, skip_validation
 from support.builders import FILTER, SEAL, answer_bundle, generation, policy, run
 
 REFUSAL = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
@@ -88,7 +88,7 @@ def test_no_chunk_text_no_score_and_no_prompt_leave_the_system() -> None:
 @pytest.mark.parametrize(
     ("outcome", "verdict"),
     [
-        (REFUSED, not_run(REFUSED)),
+        (REFUSED, skip_validation(REFUSED)),
         (refuse("validate", RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, "refused"), None),
     ],
 )

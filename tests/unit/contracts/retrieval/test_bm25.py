@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.retrieval.bm25 import (
-    MOST_POSTINGS,
+    MAX_POSTINGS,
     UNITS,
     QuestionWord,
     bm25_term,
@@ -65,4 +65,4 @@ def test_the_rarest_words_are_read_within_the_limit(words: list[QuestionWord], m
 
 def test_a_question_of_common_words_reads_a_bounded_number_of_postings() -> None:
     words = [QuestionWord(f"w{number}", number, 9_000) for number in range(1, 12)]
-    assert sum(word.chunks for word in words_to_read(words)) <= MOST_POSTINGS
+    assert sum(word.chunks for word in words_to_read(words)) <= MAX_POSTINGS

@@ -1,4 +1,4 @@
-"""The facts of a run on its page: what each was, what became of it, and no text that may not be read."""
+"""The facts on the page of a run: each with its outcome, and no text that may not be read."""
 
 import json
 
@@ -61,7 +61,7 @@ def test_a_choice_that_failed_leaves_its_facts_without_a_fate() -> None:
     assert page.facts is not None
     assert [shown.fate for shown in page.facts.facts] == [None, None]
     assert (page.facts.kept, page.head.reason, page.attempts) == (0, "INVALID_FACTS_SCHEMA", ())
-    assert page.explanation == "The model's choice of facts is not the JSON that was asked for."
+    assert page.explanation == "The model's choice of facts is not the requested JSON."
 
 
 @pytest.mark.contract("R3-9")
@@ -97,6 +97,6 @@ def test_the_page_in_a_browser_has_them_in_a_section() -> None:
     text = render_html(page_of(CHOSEN, with_prompt=True))
     assert '<a href="#facts">Facts</a>' in text
     assert '<section id="facts"' in text
-    assert "it does not bear on the question" in text
+    assert "it is not relevant to the question" in text
     assert "The user message for the choice" in text
     assert 'id="facts"' not in render_html(page_of(recorded(ANSWER, ROWS)))

@@ -91,7 +91,7 @@ def test_every_attempt_is_shown_and_none_twice() -> None:
 def test_a_model_that_did_not_answer_leaves_an_attempt_without_a_verdict() -> None:
     away = generation("", outcome=fail("generate", FailureCode.MODEL_TIMEOUT, "no answer in 60 s"))
     page = page_of(recorded(away))
-    assert (page.head.reason, page.explanation) == ("MODEL_TIMEOUT", "The model took longer than its time limit.")
+    assert (page.head.reason, page.explanation) == ("MODEL_TIMEOUT", "The model did not answer within its time limit.")
     assert [(attempt.validation, attempt.statements) for attempt in page.attempts] == [(None, ())]
 
 

@@ -74,14 +74,14 @@ def test_a_line_costs_the_same_whether_it_is_kept_or_not(size: int) -> None:
 
 
 def test_lines_that_are_long_or_never_end_are_not_kept() -> None:
-    of_tokens._kept_cost.cache_clear()
+    of_tokens._cached_line_cost.cache_clear()
     text = "Seal 12 is worn now. " * 400
     for end in range(len(text) - 50, len(text)):
         token_cost(text[:end])
-    assert of_tokens._kept_cost.cache_info().currsize == 0
+    assert of_tokens._cached_line_cost.cache_info().currsize == 0
     token_cost(text[: CACHED_LENGTHS.start])
-    assert of_tokens._kept_cost.cache_info().currsize == 1
-    assert of_tokens._kept_cost.cache_info().maxsize
+    assert of_tokens._cached_line_cost.cache_info().currsize == 1
+    assert of_tokens._cached_line_cost.cache_info().maxsize
 
 
 def test_no_more_words_are_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

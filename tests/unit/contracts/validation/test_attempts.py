@@ -1,4 +1,4 @@
-"""Attempts: a rejected answer may be asked for anew, each attempt is recorded whole, and none is mended (R5-12)."""
+"""Attempts: a rejected answer may be generated again, each attempt is recorded whole, and none is repaired (R5-12)."""
 
 import json
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.validation.answer_reading import read_answer
 from sourcebound.contracts.validation.firewall import CHECKS, validate
-from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus, not_run
+from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus, skip_validation
 from support.builders import FILTER, SEAL, answer_bundle, chunk, enforcing_policy, policy, run
 
 CHECKED = "The seal is checked. [C0]"
@@ -298,12 +298,12 @@ def test_a_source_that_is_not_cited_supports_nothing() -> None:
 @pytest.mark.contract("R5-13")
 def test_a_run_that_ended_early_has_no_verdict() -> None:
     refused = refuse("assemble", Code.ALL_EVIDENCE_DROPPED, Source.SELECTION, "nothing left")
-    verdict = not_run(refused)
+    verdict = skip_validation(refused)
     assert verdict.validation_status is ValidationStatus.NOT_RUN
     assert verdict.outcome == refused
     assert verdict.validated_answer_text == ""
     with pytest.raises(ValueError, match="has an answer"):
-        not_run(proceed("generate"))
+        skip_validation(proceed("generate"))
 
 
 UNITS = st.sampled_from(["bar", "hours", "°C", "mm", "kg", "rpm", "%", "parts", "kV"])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sourcebound.contracts.outcome import FailureCode, RefusalCode, RefusalSource, Status
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.refusals import is_exact_refusal, refusal_pattern
+from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
 from sourcebound.contracts.validation.result import ValidationResult, ValidationStatus
 from support.builders import SEAL, answer_bundle, enforcing_policy
 
@@ -320,7 +320,7 @@ def test_a_citation_does_not_turn_an_inexact_refusal_into_an_answer(text: str) -
     ],
 )
 def test_an_ordinary_statement_is_no_refusal(text: str) -> None:
-    assert refusal_pattern(text) is None
+    assert find_refusal(text) is None
     assert not is_exact_refusal(text)
 
 
@@ -351,7 +351,7 @@ def test_the_near_misses_and_the_statements_are_many_and_different() -> None:
 @pytest.mark.contract("R5-2")
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_a_statement_with_a_negation_is_an_answer(text: str) -> None:
-    assert refusal_pattern(text) is None
+    assert find_refusal(text) is None
     verdict = validate(f"{text} [C0]", answer_bundle(text), enforcing_policy())
     assert verdict.outcome.violations == ()
     assert not verdict.grounding_metrics.refusal_detected

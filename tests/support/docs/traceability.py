@@ -1,8 +1,8 @@
-"""Maps each requirement of the source contracts to clauses, code and tests; run as a program, it prints the page.
+"""The mapping of each requirement of the source contracts to clauses, code and tests. As a program, it prints the page.
 
-The data are docs/traceability/*.toml, one file a source, and the page is docs/traceability.md. A requirement names its
-tests one by one: by the mark of a clause alone it would pass when its own test is gone. Nothing is imported or
-collected; code and tests are read as syntax trees.
+The data are docs/traceability/*.toml, one file for each source, and the page is docs/traceability.md. A requirement
+names its tests one by one, because with the mark of a clause alone it would still pass when its own test is gone. Code
+and tests are read as syntax trees. Nothing is imported or collected.
 """
 
 import ast
@@ -49,15 +49,15 @@ class Requirement(_Row):
     id: str
     says: str
     clauses: tuple[str, ...]
-    """Ids of clauses, or `§12` for a section of the contract that has none."""
+    """Ids of clauses, or `§12` for a section of the contract without clauses."""
     code: tuple[str, ...] = ()
-    """`contracts/evidence/selection.py`, or with a name in it: `contracts/evidence/selection.py:select`."""
+    """Paths such as `contracts/evidence/selection.py`, or with a name: `contracts/evidence/selection.py:select`."""
     tests: tuple[str, ...] = ()
-    """As pytest names them: `tests/unit/contracts/evidence/test_selection.py::test_no_limit_is_ever_passed`."""
+    """Test ids of pytest: `tests/unit/contracts/evidence/test_selection.py::test_no_limit_is_ever_passed`."""
     instead: str | None = None
-    """What the contract decided, where it overrules the source."""
+    """The decision of the contract, if it overrules the source."""
     missing: str | None = None
-    """What is not there, of a requirement that no code carries yet."""
+    """The missing part of a requirement that is not built yet."""
 
 
 class Part(_Row):
@@ -76,28 +76,28 @@ class Source(_Row):
 
     @property
     def requirements(self) -> list[Requirement]:
-        """Its requirements in order."""
+        """All requirements in order."""
         return [requirement for part in self.part for requirement in part.requirement]
 
 
 class Project(NamedTuple):
-    """What a row may name."""
+    """The names that a row may use."""
 
     sections: Mapping[str, str]
-    """The heading under which each clause stands, and that of each section (`§12`)."""
+    """The heading above each clause, and that of each section (`§12`)."""
     pending: frozenset[str]
-    """Clauses that are specified and not in force."""
+    """The clauses that are specified but not in force."""
     code: Mapping[str, frozenset[str]]
-    """Files of the rooms, and the names that each defines."""
+    """The files of the rooms, and the names that each defines."""
     tests: Mapping[str, frozenset[str]]
-    """Tests, and the clauses that each is marked with."""
+    """The tests, and the clauses with which each is marked."""
 
 
 def read_sources() -> dict[str, Source]:
-    """The sources by their ids.
+    """Read the sources by their ids.
 
     Raises:
-        ValidationError: A file has another key, lacks one, or holds a value of another type.
+        ValidationError: A file has an unknown key, lacks one, or has a value of the wrong type.
     """
     return {
         path.stem.upper(): Source.model_validate(tomllib.loads(path.read_text("utf-8")))
@@ -107,7 +107,7 @@ def read_sources() -> dict[str, Source]:
 
 @cache
 def read_project() -> Project:
-    """What is there: clauses, code and tests."""
+    """Read the clauses, code and tests of the project."""
     text = CONTRACT.read_text("utf-8")
     headings = [(found.start(), found[1], found[2]) for found in HEADING.finditer(text)]
     clauses = read_clauses(text)
@@ -143,7 +143,7 @@ def _names_of(path: Path) -> frozenset[str]:
 
 
 def _bound(node: ast.stmt) -> list[str]:
-    """The names that a statement defines."""
+    """Return the names that a statement defines."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -151,7 +151,7 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _tests_of(tree: ast.Module) -> Iterator[tuple[str, frozenset[str]]]:
-    """The tests of a module, each with the clauses of its marks and of the module's."""
+    """Yield the tests of a module, each with the clauses of its own marks and of the module's."""
     common = [mark for node in tree.body if "pytestmark" in _bound(node) for mark in _marks(node)]
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
@@ -160,13 +160,13 @@ def _tests_of(tree: ast.Module) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _marks(tree: ast.AST) -> list[str]:
-    """The clauses of each `pytest.mark.contract("…")` in a statement or an expression."""
+    """Return the clause of each `pytest.mark.contract("…")` in a statement or an expression."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return [ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == "pytest.mark.contract"]
 
 
 def find_problems(sources: Mapping[str, Source], project: Project) -> list[str]:
-    """What is wrong with the data, as sentences that begin with the id of the row."""
+    """Return the problems of the data, as sentences that begin with the id of the row."""
     problems = [f"{name}: no requirements" for name in SOURCES if name not in sources or not sources[name].requirements]
     for name, source in sources.items():
         if _policy_file(source) not in project.code:
@@ -211,7 +211,7 @@ def _exists(place: str, project: Project) -> bool:
 
 
 def render(sources: Mapping[str, Source], project: Project) -> str:
-    """The page, in Markdown."""
+    """Render the page as Markdown."""
     lines = [INTRODUCTION, *_summary(sources)]
     for name, source in sources.items():
         lines += ["", f"## {name} {source.title}", "", f"Policy: [`{source.policy}`](../{_policy_file(source)})."]
@@ -259,7 +259,7 @@ def _clauses(row: Requirement, project: Project) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """Where a heading is linked to."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 

@@ -1,0 +1,122 @@
+"""Reads recorded runs: their nodes, their states, their evidence and their released answers."""
+
+from typing import cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from sourcebound.contracts.ports import Access
+from sourcebound.contracts.presentation.answer_view import AnswerView
+from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
+from sourcebound.graph.checkpoint import make_saver
+from sourcebound.graph.node_trace import NodeTrace, belongs_to_another_run, trace_nodes
+from sourcebound.graph.run_views.answer import read_answer, read_evidence
+from sourcebound.store.connection.database import store_faults
+from sourcebound.wiring import Services
+
+Graph = CompiledStateGraph[State, RunContext, AskInput, AskOutput]
+
+
+class RunReader:
+    """Reads the runs of a graph from its checkpoints.
+
+    Args:
+        services: The database, the index and the logs.
+        graph: The compiled graph, without a checkpointer.
+    """
+
+    def __init__(self, services: Services, graph: Graph) -> None:
+        self._services = services
+        self.graph = graph
+        """The compiled graph, without a checkpointer."""
+
+    async def trace(self, thread_id: str, run_id: str | None = None) -> list[NodeTrace]:
+        """Return each node of a run with its status and the time between the previous checkpoint and its own.
+
+        Args:
+            thread_id: The thread of the run.
+            run_id: The run, if the thread may have several.
+
+        Returns:
+            The nodes in order.
+        """
+        with store_faults():
+            history = [snapshot async for snapshot in self._compiled().aget_state_history(thread_config(thread_id))]
+        return trace_nodes(history, run_id)
+
+    async def state(self, thread_id: str, run_id: str | None = None) -> State:
+        """Return the last checkpointed state of a run; empty if there is none.
+
+        Args:
+            thread_id: The thread of the run.
+            run_id: The run, if the thread may have several.
+        """
+        graph = self._compiled()
+        with store_faults():
+            snapshot = await graph.aget_state(thread_config(thread_id))
+            if not belongs_to_another_run(snapshot, run_id):
+                return cast("State", snapshot.values)
+            async for snapshot in graph.aget_state_history(thread_config(thread_id)):
+                if not belongs_to_another_run(snapshot, run_id):
+                    return cast("State", snapshot.values)
+        return {}
+
+    async def evidence(
+        self,
+        thread_id: str,
+        anchor: str,
+        access: Access | None = None,
+        caller: str | None = None,
+        run_id: str | None = None,
+    ) -> str:
+        """Return the text of one source of a recorded run, if the caller may read its document now (R6-7).
+
+        Args:
+            thread_id: The thread of the run.
+            anchor: `C0`, `C1`, …
+            access: Decides who may read which document. Default: a local caller may read what the collection holds.
+            caller: The reader.
+            run_id: The run, if the thread may have several.
+
+        Returns:
+            The text as the prompt showed it.
+
+        Raises:
+            RequestError: The run has no such source, or the caller may not read its document (any more).
+        """
+        state = await self._recorded_state(thread_id, run_id)
+        return await read_evidence(state, anchor, access or self._services.index, caller)
+
+    async def answer(
+        self, thread_id: str, access: Access | None = None, caller: str | None = None, run_id: str | None = None
+    ) -> AnswerView:
+        """Return the released answer of a recorded run, for `contracts.presentation.render.present` (R6-8).
+
+        Args:
+            thread_id: The thread of the run; its `run_id`, unless the host of the graph chose another.
+            access: Decides who may read which document. Default: a local caller may read what the collection holds.
+            caller: The reader.
+            run_id: The run, if the thread may have several.
+
+        Returns:
+            The view, without the texts of documents that the caller may not read (any more).
+
+        Raises:
+            RequestError: The run does not exist, has not ended, or was recorded under other contracts.
+        """
+        state = await self._recorded_state(thread_id, run_id)
+        return await read_answer(state, access or self._services.index, caller)
+
+    async def _recorded_state(self, thread_id: str, run_id: str | None) -> State:
+        state = await self.state(thread_id, run_id)
+        if not state:
+            await self._services.run_log.check_kept(thread_id, run_id)
+        return state
+
+    def _compiled(self) -> Graph:
+        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool, self._services.buffer)})
+
+
+def thread_config(thread_id: str) -> RunnableConfig:
+    """Return LangGraph's configuration for a thread."""
+    return {"configurable": {"thread_id": thread_id}}

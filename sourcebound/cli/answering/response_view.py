@@ -1,0 +1,117 @@
+"""Prints a public response: as JSON, as an answer with its sources, or in another presentation (R6-8)."""
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import typer
+
+from sourcebound.cli.console import ANSWERED, FAILED, NO_EVIDENCE, print_rich, say
+
+if TYPE_CHECKING:
+    from sourcebound.contracts.policy.schema import Presentation
+    from sourcebound.contracts.response.public import PublicCitation, PublicResponse
+    from sourcebound.graph.engine import Engine
+
+EXIT_CODES: Final = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
+
+
+class OutputFormat(NamedTuple):
+    """The form in which a response is printed."""
+
+    presentation: "Presentation | None" = None
+    """None: the presentation of the run's policy."""
+    as_json: bool = False
+
+
+class RenderedResponse(NamedTuple):
+    """A response with its text in a presentation; no text for JSON and for `plain`."""
+
+    response: "PublicResponse"
+    output_format: OutputFormat
+    text: str | None = None
+
+
+async def render_response(
+    engine: "Engine", response: "PublicResponse", thread_id: str, output_format: OutputFormat
+) -> RenderedResponse:
+    """Render a response in the presentation that was chosen (R6-8)."""
+    from sourcebound.contracts.presentation.render import present
+
+    if output_format.as_json:
+        return RenderedResponse(response, output_format)
+    view = await engine.answer(thread_id, run_id=response.run_id)
+    presentation = output_format.presentation or view.presentation
+    return RenderedResponse(response, output_format, None if presentation == "plain" else present(view, presentation))
+
+
+def print_and_exit(rendered: RenderedResponse) -> NoReturn:
+    """Print a response and exit with the code of its status."""
+    print_response(rendered, indent=2)
+    raise typer.Exit(EXIT_CODES[rendered.response.status])
+
+
+def print_response(rendered: RenderedResponse, indent: int | None = None) -> None:
+    """Print a response. In any presentation except `plain`, stdout holds the answer alone."""
+    if rendered.output_format.as_json:
+        print(json.dumps(rendered.response.model_dump(mode="json"), ensure_ascii=False, indent=indent))
+    elif rendered.text is None:
+        _print_plain(rendered.response)
+    else:
+        _print_text(rendered.response, rendered.text)
+
+
+def _print_text(response: "PublicResponse", text: str) -> None:
+    from sourcebound.contracts.text.sanitize import visible
+
+    for line in _search_notes(response):
+        say(line)
+    print(visible(text))
+    if response.refusal_code:
+        say(f"{response.refusal_code}: {response.message}")
+    say(f"run {response.run_id}")
+
+
+def _search_notes(response: "PublicResponse") -> list[str]:
+    """The search query of a follow-up (CP-6), and notices."""
+    query = [f"searched for: {response.search_query}"] if response.search_query else []
+    return [*query, *(f"note: {notice}" for notice in response.notices)]
+
+
+def _print_plain(response: "PublicResponse") -> None:
+    """Print the answer and its sources, or the reason why there is no answer."""
+    from rich.text import Text
+
+    from sourcebound.contracts.text.sanitize import visible
+
+    for line in _search_notes(response):
+        print_rich(Text(line, style="yellow" if line.startswith("note:") else "italic"))
+    if response.status == "OK":
+        answer = Text(visible(response.answer))
+        answer.highlight_regex(r"\[C\d+\]", "bold cyan")
+        print_rich(answer, Text("\nSources", style="bold"), *map(source_lines, response.citations))
+    else:
+        reason = response.refusal_code or response.failure_code
+        print_rich(
+            Text(response.answer or "No answer is released.", style="bold"),
+            Text(f"{reason}: {response.message}", style="yellow" if response.answer else "red"),
+        )
+    low = " (limited source coverage)" if response.support_level == "LOW" else ""
+    support = f"support {response.support_level}{low} · " if response.support_level else ""
+    footer = f"{support}policy {response.policy_version} · {response.latency_ms:.0f} ms\nrun {response.run_id}"
+    print_rich(Text("\n" + footer, style="dim"))
+
+
+def source_lines(citation: "PublicCitation") -> Any:
+    """Lay out one source as two indented lines for rich."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from sourcebound.contracts.text.sanitize import one_line
+
+    text = Text(f"[{citation.anchor}] ", style="bold cyan")
+    text.append(one_line(citation.title or citation.knowledge_id), style="default not bold")
+    where = [citation.source_reference or citation.knowledge_id, citation.section, citation.equipment_id]
+    if citation.event_date:
+        where.append(citation.event_date.isoformat())
+    text.append("\n" + " · ".join(one_line(part) for part in where if part), style="dim not bold")
+    return Padding(text, (0, 0, 0, 2), expand=False)
