@@ -77,7 +77,7 @@ def admit(
     violations.extend(_question_violations(question) if bundle is None else _find_unapplied_options(request, filters))
     run_id = request.get("run_id") or new_id()
     run = Run(
-        request_id=stated_request_id(request) or new_id(),
+        request_id=read_request_id(request) or new_id(),
         run_id=run_id,
         thread_id=thread_id or run_id,
         question=question,
@@ -113,20 +113,20 @@ def _check_index(run: Run, policy: Policy, collection: Collection | None) -> Out
 
 def _describe_mismatch(policy: Policy, collection: Collection) -> str:
     """Describe how the index differs from the calibrated one, and how to recalibrate; empty if it does not differ."""
-    stated = policy.calibration
-    if stated is None:
+    calibration = policy.calibration
+    if calibration is None:
         return ""
     command = f"`sourcebound calibrate --collection {collection.name} --questions FILE`"
-    if (stated.embedding_model, stated.metric) != (collection.embedding_model, collection.metric):
+    if (calibration.embedding_model, calibration.metric) != (collection.embedding_model, collection.metric):
         return (
-            f"policy {policy.policy_version} was calibrated for {stated.embedding_model} ({stated.metric}), and the "
-            f"collection {collection.name!r} is made with {collection.embedding_model} ({collection.metric}); name a "
-            f"policy calibrated for it with --policy, make one with {command}, or ingest the documents again with the "
-            "policy's embedder"
+            f"policy {policy.policy_version} was calibrated for {calibration.embedding_model} ({calibration.metric}), "
+            f"and the collection {collection.name!r} is made with {collection.embedding_model} ({collection.metric}); "
+            f"name a policy calibrated for it with --policy, make one with {command}, or ingest the documents again "
+            "with the policy's embedder"
         )
-    if stated.index_version not in (None, collection.index_version):
+    if calibration.index_version not in (None, collection.index_version):
         return (
-            f"policy {policy.policy_version} was calibrated for the index {stated.index_version}, and that of the "
+            f"policy {policy.policy_version} was calibrated for the index {calibration.index_version}, and that of the "
             f"collection {collection.name!r} is {collection.index_version}: its documents have changed; calibrate it "
             f"again with {command}"
         )
@@ -134,15 +134,15 @@ def _describe_mismatch(policy: Policy, collection: Collection) -> str:
 
 
 def _read_question(request: AskInput, bundle: object) -> str:
-    stated = bundle.get("user_question") if isinstance(bundle, Mapping) else question_of(request)
-    return stated.replace("\0", "") if isinstance(stated, str) else ""
+    question = bundle.get("user_question") if isinstance(bundle, Mapping) else question_of(request)
+    return question.replace("\0", "") if isinstance(question, str) else ""
 
 
-def stated_request_id(request: AskInput) -> str:
+def read_request_id(request: AskInput) -> str:
     """Return the request id of the caller, else of the bundle; empty if neither is a text."""
     bundle = request.get("retrieval_bundle")
-    stated = (request.get("request_id"), bundle.get("request_id") if isinstance(bundle, Mapping) else None)
-    return next((name for name in stated if isinstance(name, str) and name), "")
+    request_ids = (request.get("request_id"), bundle.get("request_id") if isinstance(bundle, Mapping) else None)
+    return next((name for name in request_ids if isinstance(name, str) and name), "")
 
 
 def requested_collection(request: AskInput, context: RunContext) -> str | None:

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.admission import stated_request_id
+from sourcebound.contracts.admission import read_request_id
 from sourcebound.contracts.conversation.turns import Turn
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
@@ -87,7 +87,7 @@ class Engine(RunReader):
         await self._services.models.open(run_context.model or "")
         storable_request: AskInput = to_storable(dict(request))
         run_id = storable_request["run_id"] = storable_request.get("run_id") or new_id()
-        if not stated_request_id(storable_request):
+        if not read_request_id(storable_request):
             storable_request["request_id"] = new_id()
         opened = await self._open(run_id, run_context, storable_request)
         async with self._hold_run(run_id):
@@ -98,7 +98,7 @@ class Engine(RunReader):
                     raise
                 self._services.run_log.finish(run_id)  # the database crashed and lost the row of the run
                 if not await self._services.run_log.open(
-                    run_id, stated_request_id(storable_request), run_context, storable_request
+                    run_id, read_request_id(storable_request), run_context, storable_request
                 ):
                     raise
             return await self._begin(run_id, storable_request, run_context, on_node)
@@ -237,7 +237,7 @@ class Engine(RunReader):
         Raises:
             RequestError: A run with this id exists.
         """
-        opened = await self._services.run_log.open(run_id, stated_request_id(request), context, request, is_fresh=True)
+        opened = await self._services.run_log.open(run_id, read_request_id(request), context, request, is_fresh=True)
         if opened is None:
             raise RequestError(
                 f"there is a run {run_id!r} already.", "Omit run_id, or give a new one.", code="RUN_EXISTS"

@@ -1,1 +1,1 @@
-"""From files to chunks: loaders, chunking and the pipeline that stores them."""
+"""The ingest: loaders, chunking and the pipeline that stores documents."""

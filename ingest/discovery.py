@@ -1,7 +1,7 @@
-"""Finds the files of an ingest, cheaply: a tree of ten thousand that has not changed is looked through in no time.
+"""The search for the files of an ingest. It reads no file, so that a tree of ten thousand files is searched quickly.
 
-A folder is searched for supported formats; what is named itself is taken whatever it is called. Hidden files, sidecars
-and linked folders are left alone.
+A folder is searched for supported formats. A file that the user names is ingested whatever its suffix. Hidden files,
+sidecars and linked folders are ignored.
 """
 
 import os
@@ -17,16 +17,16 @@ NOTHING_FOUND: Final = "NOTHING_FOUND"
 
 
 class SourceFile(NamedTuple):
-    """A file to ingest and the name it gets."""
+    """A file to ingest, and the knowledge id that it gets by default."""
 
     path: Path
     knowledge_id: str
     resolved: str
-    """Where it really is: absolute, without links."""
+    """Its absolute path without symbolic links."""
 
 
 class Skipped(NamedTuple):
-    """A file that was not ingested, and why."""
+    """A file that was not ingested, and the reason."""
 
     path: Path
     code: str
@@ -34,24 +34,24 @@ class Skipped(NamedTuple):
     next_step: str
 
 
-class Found(NamedTuple):
-    """The result of a search."""
+class FoundFiles(NamedTuple):
+    """The result of a search for files."""
 
     files: Sequence[SourceFile]
     """Each file once, in a stable order."""
     skipped: Sequence[Skipped]
-    """What was named or met but cannot be ingested."""
+    """The paths that do not exist or cannot be read, or one entry if nothing was found."""
 
 
-Traits = tuple[int, int, int, int]
-"""What changes when a file does: its inode, its size, and when its content and its inode were last written, in ns."""
+FileStamp = tuple[int, int, int, int]
+"""The values of a file that change with it: inode, size, and the times in ns when content and inode last changed."""
 
 
-def find_files(paths: Sequence[Path]) -> Found:
-    """Lists the files to ingest.
+def find_files(paths: Sequence[Path]) -> FoundFiles:
+    """List the files to ingest.
 
     Args:
-        paths: Files, and folders that are searched for supported formats.
+        paths: Files, and folders to search for supported formats.
     """
     files: dict[str, SourceFile] = {}
     skipped: list[Skipped] = []
@@ -67,51 +67,51 @@ def find_files(paths: Sequence[Path]) -> Found:
     if not files and not skipped:
         suffixes = ", ".join(sorted(SUPPORTED_SUFFIXES))
         skipped.append(Skipped(paths[0], NOTHING_FOUND, "no supported file was found.", f"Supported: {suffixes}."))
-    return Found(list(files.values()), skipped)
+    return FoundFiles(list(files.values()), skipped)
 
 
-def unreadable(path: Path, error: OSError) -> Skipped:
-    """The file or folder cannot be opened."""
+def skip_unreadable(path: Path, error: OSError) -> Skipped:
+    """Return the report of a file or folder that cannot be opened."""
     return Skipped(path, "UNREADABLE", f"{path} cannot be read: {error.strerror}.", "Check its permissions.")
 
 
-def traits_of(paths: Sequence[Path]) -> Mapping[str, Traits]:
-    """Return the traits of every file of an ingest, and of its sidecar; equal traits mean no change.
+def read_stamps(paths: Sequence[Path]) -> Mapping[str, FileStamp]:
+    """Return the stamps of every file of an ingest and of its sidecar. Equal stamps mean that nothing changed.
 
-    A watch uses them to start an ingest. Whether a document has changed is decided by its content.
+    A watch uses them to start an ingest. The content of a document decides whether it has changed.
     """
-    found: dict[str, Traits] = {}
+    stamps: dict[str, FileStamp] = {}
     for file in find_files(paths).files:
         for name in (file.resolved, file.resolved + SIDECAR_SUFFIX):
             try:
                 status = os.stat(name)
             except OSError:
                 continue
-            found[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return found
+            stamps[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return stamps
 
 
 def _walk(folder: Path, relative: str, resolved: str, skipped: list[Skipped]) -> Iterator[SourceFile]:
-    """The files under a folder, by name.
+    """Yield the files under a folder, ordered by name.
 
     Args:
-        folder: The folder, as it was named.
-        relative: Its path under the folder that the search began with, with a slash at its end; empty for that one.
-        resolved: Where it really is.
-        skipped: Gets the folders that cannot be read.
+        folder: The path of the folder as the user gave it.
+        relative: Its path below the first folder of the search, with a final slash; empty for the first folder.
+        resolved: Its absolute path without symbolic links.
+        skipped: Receives the folders that cannot be read.
     """
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
-        skipped.append(unreadable(folder, error))
+        skipped.append(skip_unreadable(folder, error))
         return
     for entry in entries:
         if entry.name.startswith(".") or entry.name.endswith(SIDECAR_SUFFIX):
             continue
-        path, place = folder / entry.name, os.path.join(resolved, entry.name)
+        path, resolved_path = folder / entry.name, os.path.join(resolved, entry.name)
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, f"{relative}{entry.name}/", place, skipped)
+            yield from _walk(path, f"{relative}{entry.name}/", resolved_path, skipped)
         elif os.path.splitext(entry.name)[1].lower() in SUPPORTED_SUFFIXES and entry.is_file():
-            place = str(path.resolve()) if entry.is_symlink() else place
-            yield SourceFile(path, relative + entry.name, place)
+            resolved_path = str(path.resolve()) if entry.is_symlink() else resolved_path
+            yield SourceFile(path, relative + entry.name, resolved_path)

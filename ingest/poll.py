@@ -1,7 +1,7 @@
-"""Waits for files to change, by looking again and again: no file system is too odd for that, network drives included.
+"""The watch on files. It polls, because polling works on every file system, including network drives.
 
-Files are looked at from outside only; that something looks different is the reason for an ingest, and what has really
-changed is decided there, by content.
+The watch compares the stamps of files and reads no content. A difference starts an ingest, and the ingest decides by
+content which documents have changed.
 """
 
 import asyncio
@@ -9,27 +9,27 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Final
 
-from sourcebound.ingest.discovery import traits_of
+from sourcebound.ingest.discovery import read_stamps
 
 POLL_SECONDS: Final = 1.0
 
 
-async def changed(paths: Sequence[Path], poll_seconds: float = POLL_SECONDS) -> AsyncGenerator[None, None]:
-    """Yields at once, and then whenever files have changed and stand still again.
+async def watch_changes(paths: Sequence[Path], poll_seconds: float = POLL_SECONDS) -> AsyncGenerator[None, None]:
+    """Yield at once, and then each time that files have changed and no longer change.
 
     Args:
         paths: Files and folders.
-        poll_seconds: Time between two looks; files stand still when two looks in a row see the same.
+        poll_seconds: The time between two polls. Files no longer change when two consecutive polls are equal.
 
     Yields:
-        When it is time for an ingest; what changes during the ingest is yielded for next.
+        None when an ingest must start. A change during that ingest leads to another one.
     """
-    before = handled = await asyncio.to_thread(traits_of, paths)
+    previous = ingested = await asyncio.to_thread(read_stamps, paths)
     yield
     while True:
         await asyncio.sleep(poll_seconds)
-        now = await asyncio.to_thread(traits_of, paths)
-        if now == before and now != handled:
-            handled = now
+        current = await asyncio.to_thread(read_stamps, paths)
+        if current == previous and current != ingested:
+            ingested = current
             yield
-        before = now
+        previous = current

@@ -1,9 +1,9 @@
-"""Prepares a changed file for storage: parses it in a child process, cuts it into chunks, embeds them.
+"""The preparation of a changed file for storage: it is parsed in a child process, cut into chunks and embedded.
 
-Of a document that is stored already, only what the embedder has not read yet is embedded: a chunk keeps its vector as
-long as everything that the vector was made of is as it was.
+A chunk of a document that is already stored keeps its vector while the text that the vector was computed from is
+unchanged. Only the other chunks are embedded.
 
-As many files are read ahead as the parser can read at a time; they come out in the order in which they went in.
+The preparation reads ahead as many files as the parser can read at a time, and yields them in their order.
 """
 
 import asyncio
@@ -16,47 +16,47 @@ from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata
 from sourcebound.contracts.ports import DocumentParser, Embedder
 from sourcebound.contracts.text.tokens import estimate_tokens
 from sourcebound.errors import DocumentError
-from sourcebound.ingest.changes import Change, Surveyor
+from sourcebound.ingest.changes import Change, ChangeDetector
 from sourcebound.ingest.chunking.chunker import chunk_document
-from sourcebound.ingest.chunking.searchable_text import joined_words, unbroken
-from sourcebound.ingest.discovery import Skipped, unreadable
+from sourcebound.ingest.chunking.searchable_text import join_broken_words, joined_words
+from sourcebound.ingest.discovery import Skipped, skip_unreadable
 from sourcebound.ingest.loaders.select import read_bytes
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.sandbox.deadline import Clock, Deadline
 
 CONTEXT_TOKENS: Final = 50
-"""Room in the embedder's window for a chunk's title and headings."""
+"""The tokens of the embedder's window that are reserved for a chunk's title and headings."""
 MAX_CHUNK_TOKENS: Final = 320
-"""A chunk's size where the embedder's window is larger; several must fit one prompt."""
+"""The largest size of a chunk, also for a larger window, because several chunks must fit into one prompt."""
 EMBEDDING_BATCH: Final = 64
 
 
 class Prepared(NamedTuple):
-    """A document that lacks nothing but its vectors, and the change that it answers."""
+    """A document that is complete except for its vectors, and the change that it results from."""
 
     document: StoredDocument
     change: Change
 
 
 class Embedded(NamedTuple):
-    """Complete documents, and the number of vectors that were reused."""
+    """Complete documents, and the number of reused vectors."""
 
     documents: Sequence[StoredDocument]
-    kept: int
+    reused_vectors: int
 
 
 class LexicalCounter:
-    """Sizes chunks where there is no embedder."""
+    """The token counter of lexical collections, which have no embedder."""
 
     max_tokens = MAX_CHUNK_TOKENS
 
     def count_tokens(self, text: str) -> int:
-        """The prompt's own token estimate."""
+        """Return the token estimate that the prompt uses too."""
         return estimate_tokens(text)
 
 
 class Preparer:
-    """Prepares documents for one embedder.
+    """The preparation of documents for one embedder.
 
     Args:
         parser: Reads the files.
@@ -76,17 +76,17 @@ class Preparer:
 
     @property
     def chunker(self) -> str:
-        """The name of the way in which documents are cut."""
+        """The name of the chunker and its chunk size."""
         return f"structure_v1:{self._chunk_tokens}"
 
     async def prepare(
-        self, changes: AsyncIterator[Change], surveyor: Surveyor
+        self, changes: AsyncIterator[Change], detector: ChangeDetector
     ) -> AsyncGenerator[Prepared | Skipped, None]:
-        """Each changed file as a document without vectors, in order, or why there is none."""
+        """Yield each changed file in order, as a document without vectors or as a skipped file with the reason."""
         ahead: deque[asyncio.Task[Prepared | Skipped]] = deque()
         try:
             async for change in changes:
-                ahead.append(asyncio.create_task(asyncio.to_thread(self._read, change, surveyor)))
+                ahead.append(asyncio.create_task(asyncio.to_thread(self._read, change, detector)))
                 if len(ahead) > self._parser.processes:
                     yield await ahead.popleft()
             while ahead:
@@ -99,52 +99,55 @@ class Preparer:
     async def embed(
         self, documents: Sequence[StoredDocument], known: Mapping[str, KnownVector], report: Callable[[int], None]
     ) -> Embedded:
-        """Documents with their vectors; as they are where there is no embedder.
+        """Return the documents with their vectors; without an embedder, the documents unchanged.
 
         Args:
             documents: Documents without vectors.
-            known: Vectors that are stored, by the ids of their chunks.
-            report: Called with the number of chunks that are done.
+            known: The stored vectors, by chunk id.
+            report: Called with the number of chunks that have a vector.
         """
         if self._embedder is None:
             return Embedded(documents, 0)
-        kept = {
+        reused_vectors = {
             chunk.chunk_id: known[chunk.chunk_id].vector
             for document in documents
             for chunk in document.chunks
-            if _is_known(document.metadata.title, chunk, known)
+            if _is_reusable(document.metadata.title, chunk, known)
         }
         texts = [
-            self._in_context(document.metadata.title, chunk)
+            self._add_context(document.metadata.title, chunk)
             for document in documents
             for chunk in document.chunks
-            if chunk.chunk_id not in kept
+            if chunk.chunk_id not in reused_vectors
         ]
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), EMBEDDING_BATCH):
-            report(len(kept) + start)
+            report(len(reused_vectors) + start)
             vectors.extend(await self._embedder.embed_documents(texts[start : start + EMBEDDING_BATCH]))
-        new = iter(vectors)
+        new_vectors = iter(vectors)
         embedded = [
             document._replace(
-                vectors=[kept[i] if (i := chunk.chunk_id) in kept else next(new) for chunk in document.chunks]
+                vectors=[
+                    reused_vectors[chunk.chunk_id] if chunk.chunk_id in reused_vectors else next(new_vectors)
+                    for chunk in document.chunks
+                ]
             )
             for document in documents
         ]
-        return Embedded(embedded, len(kept))
+        return Embedded(embedded, len(reused_vectors))
 
-    def _read(self, change: Change, surveyor: Surveyor) -> Prepared | Skipped:
+    def _read(self, change: Change, detector: ChangeDetector) -> Prepared | Skipped:
         file = change.file
         try:
             data = read_bytes(file.path, self._max_bytes)
-            return Prepared(self._document(change, data, surveyor.digest(data, change.overrides)), change)
+            return Prepared(self._make_document(change, data, detector.digest(data, change.overrides)), change)
         except DocumentError as error:
             return Skipped(file.path, error.failure_code, error.message, error.next_step)
         except OSError as error:
-            return unreadable(file.path, error)
+            return skip_unreadable(file.path, error)
 
-    def _document(self, change: Change, data: bytes, digest: bytes) -> StoredDocument:
-        """Parse the bytes that were read, even if the file changes meanwhile."""
+    def _make_document(self, change: Change, data: bytes, digest: bytes) -> StoredDocument:
+        """Make a document of the bytes that were read, even if the file changes meanwhile."""
         file, overrides = change.file, change.overrides
         parsed = self._parser.parse(file.path, data, self._max_bytes)
         check = Deadline(file.path, self._parser.seconds, self._clock).check
@@ -155,31 +158,31 @@ class Preparer:
             source_reference=overrides.source_reference or file.path.name,
             source_digest=digest,
             parsed=parsed,
-            metadata=_described(parsed.metadata, overrides),
+            metadata=_merge_metadata(parsed.metadata, overrides),
             chunks=chunks,
             vectors=None,
             joined_words=[joined_words(chunk.text) for chunk in chunks],
         )
 
-    def _in_context(self, title: str, chunk: Chunk) -> str:
-        """A chunk under its title and headings, so that near-identical documents stay apart.
+    def _add_context(self, title: str, chunk: Chunk) -> str:
+        """Return a chunk's text under its title and headings, which keep the vectors of similar documents apart.
 
-        The deepest headings stay. A change of the text that is made of a chunk needs a new chunker name, because stored
-        vectors are kept for what they were made of, and `_is_known` must compare all of it.
+        The deepest headings take precedence. Stored vectors are reused by their input, so a change to this text needs
+        a new chunker name, and `_is_reusable` must compare everything that this text is made of.
         """
         headings = list(dict.fromkeys([title, *chunk.heading_path]))
         while headings and self._counter.count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
             headings.pop(0)
-        text = unbroken(chunk.text)
+        text = join_broken_words(chunk.text)
         return f"{' - '.join(headings)}\n{text}" if headings else text
 
 
-def _is_known(title: str, chunk: Chunk, known: Mapping[str, KnownVector]) -> bool:
-    """Whether a stored vector was made of just what this chunk's would be made of; an id alone is no proof of that."""
+def _is_reusable(title: str, chunk: Chunk, known: Mapping[str, KnownVector]) -> bool:
+    """Whether the stored vector of a chunk was computed from the same text; an equal id alone does not prove it."""
     old = known.get(chunk.chunk_id)
     return old is not None and (old.title, old.heading_path, old.text) == (title, chunk.heading_path, chunk.text)
 
 
-def _described(found: DocumentMetadata, overrides: Sidecar) -> DocumentMetadata:
-    stated = overrides.model_dump(exclude_none=True, exclude={"knowledge_id", "source_reference"})
-    return DocumentMetadata(**{**found.model_dump(), **stated})
+def _merge_metadata(parsed: DocumentMetadata, overrides: Sidecar) -> DocumentMetadata:
+    operator_values = overrides.model_dump(exclude_none=True, exclude={"knowledge_id", "source_reference"})
+    return DocumentMetadata(**{**parsed.model_dump(), **operator_values})

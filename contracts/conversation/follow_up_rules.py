@@ -102,8 +102,8 @@ def swap_phrase(remark: Remark, before: str) -> str:
 def add_condition(remark: Remark, before: str) -> str:
     """Add a circumstance that the earlier question does not state ("and during start-up?")."""
     families = {mark.family for mark in read_marks(before)}
-    stated = remark.preposition in words(before) or any(mark.family in families for mark in read_marks(remark.phrase))
-    if remark.preposition not in ADJUNCTS or stated or not is_noun_phrase(remark.phrase):
+    is_known = remark.preposition in words(before) or any(mark.family in families for mark in read_marks(remark.phrase))
+    if remark.preposition not in ADJUNCTS or is_known or not is_noun_phrase(remark.phrase):
         return ""
     return f"{before} {remark.preposition} {remark.phrase}"
 

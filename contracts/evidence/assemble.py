@@ -47,7 +47,7 @@ from sourcebound.contracts.retrieval.query_variants import needs_fallback
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
 
 STAGE = "assemble"
-KEPT_OF_A_ROW: Final = (
+COPIED_ROW_FIELDS: Final = (
     "chunk_id", "knowledge_id", "rank", "similarity_score", "source_reference", "title", "section", "page_number",
     "event_date", "equipment_id", "authority", "char_start", "char_end", "origin",
 )  # fmt: skip
@@ -194,5 +194,5 @@ def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
         sanitized_text=candidate.text,
         token_count=candidate.tokens,
         kept_end=candidate.kept_end,
-        **{name: getattr(candidate.row, name) for name in KEPT_OF_A_ROW},
+        **{name: getattr(candidate.row, name) for name in COPIED_ROW_FIELDS},
     )

@@ -59,14 +59,14 @@ class BundleReader:
     continues the previous bundle if the result is complete. Empty lines are skipped.
 
     Args:
-        max_bytes: The size limit of a bundle; a larger one is not held and is reported as a fault.
+        max_bytes: The size limit of a bundle; a larger one is not stored and is reported as a fault.
     """
 
     def __init__(self, max_bytes: int = MAX_BUNDLE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._line: bytearray | None = bytearray()  # the line that has not ended yet; None if it is too long
         self._number = 0
-        self._held: list[_Line] = []  # the lines of the bundle that has not ended yet
+        self._lines: list[_Line] = []  # the lines of the bundle that has not ended yet
         self._size = 0  # their bytes
         self._depth = 0  # open brackets at the end of the last line
         self._cut = False  # whether a string is open, which is invalid; it counts as a bracket, to find the end anyway
@@ -108,7 +108,7 @@ class BundleReader:
         if self._size + len(text) > self._max_bytes:
             yield from self._refuse()
         elif not self._skipping:
-            self._held.append(_Line(self._number, text))
+            self._lines.append(_Line(self._number, text))
             self._size += len(text)
         if self._depth <= 0:
             yield from self._finish()
@@ -123,32 +123,32 @@ class BundleReader:
     def _refuse(self) -> Iterator[StreamedBundle]:
         """Drop a bundle that is too long, with its remaining lines."""
         if not self._skipping or self._depth <= 0:
-            line = self._held[0].number if self._held else self._number
+            line = self._lines[0].number if self._lines else self._number
             yield _broken(line, f"it is longer than {self._max_bytes} bytes")
-        self._held, self._size, self._skipping = [], 0, True
+        self._lines, self._size, self._skipping = [], 0, True
 
     def _finish(self) -> Iterator[StreamedBundle]:
-        """Yield the values of the held lines, and start the next bundle."""
-        held, self._held, self._size = self._held, [], 0
+        """Yield the values of the collected lines, and start the next bundle."""
+        lines, self._lines, self._size = self._lines, [], 0
         self._depth, self._cut, self._goes_on, self._skipping = 0, False, False, False
-        values, fault = _decode(held)
+        values, fault = _decode(lines)
         if not fault:
-            yield from (_bundle(held[0].number, value) for value in values)
+            yield from (_bundle(lines[0].number, value) for value in values)
             return
-        starts = [place for place in range(1, len(held)) if _is_separate_value(held, place)]
-        for start, end in pairwise([0, *starts, len(held)]):
-            yield from _read(held[start:end])
+        starts = [place for place in range(1, len(lines)) if _is_separate_value(lines, place)]
+        for start, end in pairwise([0, *starts, len(lines)]):
+            yield from _read(lines[start:end])
 
 
 def _begins(text: bytes) -> bool:
     return text.lstrip().startswith(b"{")
 
 
-def _is_separate_value(held: list[_Line], place: int) -> bool:
-    """Whether a line of a broken bundle is a bundle of its own, or starts one, and is not a row of a list."""
-    text, rest = held[place].text, held[place + 1 : place + 2]
+def _is_separate_value(lines: list[_Line], place: int) -> bool:
+    """Whether a line of a broken bundle is a separate bundle, or starts one, and is not a row of a list."""
+    text, rest = lines[place].text, lines[place + 1 : place + 2]
     is_row = bool(rest) and rest[0].text.lstrip().startswith((b"]", b"}"))
-    return text.startswith(b"{") or (_begins(text) and not is_row and not _decode([held[place]])[1])
+    return text.startswith(b"{") or (_begins(text) and not is_row and not _decode([lines[place]])[1])
 
 
 def _read(lines: list[_Line]) -> Iterator[StreamedBundle]:
@@ -212,7 +212,7 @@ BUNDLE_COLUMNS: Final = {name: whole for name, whole in _names(RetrievalBundle).
 def bundles_of_rows(
     rows: Iterable[Mapping[str, object]], shared: Mapping[str, object] = NOTHING
 ) -> Iterator[dict[str, Any] | str]:
-    """Group the rows of a table into bundles; only the rows of one bundle are held.
+    """Group the rows of a table into bundles; only the rows of one bundle are in memory.
 
     Args:
         rows: The rows; those of a request are consecutive. A row without any candidate value states a request that
@@ -223,22 +223,22 @@ def bundles_of_rows(
         The bundles in order, unchecked; a replacement for a bundle whose rows contradict each other.
     """
     for request_id, group in groupby(rows, key=lambda row: row.get(GROUPING)):
-        held = list(islice(group, MAX_ROWS + 1))
-        if len(held) > MAX_ROWS:
+        group_rows = list(islice(group, MAX_ROWS + 1))
+        if len(group_rows) > MAX_ROWS:
             yield unreadable(f"request {request_id!r} has more than {MAX_ROWS} rows")
         else:
-            yield _bundle_of(held, shared)
+            yield _bundle_of(group_rows, shared)
 
 
 def _bundle_of(rows: list[Mapping[str, object]], shared: Mapping[str, object]) -> dict[str, Any] | str:
-    stated: dict[str, Any] = {name: value for name, value in shared.items() if value is not None}
+    values_by_name: dict[str, Any] = {name: value for name, value in shared.items() if value is not None}
     for name in BUNDLE_COLUMNS.keys() & rows[0].keys():
         values = [value for row in rows if (value := _value(row.get(name), BUNDLE_COLUMNS[name])) is not None]
         if any(value != values[0] for value in values):
             return unreadable(f"the rows of request {rows[0].get(GROUPING)!r} have more than one {name}")
         if values:
-            stated[name] = values[0]
-    return {**stated, "results": [row for row in map(_row, rows) if row]}
+            values_by_name[name] = values[0]
+    return {**values_by_name, "results": [row for row in map(_row, rows) if row]}
 
 
 def _row(row: Mapping[str, object]) -> dict[str, Any]:

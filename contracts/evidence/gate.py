@@ -45,7 +45,7 @@ def represented_rows(
         evidence.
     """
     repeats = RowOutcome.DROP_DUP in selection.outcomes.values()
-    admitted = [trigram_set(kept.text) for kept in selection.admitted] if repeats else []
+    admitted = [trigram_set(candidate.text) for candidate in selection.admitted] if repeats else []
     return tuple(row for row in retrieved_rows(bundle) if _is_represented(row, selection, admitted, overlap_threshold))
 
 
@@ -56,14 +56,14 @@ def top_similarity(rows: Sequence[RetrievalRow]) -> float | None:
 
 def check_measures(bundle: RetrievalBundle, policy: Policy, stage: str) -> Outcome:
     """Check that a bundle comes from the calibrated index, and states the coverage that the gate needs (P-3, P-5)."""
-    stated, found = policy.calibration, (bundle.embedding_model, bundle.index_version)
-    if stated is not None and (stated.embedding_model, stated.index_version or found[1]) != found:
-        index = f" and the index {stated.index_version}" if stated.index_version else ""
+    calibration, found = policy.calibration, (bundle.embedding_model, bundle.index_version)
+    if calibration is not None and (calibration.embedding_model, calibration.index_version or found[1]) != found:
+        index = f" and the index {calibration.index_version}" if calibration.index_version else ""
         return fail(
             stage,
             FailureCode.POLICY_INDEX_MISMATCH,
-            f"policy {policy.policy_version} was calibrated for {stated.embedding_model}{index}, and the bundle was "
-            f"retrieved with {found[0]} from {found[1]}; name a policy calibrated for it with --policy",
+            f"policy {policy.policy_version} was calibrated for {calibration.embedding_model}{index}, and the bundle "
+            f"was retrieved with {found[0]} from {found[1]}; name a policy calibrated for it with --policy",
         )
     if policy.retrieval.min_question_coverage is None or bundle.question_coverage is not None:
         return proceed(stage)
@@ -115,10 +115,10 @@ def _is_represented(
         case RowOutcome.ADMITTED | RowOutcome.DROP_MAX_CHUNKS | RowOutcome.DROP_BUDGET:
             return True
         case RowOutcome.DROP_PER_KNOWLEDGE_CAP:
-            return any(kept.row.knowledge_id == row.knowledge_id for kept in selection.admitted)
+            return any(candidate.row.knowledge_id == row.knowledge_id for candidate in selection.admitted)
         case RowOutcome.DROP_DUP:
             dropped = trigram_set(candidate_of(row).text)
-            return any(is_near_duplicate(dropped, kept, overlap_threshold) for kept in admitted)
+            return any(is_near_duplicate(dropped, trigrams, overlap_threshold) for trigrams in admitted)
         case _:
             return False
 

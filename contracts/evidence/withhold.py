@@ -16,24 +16,24 @@ def drop_evidence(bundle: AnswerBundle, dropped: Mapping[int, RowOutcome]) -> An
     Returns:
         The bundle over the remaining evidence, in the same order, with anchors C0, C1, …
     """
-    left = (chunk for chunk in bundle.selected_evidence if chunk.rank not in dropped)
-    kept = tuple(chunk.model_copy(update={"anchor": f"C{number}"}) for number, chunk in enumerate(left))
+    chunks = (chunk for chunk in bundle.selected_evidence if chunk.rank not in dropped)
+    remaining = tuple(chunk.model_copy(update={"anchor": f"C{number}"}) for number, chunk in enumerate(chunks))
     ledger = tuple(
         entry.model_copy(update={"outcome": dropped[entry.rank]}) if entry.rank in dropped else entry
         for entry in bundle.drop_ledger
     )
     metrics = bundle.assembly_metrics and bundle.assembly_metrics.model_copy(
         update={
-            "selected_k": len(kept),
-            "evidence_tokens": sum(chunk.token_count for chunk in kept),
+            "selected_k": len(remaining),
+            "evidence_tokens": sum(chunk.token_count for chunk in remaining),
             "drop_counts": drop_counts(ledger),
         }
     )
     return bundle.model_copy(
         update={
-            "selected_evidence": kept,
-            "anchor_map": {chunk.anchor: chunk.chunk_id for chunk in kept},
-            "evidence_block_text": render_block(kept),
+            "selected_evidence": remaining,
+            "anchor_map": {chunk.anchor: chunk.chunk_id for chunk in remaining},
+            "evidence_block_text": render_block(remaining),
             "drop_ledger": ledger,
             "assembly_metrics": metrics,
         }

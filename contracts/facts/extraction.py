@@ -142,5 +142,5 @@ def _pairs(text: str) -> Iterator[str]:
 
 
 def _overlap(wanted: Sequence[frozenset[str]], text: str) -> float:
-    held = overlap_words(text)
-    return max(len(words & held) / len(words) for words in wanted)
+    text_words = overlap_words(text)
+    return max(len(words & text_words) / len(words) for words in wanted)

@@ -36,10 +36,10 @@ class FactsPhase(Contract):
     """The model call of phase B, if the policy asks for one."""
 
     @property
-    def kept(self) -> tuple[Fact, ...]:
+    def admitted_facts(self) -> tuple[Fact, ...]:
         """The facts of phase C."""
         pairs = zip(self.facts, self.fates, strict=False)
-        return tuple(fact for fact, fate in pairs if fate is RowOutcome.ADMITTED)
+        return tuple(fact for fact, outcome in pairs if outcome is RowOutcome.ADMITTED)
 
 
 class ChoiceRequest(NamedTuple):
@@ -123,21 +123,21 @@ def select_by_choice(
 
 def _fates(facts: Sequence[Fact], chosen: Set[FactKey], max_facts: int) -> Iterator[RowOutcome]:
     """Return the outcome of each fact; if too many were chosen, the better ranks stay, as in selection."""
-    kept = 0
+    admitted = 0
     for fact in facts:
         if fact.key not in chosen:
             yield RowOutcome.DROP_FACT_IRRELEVANT
-        elif kept == max_facts:
+        elif admitted == max_facts:
             yield RowOutcome.DROP_MAX_CHUNKS
         else:
-            kept += 1
+            admitted += 1
             yield RowOutcome.ADMITTED
 
 
 def _select(bundle: AnswerBundle, policy: Policy, phase: FactsPhase) -> FactsSelection:
     pairs = zip(bundle.selected_evidence, phase.fates, strict=True)
-    narrowed = drop_evidence(bundle, {chunk.rank: fate for chunk, fate in pairs if fate is not RowOutcome.ADMITTED})
-    if phase.kept:
+    narrowed = drop_evidence(bundle, {chunk.rank: code for chunk, code in pairs if code is not RowOutcome.ADMITTED})
+    if phase.admitted_facts:
         outcome = check_minimum(narrowed.selected_evidence, policy.retrieval, STAGE)
     else:
         source = RefusalSource.MODEL if phase.generation else RefusalSource.SELECTION

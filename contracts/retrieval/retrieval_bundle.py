@@ -121,7 +121,7 @@ def similarity_from_distance(cosine_distance: float) -> float:
 class Support(NamedTuple):
     """The support of one candidate for a question."""
 
-    held: Collection[str]
+    matched_words: Collection[str]
     """The lexemes of the question that the candidate holds."""
     similarity: float = 0.0
     """The cosine similarity to the question; 0 without vectors."""
@@ -159,5 +159,5 @@ def question_coverage(document_frequency: Mapping[str, int], candidates: Iterabl
 
 def _candidate_coverage(weights: Mapping[str, float], total_weight: float, candidate: Support) -> float:
     """Return `h + (1 - h) * similarity`, in a form that is monotone in both despite rounding."""
-    held = fsum(weights[word] for word in set(candidate.held)) / total_weight
-    return 1 - (1 - held) * (1 - candidate.similarity)
+    matched_share = fsum(weights[word] for word in set(candidate.matched_words)) / total_weight
+    return 1 - (1 - matched_share) * (1 - candidate.similarity)

@@ -34,7 +34,7 @@ class FactsView(Contract):
     """The call of the model that chose; None if the local filter chose."""
 
     @property
-    def kept(self) -> int:
+    def admitted_count(self) -> int:
         """The number of facts that the answer may use."""
         return sum(view.fate is RowOutcome.ADMITTED for view in self.facts)
 

@@ -40,8 +40,8 @@ def read_strict(raw: str, model: type[Model]) -> Model | str:
         reason = "the JSON is nested too deeply"
     except ValueError as error:
         reason = str(error)
-    storable: str = to_storable(reason)
-    return storable[:MAX_REASON_CHARACTERS]
+    storable_reason: str = to_storable(reason)
+    return storable_reason[:MAX_REASON_CHARACTERS]
 
 
 def bare_schema(model: type[Contract]) -> dict[str, Any]:

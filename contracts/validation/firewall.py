@@ -92,7 +92,7 @@ def _check_statements_cited(answer: AnswerReading, policy: ValidationPolicy) -> 
     ]
 
 
-def _check_something_stated(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
+def _check_any_citation(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
     if not answer.text.strip() or any(statement.anchors for statement in answer.statements):
         return []
     return [_violation(FailureCode.UNCITED_FACTUAL_STATEMENT, "R5-6", "the answer cites nothing")]
@@ -136,7 +136,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     _check_citation_form,
     _check_anchors_known,
     _check_statements_cited,
-    _check_something_stated,
+    _check_any_citation,
     _check_leaks,
     _check_literals,
     _check_consistency,

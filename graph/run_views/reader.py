@@ -110,7 +110,7 @@ class RunReader:
     async def _recorded_state(self, thread_id: str, run_id: str | None) -> State:
         state = await self.state(thread_id, run_id)
         if not state:
-            await self._services.run_log.check_kept(thread_id, run_id)
+            await self._services.run_log.require_not_erased(thread_id, run_id)
         return state
 
     def _compiled(self) -> Graph:

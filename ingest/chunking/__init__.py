@@ -1,1 +1,1 @@
-"""Split pages into chunks that keep their offsets (§13)."""
+"""The splitting of pages into chunks with their offsets (§13)."""

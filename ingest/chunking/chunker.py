@@ -1,12 +1,16 @@
-"""Cuts a document into chunks that an embedder can see whole, each of which can be found again on its page. Pure.
+"""The chunker: it cuts a document into chunks that fit the embedder's window and have exact offsets. Pure.
 
-The rules, in order: a chunk never crosses a page and `page.text[char_start:char_end] == text`, so that a
-citation opens at its place; never more than `max_tokens`, because an embedder is blind beyond its window; a
-heading stays with the text below it; cuts fall at headings, else between blocks, else between sentences, and
-inside a sentence or a table row only when it alone is over the window. Ids depend on the text and not on its
-place, so editing one section keeps the ids, and the vectors, of all the others.
+The rules, in order of precedence:
 
-Chunking is linear in the text, and checks its deadline after each small, bounded step.
+1. A chunk never crosses a page, and `page.text[char_start:char_end] == text`, so that a citation opens at its place.
+2. A chunk never has more than `max_tokens`, because an embedder ignores the text beyond its window.
+3. A heading stays with the text below it.
+4. Cuts fall at headings, else between blocks, else between sentences. A cut falls inside a sentence or a table row only
+   if that sentence or row alone exceeds the window.
+
+Ids depend on the text and not on its place, so an edit of one section keeps the ids and the vectors of all others.
+
+Chunking takes linear time in the length of the text, and checks its deadline after each small, bounded step.
 """
 
 import hashlib
@@ -18,7 +22,7 @@ from sourcebound.contracts.corpus.document import Block, BlockKind, Chunk, Page,
 from sourcebound.contracts.ports import TokenCounter
 from sourcebound.ingest.chunking.page_text import collapse
 from sourcebound.ingest.chunking.splitting import (
-    MOST_CHARACTERS_A_TOKEN,
+    MAX_CHARACTERS_PER_TOKEN,
     Piece,
     blocks_of,
     cut_piece,
@@ -29,13 +33,13 @@ from sourcebound.ingest.chunking.splitting import (
     trim,
 )
 
-_ENOUGH = 3
-_SMALL = 5
+_ENOUGH_DIVISOR = 3
+_SMALL_DIVISOR = 5
 _ID_DIGITS = 12
-_DEEPEST = 9
-"""Headings below this level count as of this level; no format means more than that by its levels."""
+_DEEPEST_LEVEL = 9
+"""The deepest heading level. Deeper headings count as this level, because no format distinguishes more levels."""
 _LONGEST_TITLE = 200
-"""What a heading path keeps of a heading: each chunk carries its path, so it must not grow with the document."""
+"""The most characters of a heading in a heading path. Every chunk carries its path, so the path must stay short."""
 
 
 class _Heading(NamedTuple):
@@ -44,7 +48,7 @@ class _Heading(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """Consecutive pieces of one page that will be one chunk."""
+    """The consecutive pieces of one page that will form one chunk."""
 
     pieces: tuple[Piece, ...]
     path: tuple[str, ...]
@@ -66,15 +70,15 @@ def chunk_document(
 
     Args:
         document: The parsed document.
-        knowledge_id: Id of the document; chunk ids start with it.
+        knowledge_id: The id of the document; chunk ids start with it.
         counter: Counts tokens as the embedder does.
-        max_tokens: No chunk has more tokens than this, nor more than sixteen characters a token (a single character
-            that has more is still a chunk).
-        target_tokens: Size at which a chunk is full; four fifths of `max_tokens` when omitted.
-        check: Called between steps, none of which takes long; what it raises ends the chunking.
+        max_tokens: The most tokens of a chunk. A chunk has at most sixteen characters for each token. A single
+            character with more tokens is still a chunk.
+        target_tokens: The size from which a chunk is full. Default: four fifths of `max_tokens`.
+        check: Called between short steps. An exception that it raises ends the chunking.
 
     Returns:
-        The chunks in reading order, without white space around them and without overlap.
+        The chunks in reading order, without surrounding white space and without overlap.
 
     Raises:
         ValueError: `max_tokens` is below 1, or `target_tokens` is not between 1 and `max_tokens`.
@@ -90,15 +94,16 @@ def chunk_document(
         for draft in _merge_small(_draft_page(page, budget, headings), budget):
             check()
             for start, end in _final_spans(page.text, draft, budget):
-                chunk_id = _chunk_id(knowledge_id, draft.path, page.text[start:end], occurrences)
-                chunks.append(_chunk(page, draft.path, start, end, chunk_id, len(chunks)))
+                chunk_id = _make_chunk_id(knowledge_id, draft.path, page.text[start:end], occurrences)
+                chunks.append(_make_chunk(page, draft.path, start, end, chunk_id, len(chunks)))
     return chunks
 
 
 class _BoundedCounter:
-    """Counts at least one token for every sixteen characters, and asks before each count whether to go on.
+    """A counter of at least one token for every sixteen characters, which calls `check` before each count.
 
-    A tokenizer may see a line of base64 as a single unknown word; such a chunk would have no bound at all.
+    A tokenizer may read a line of base64 as one unknown word. Without this bound the size of its chunk would be
+    unlimited.
     """
 
     def __init__(self, counter: TokenCounter, check: Callable[[], None]) -> None:
@@ -107,27 +112,27 @@ class _BoundedCounter:
 
     def count_tokens(self, text: str) -> int:
         self._check()
-        return max(self._counter.count_tokens(text), len(text) // MOST_CHARACTERS_A_TOKEN)
+        return max(self._counter.count_tokens(text), len(text) // MAX_CHARACTERS_PER_TOKEN)
 
 
 class _Budget(NamedTuple):
     counter: TokenCounter
-    most: int
+    maximum: int
     target: int
 
     @property
     def enough(self) -> int:
-        """Tokens from which a chunk may end at the next heading or block."""
-        return max(1, self.target // _ENOUGH)
+        """The number of tokens from which a chunk may end at the next heading or block."""
+        return max(1, self.target // _ENOUGH_DIVISOR)
 
     @property
     def small(self) -> int:
-        """Tokens below which a chunk is joined to the one before it."""
-        return max(1, self.target // _SMALL)
+        """The number of tokens below which a chunk is joined to the previous one."""
+        return max(1, self.target // _SMALL_DIVISOR)
 
 
 def _draft_page(page: Page, budget: _Budget, headings: list[_Heading]) -> list[_Draft]:
-    """Pack the blocks of a page; `headings` is the path of headings so far and is kept up to date."""
+    """Pack the blocks of a page into drafts, and update `headings`, the current path of headings."""
     packer = _Packer(budget, headings)
     for block in blocks_of(page):
         packer.add_block(page.text, block)
@@ -135,7 +140,7 @@ def _draft_page(page: Page, budget: _Budget, headings: list[_Heading]) -> list[_
 
 
 class _Packer:
-    """Fills drafts piece by piece, in reading order."""
+    """The packing of pieces into drafts, in reading order."""
 
     def __init__(self, budget: _Budget, headings: list[_Heading]) -> None:
         self._budget = budget
@@ -147,12 +152,12 @@ class _Packer:
         self._path = _titles(headings)
 
     def add_block(self, text: str, block: Block) -> None:
-        pieces = list(pieces_of(text, block, self._budget.counter, self._budget.most))
+        pieces = list(pieces_of(text, block, self._budget.counter, self._budget.maximum))
         if block.kind is BlockKind.HEADING:
             if not self._is_open_heading() and self._tokens >= self._budget.enough:
                 self._close()
             title = collapse(text[block.char_start : block.char_end])[:_LONGEST_TITLE].rstrip()
-            self._enter(_Heading(min(block.level, _DEEPEST), title))
+            self._enter(_Heading(min(block.level, _DEEPEST_LEVEL), title))
         elif len(pieces) == 1:
             pieces = self._divide(text, pieces[0])
         for piece in pieces:
@@ -171,26 +176,26 @@ class _Packer:
             self._path = _titles(self._headings)
 
     def _divide(self, text: str, piece: Piece) -> list[Piece]:
-        """Cut a block only when it neither fits the open chunk nor may start its own."""
-        fits = self._tokens + piece.tokens <= self._budget.most
-        whole = piece.kind in (BlockKind.TABLE_ROW, BlockKind.CODE)
-        if whole or fits or self._body_tokens >= self._budget.enough or not self._tokens:
+        """Cut a block into sentences if it neither fits into the open chunk nor may start a new one."""
+        fits = self._tokens + piece.tokens <= self._budget.maximum
+        indivisible = piece.kind in (BlockKind.TABLE_ROW, BlockKind.CODE)
+        if indivisible or fits or self._body_tokens >= self._budget.enough or not self._tokens:
             return [piece]
         return sentences_of(text, piece, self._budget.counter)
 
     def _keep_heading_with(self, text: str, piece: Piece) -> list[Piece]:
-        """Cut a piece that fills a chunk alone, so that the heading above it stays with some of its text."""
-        room = self._budget.most - self._tokens
+        """Cut a piece that fills a chunk by itself, so that the heading above it stays with some of its text."""
+        room = self._budget.maximum - self._tokens
         only_headings = self._is_open_heading() and not self._body_tokens
-        whole = piece.kind in (BlockKind.TABLE_ROW, BlockKind.HEADING)
-        if whole or not only_headings or piece.tokens <= room or room < self._budget.small:
+        indivisible = piece.kind in (BlockKind.TABLE_ROW, BlockKind.HEADING)
+        if indivisible or not only_headings or piece.tokens <= room or room < self._budget.small:
             return [piece]
         return cut_piece(text, piece, self._budget.counter, room)
 
     def _add(self, piece: Piece) -> None:
         if self._pieces and self._is_full_before(piece):
             self._close()
-            if self._tokens + piece.tokens > self._budget.most:
+            if self._tokens + piece.tokens > self._budget.maximum:
                 self._close(keep_headings=False)
         self._pieces.append(piece)
         self._tokens += piece.tokens
@@ -199,34 +204,34 @@ class _Packer:
             self._has_body = True
 
     def _is_full_before(self, piece: Piece) -> bool:
-        """Whether the open chunk must end here; a table may fill the window, to keep its last rows."""
+        """Whether the open chunk must end before this piece. A table may fill the window, to include its last rows."""
         total = self._tokens + piece.tokens
         in_table = piece.kind is self._pieces[-1].kind is BlockKind.TABLE_ROW
-        wanted = self._budget.most if in_table else self._budget.target
-        return total > self._budget.most or (total > wanted and self._body_tokens >= self._budget.enough)
+        target = self._budget.maximum if in_table else self._budget.target
+        return total > self._budget.maximum or (total > target and self._body_tokens >= self._budget.enough)
 
     def _is_open_heading(self) -> bool:
         return bool(self._pieces) and self._pieces[-1].kind is BlockKind.HEADING
 
     def _close(self, keep_headings: bool = True) -> None:
-        """End the open chunk; headings at its end go to the next one, with the text that they head."""
-        kept = len(self._pieces)
-        while keep_headings and kept and self._pieces[kept - 1].kind is BlockKind.HEADING:
-            kept -= 1
-        if kept:
-            self._drafts.append(_Draft(tuple(self._pieces[:kept]), self._path))
+        """End the open chunk. Headings at its end move to the next chunk, with the text below them."""
+        end = len(self._pieces)
+        while keep_headings and end and self._pieces[end - 1].kind is BlockKind.HEADING:
+            end -= 1
+        if end:
+            self._drafts.append(_Draft(tuple(self._pieces[:end]), self._path))
             self._path = _titles(self._headings)
-        self._pieces = self._pieces[kept:]
+        self._pieces = self._pieces[end:]
         self._tokens = sum(piece.tokens for piece in self._pieces)
-        if kept:  # headings alone are left
+        if end:  # only headings are left
             self._body_tokens, self._has_body = 0, False
 
 
 def _merge_small(drafts: Iterable[_Draft], budget: _Budget) -> list[_Draft]:
-    """Join each draft that is small to the one before it, where both together fit."""
+    """Join each small draft to the previous one, if both together fit."""
     merged: list[_Draft] = []
     for draft in drafts:
-        if merged and draft.tokens < budget.small and merged[-1].tokens + draft.tokens <= budget.most:
+        if merged and draft.tokens < budget.small and merged[-1].tokens + draft.tokens <= budget.maximum:
             merged[-1] = _Draft(merged[-1].pieces + draft.pieces, merged[-1].path)
         else:
             merged.append(draft)
@@ -234,12 +239,12 @@ def _merge_small(drafts: Iterable[_Draft], budget: _Budget) -> list[_Draft]:
 
 
 def _final_spans(text: str, draft: _Draft, budget: _Budget) -> Iterator[tuple[int, int]]:
-    """The span of a draft, cut again where its pieces count more together than one by one."""
+    """Yield the span of a draft, cut again if its pieces have more tokens together than separately."""
     start, end = draft.pieces[0].start, draft.pieces[-1].end
     while start < end:
         cut = end
         if len(draft.pieces) > 1 and not _fits(text, start, end, budget):
-            cut = largest_prefix(text, start, end, budget.counter, budget.most)
+            cut = largest_prefix(text, start, end, budget.counter, budget.maximum)
         first, last = trim(text, start, cut)
         if first < last:
             yield first, last
@@ -247,23 +252,23 @@ def _final_spans(text: str, draft: _Draft, budget: _Budget) -> Iterator[tuple[in
 
 
 def _fits(text: str, start: int, end: int, budget: _Budget) -> bool:
-    too_long = is_too_long(start, end, budget.most)
-    return not too_long and budget.counter.count_tokens(text[start:end]) <= budget.most
+    too_long = is_too_long(start, end, budget.maximum)
+    return not too_long and budget.counter.count_tokens(text[start:end]) <= budget.maximum
 
 
 def _titles(headings: Iterable[_Heading]) -> tuple[str, ...]:
     return tuple(heading.title for heading in headings)
 
 
-def _chunk_id(knowledge_id: str, path: tuple[str, ...], text: str, occurrences: Counter[str]) -> str:
-    """Id from the headings and the text; a repetition within the document gets its number, from 2."""
+def _make_chunk_id(knowledge_id: str, path: tuple[str, ...], text: str, occurrences: Counter[str]) -> str:
+    """Return the id of a chunk from its headings and text. A repetition in the document gets a number, from 2."""
     digest = hashlib.sha256("\n".join((*path, text)).encode("utf-8")).hexdigest()[:_ID_DIGITS]
     occurrences[digest] += 1
     repetition = f"-{occurrences[digest]}" if occurrences[digest] > 1 else ""
     return f"{knowledge_id}#{digest}{repetition}"
 
 
-def _chunk(page: Page, path: tuple[str, ...], start: int, end: int, chunk_id: str, ordinal: int) -> Chunk:
+def _make_chunk(page: Page, path: tuple[str, ...], start: int, end: int, chunk_id: str, ordinal: int) -> Chunk:
     return Chunk(
         chunk_id=chunk_id,
         ordinal=ordinal,

@@ -1,8 +1,8 @@
-"""Cuts a page into pieces that fit a token budget: whole blocks, else sentences, else words, else characters. Pure.
+"""The cutting of a page into pieces that fit a token budget: blocks, else sentences, else words, else characters. Pure.
 
-Counting tokens is the cost of chunking, so a piece is counted once and its count kept; only a stretch that has no place
-to cut in it is measured again while the cut is sought. No step looks at more text than a chunk or a window
-holds, however large a block is: a document may be one line of fifty megabytes.
+The cost of chunking is the counting of tokens. So each piece is counted once and carries its count; only a stretch
+without a sentence end is counted several times while the place to cut is searched. No step reads more text than a chunk
+or a window holds, however large a block is, because a document may be one line of fifty megabytes.
 """
 
 import re
@@ -13,19 +13,19 @@ from sourcebound.contracts.corpus.document import Block, BlockKind, Page
 from sourcebound.contracts.ports import TokenCounter
 from sourcebound.contracts.text.sentences import split_sentences
 
-MOST_CHARACTERS_A_TOKEN: Final = 16
-"""A token counts for at most as many characters."""
-WINDOW: Final = 8_000
-"""Characters in which sentences are sought at a time; for some scripts the search takes the square of it."""
+MAX_CHARACTERS_PER_TOKEN: Final = 16
+"""The most characters that count as one token."""
+SENTENCE_WINDOW: Final = 8_000
+"""The characters in which sentences are searched at a time. For some scripts the search takes quadratic time."""
 _PARAGRAPH = re.compile(r"\S(?:.*?)(?=\n[ \t]*\n|\Z)", re.DOTALL)
-_CHARACTERS_A_TOKEN = 5
+_TYPICAL_CHARACTERS_PER_TOKEN = 5
 _LINE = re.compile(r"[^\n]+")
 _VISIBLE = re.compile(r"\S")
 _LETTER = re.compile(r"\w")
 
 
 class Piece(NamedTuple):
-    """A stretch of a page that is not cut again: `page.text[start:end]`, without white space around it."""
+    """A stretch of a page that is not cut again: `page.text[start:end]`, without surrounding white space."""
 
     start: int
     end: int
@@ -35,10 +35,10 @@ class Piece(NamedTuple):
 
 
 def blocks_of(page: Page) -> Iterator[Block]:
-    """Blocks that cover everything on the page worth indexing, in order and without overlap.
+    """Yield blocks that cover all indexable text of the page, in order and without overlap.
 
-    What lies between two blocks is added as paragraphs if it has a letter or digit in it; a page without blocks is cut
-    into paragraphs at its blank lines.
+    Text between two blocks is added as paragraphs if it has a letter or digit. A page without blocks is cut into
+    paragraphs at its blank lines.
     """
     position = 0
     for block in sorted(page.blocks, key=lambda found: found.char_start):
@@ -52,20 +52,20 @@ def blocks_of(page: Page) -> Iterator[Block]:
 
 
 def pieces_of(text: str, block: Block, counter: TokenCounter, limit: int) -> Iterator[Piece]:
-    """A block as pieces of at most `limit` tokens: one if it fits, else sentences, words or characters.
+    """Yield a block as pieces of at most `limit` tokens: one piece if it fits, else sentences, words or characters.
 
     Args:
         text: The page's text.
         block: The block to cut.
         counter: Counts tokens.
-        limit: Most tokens of a piece; a single character over it is still a piece.
+        limit: The most tokens of a piece. A single character with more tokens is still a piece.
     """
-    for start, end, tokens in _fit(text, block, counter, limit):
+    for start, end, tokens in _fit_block(text, block, counter, limit):
         yield Piece(start, end, tokens, block.kind, block.level)
 
 
 def sentences_of(text: str, piece: Piece, counter: TokenCounter) -> list[Piece]:
-    """A piece cut between its sentences, each counted; the piece itself when it is a single sentence."""
+    """Cut a piece into its sentences, each with its count. A single sentence is returned unchanged."""
     spans = list(_sentences(text, piece.start, piece.end))
     if len(spans) < 2:
         return [piece]
@@ -73,37 +73,37 @@ def sentences_of(text: str, piece: Piece, counter: TokenCounter) -> list[Piece]:
 
 
 def cut_piece(text: str, piece: Piece, counter: TokenCounter, limit: int) -> list[Piece]:
-    """A piece as one of at most `limit` tokens and, if anything is left, the rest."""
+    """Cut a piece into one of at most `limit` tokens and, if text is left, the rest."""
     cut = largest_prefix(text, piece.start, piece.end, counter, limit)
     spans = [span for span in (trim(text, piece.start, cut), trim(text, cut, piece.end)) if span[0] < span[1]]
     return [Piece(start, end, counter.count_tokens(text[start:end]), piece.kind, piece.level) for start, end in spans]
 
 
 def is_too_long(start: int, end: int, limit: int) -> bool:
-    """Whether a stretch has more than `limit` tokens, whatever they are, so that there is no need to count them."""
-    return end - start >= MOST_CHARACTERS_A_TOKEN * (limit + 1)
+    """Whether a stretch has more than `limit` tokens by its length alone, so that they need not be counted."""
+    return end - start >= MAX_CHARACTERS_PER_TOKEN * (limit + 1)
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space around it; empty when there is nothing else."""
+    """Return the span without surrounding white space; an empty span if there is only white space."""
     stretch = text[start:end]
     return start + len(stretch) - len(stretch.lstrip()), start + len(stretch.rstrip())
 
 
 def largest_prefix(text: str, start: int, end: int, counter: TokenCounter, limit: int) -> int:
-    """Find the cut of a stretch that is too long: the last word start, else the last character, within `limit`.
+    """Find the place to cut a stretch that is too long: the last word start, else the last character, within `limit`.
 
     Args:
         text: The page's text.
-        start: Where the stretch starts.
-        end: Where it ends.
-        counter: Counts tokens, at least one for every `MOST_CHARACTERS_A_TOKEN` characters.
-        limit: Most tokens of `text[start:cut]`.
+        start: The start of the stretch.
+        end: The end of the stretch.
+        counter: Counts tokens, at least one for every `MAX_CHARACTERS_PER_TOKEN` characters.
+        limit: The most tokens of `text[start:cut]`.
 
     Returns:
-        The cut, after `start` and not after `end`.
+        The offset of the cut, after `start` and at most `end`.
     """
-    longest = _longest_that_fits(text, start, end, counter, limit)
+    longest = _find_longest_fit(text, start, end, counter, limit)
     if longest == end:
         return end
     cut = _word_start_before(text, start, longest)
@@ -112,10 +112,13 @@ def largest_prefix(text: str, start: int, end: int, counter: TokenCounter, limit
     return cut if cut > start else longest
 
 
-def _longest_that_fits(text: str, start: int, end: int, counter: TokenCounter, limit: int) -> int:
-    """By interpolation with halving between, near enough to lose no more than a word or two of a long chunk."""
-    low, high = start + 1, min(end, start + MOST_CHARACTERS_A_TOKEN * (limit + 1))
-    guess, halves = start + limit * _CHARACTERS_A_TOKEN, False
+def _find_longest_fit(text: str, start: int, end: int, counter: TokenCounter, limit: int) -> int:
+    """Find the longest prefix within `limit`, by interpolation and bisection in turn.
+
+    The search stops when it may be a word or two short of the longest prefix.
+    """
+    low, high = start + 1, min(end, start + MAX_CHARACTERS_PER_TOKEN * (limit + 1))
+    guess, bisects = start + limit * _TYPICAL_CHARACTERS_PER_TOKEN, False
     while high - low >= max(1, limit // 16):
         middle = min(max(guess, low + 1), high)
         tokens = counter.count_tokens(text[start:middle].rstrip())
@@ -124,8 +127,8 @@ def _longest_that_fits(text: str, start: int, end: int, counter: TokenCounter, l
         else:
             low = middle
         interpolated = start + (middle - start) * limit // max(tokens, 1)
-        guess = (low + high + 1) // 2 if halves else interpolated
-        halves = not halves
+        guess = (low + high + 1) // 2 if bisects else interpolated
+        bisects = not bisects
     return low
 
 
@@ -135,7 +138,7 @@ def _skip_space(text: str, start: int, end: int) -> int:
 
 
 def _word_start_before(text: str, start: int, position: int) -> int:
-    """The last start of a word in `text[start + 1 : position + 1]`, or `start` when there is none."""
+    """Return the last start of a word in `text[start + 1 : position + 1]`, or `start` if there is none."""
     for cut in range(min(position, len(text) - 1), start, -1):
         if text[cut - 1].isspace() and not text[cut].isspace():
             return cut
@@ -149,7 +152,7 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[Block]:
             yield Block(kind=BlockKind.PARAGRAPH, char_start=first, char_end=last)
 
 
-def _fit(text: str, block: Block, counter: TokenCounter, limit: int) -> Iterator[tuple[int, int, int]]:
+def _fit_block(text: str, block: Block, counter: TokenCounter, limit: int) -> Iterator[tuple[int, int, int]]:
     start, end = trim(text, block.char_start, block.char_end)
     if start >= end:
         return
@@ -181,16 +184,16 @@ def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of the sentences of `text[start:end]`, without white space around them; one over the window is cut."""
-    while end - (start := _skip_space(text, start, end)) > WINDOW:
-        spans = split_sentences(text[start : start + WINDOW])
+    """Yield the spans of the sentences of `text[start:end]`, trimmed. A sentence longer than the window is cut."""
+    while end - (start := _skip_space(text, start, end)) > SENTENCE_WINDOW:
+        spans = split_sentences(text[start : start + SENTENCE_WINDOW])
         for first, last in spans[:-1]:
             yield start + first, start + last
-        if len(spans) > 1:  # the last one may go on after the window
+        if len(spans) > 1:  # the last one may continue after the window
             start += spans[-1][0]
             continue
-        cut = _word_start_before(text, start, start + WINDOW)
-        cut = cut if cut > start else start + WINDOW
+        cut = _word_start_before(text, start, start + SENTENCE_WINDOW)
+        cut = cut if cut > start else start + SENTENCE_WINDOW
         yield trim(text, start, cut)
         start = cut
     for first, last in split_sentences(text[start:end]):

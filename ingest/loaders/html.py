@@ -67,7 +67,7 @@ def load_html(path: Path, data: bytes) -> ParsedDocument:
             break
     page = composer.page()
     if not page.text:
-        raise failures.nothing_shown(path)
+        raise failures.no_visible_text(path)
     title = collapse(root.findtext(".//title") or "")
     metadata = describe(path, (page,), title=title, event_date=_declared_date(root))
     return ParsedDocument(media_type=MEDIA_TYPE, metadata=metadata, pages=(page,))
@@ -84,7 +84,7 @@ def _parse(path: Path, data: bytes) -> Element:
     if any(_TOO_DEEP in entry.message for entry in parser.error_log):
         raise failures.unreadable(path, "nests its elements too deeply to be read in full")
     if root is None:
-        raise failures.nothing_shown(path)
+        raise failures.no_visible_text(path)
     return root
 
 

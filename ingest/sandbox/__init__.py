@@ -1,1 +1,1 @@
-"""Files are parsed in confined child processes with limits on time and memory."""
+"""The sandbox: files are parsed in confined child processes with limits on time and memory."""

@@ -1,4 +1,4 @@
-"""The time that one file may take in this process, where nothing can be killed: work asks whether it may go on."""
+"""The deadline for work on one file in this process, which cannot be killed: the work checks the time itself."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,16 +7,16 @@ from time import monotonic
 from sourcebound.ingest.sandbox import failures
 
 Clock = Callable[[], float]
-"""Seconds, from any moment on."""
+"""A function that returns seconds since a fixed moment."""
 
 
 class Deadline:
-    """Begins when it is made.
+    """The deadline of one file. Its time starts when it is created.
 
     Args:
         path: The file, for the message.
-        seconds: The most time for it.
-        clock: What tells the time.
+        seconds: The longest time for it.
+        clock: The clock that measures the time.
     """
 
     def __init__(self, path: Path, seconds: float, clock: Clock = monotonic) -> None:
@@ -26,10 +26,10 @@ class Deadline:
         self._end = clock() + seconds
 
     def check(self) -> None:
-        """Returns while there is time.
+        """Check that there is time left.
 
         Raises:
-            DocumentError: TOO_SLOW.
+            DocumentError: The time is over (`TOO_SLOW`).
         """
         if self._clock() > self._end:
             raise failures.too_slow(self._path, self._seconds, "cut into chunks")

@@ -1,8 +1,7 @@
-"""The ways in which a file can fail to become a document, each worded once.
+"""The errors of files that cannot become documents, one function for each.
 
-Every refusal names the file, has a stable code and says what to do next, so that a batch report reads the same
-whichever loader gave up. A file that cannot be read in full is refused: half a document would answer questions
-wrongly, in silence.
+Every error names the file, has a stable code and says what to do next, so that all loaders report alike. A file that
+cannot be read completely is refused, because answers from half a document would be wrong without a warning.
 """
 
 from enum import StrEnum
@@ -12,7 +11,7 @@ from sourcebound.errors import DocumentError
 
 
 class DocumentFailure(StrEnum):
-    """Stable codes of `DocumentError.failure_code`."""
+    """The stable codes of `DocumentError.failure_code`."""
 
     EMPTY = "EMPTY"
     TOO_LARGE = "TOO_LARGE"
@@ -27,30 +26,30 @@ class DocumentFailure(StrEnum):
 
 
 def empty(path: Path) -> DocumentError:
-    """The file has no bytes, or nothing but white space."""
+    """Return the error of a file that has no bytes, or only white space."""
     return DocumentError(
-        f"{path.name} is empty.", "Check that the export or copy that made it finished.", code=DocumentFailure.EMPTY
+        f"{path.name} is empty.", "Check that its export or copy was complete.", code=DocumentFailure.EMPTY
     )
 
 
-def too_large(path: Path, size: int, limit: int, what: str = "is") -> DocumentError:
-    """The file, or what it unpacks to, is over the size limit.
+def too_large(path: Path, size: int, limit: int, verb: str = "is") -> DocumentError:
+    """Return the error of a file that is larger than the limit, packed or unpacked.
 
     Args:
         path: The file.
         size: Its size in bytes.
         limit: The limit in bytes.
-        what: The verb of the sentence: `is`, or `unpacks to`.
+        verb: The verb of the sentence: `is`, or `unpacks to`.
     """
     return DocumentError(
-        f"{path.name} {what} {size:,} bytes; the limit is {limit:,}.",
-        "Split the document, or raise the size limit if you trust where it came from.",
+        f"{path.name} {verb} {size:,} bytes; the limit is {limit:,}.",
+        "Split the document, or raise the size limit if you trust its origin.",
         code=DocumentFailure.TOO_LARGE,
     )
 
 
 def encrypted(path: Path) -> DocumentError:
-    """The file opens only with a password."""
+    """Return the error of a file that needs a password."""
     return DocumentError(
         f"{path.name} is protected by a password.",
         "Save a copy without the password and ingest that.",
@@ -59,7 +58,7 @@ def encrypted(path: Path) -> DocumentError:
 
 
 def no_text(path: Path) -> DocumentError:
-    """The file opens, but only pictures are on its pages."""
+    """Return the error of a file whose pages hold only pictures."""
     return DocumentError(
         f"{path.name} has no text: needs OCR.",
         "Run it through an OCR tool that writes a text layer, then ingest the result.",
@@ -67,8 +66,8 @@ def no_text(path: Path) -> DocumentError:
     )
 
 
-def nothing_shown(path: Path) -> DocumentError:
-    """The page has markup, but nothing that a reader would see."""
+def no_visible_text(path: Path) -> DocumentError:
+    """Return the error of a page whose markup shows no text to a reader."""
     return DocumentError(
         f"{path.name} has no text: its content is loaded by scripts.",
         "Open it in a browser, save or print it as PDF, and ingest that.",
@@ -77,12 +76,12 @@ def nothing_shown(path: Path) -> DocumentError:
 
 
 def unreadable(path: Path, reason: str, next_step: str = "") -> DocumentError:
-    """The file is broken, or is not what its name says.
+    """Return the error of a file that is broken or does not have the format of its name.
 
     Args:
         path: The file.
-        reason: What is wrong, as a clause: `is not a readable PDF (…)`.
-        next_step: What to do; a general advice when omitted.
+        reason: The defect, as a clause: `is not a readable PDF (…)`.
+        next_step: The advice; a general one when omitted.
     """
     return DocumentError(
         f"{path.name} {reason}.",
@@ -91,50 +90,50 @@ def unreadable(path: Path, reason: str, next_step: str = "") -> DocumentError:
     )
 
 
-def unsupported(path: Path, what: str, next_step: str) -> DocumentError:
-    """The file is sound, but of a kind that no loader reads.
+def unsupported(path: Path, kind: str, next_step: str) -> DocumentError:
+    """Return the error of an intact file in a format that no loader reads.
 
     Args:
         path: The file.
-        what: The kind, as it follows "is": `a legacy Office file`.
-        next_step: What to convert it to.
+        kind: The kind of file, with its article: `a legacy Office file`.
+        next_step: The advice, such as the format to convert it to.
     """
-    return DocumentError(f"{path.name} is {what}.", next_step, code=DocumentFailure.UNSUPPORTED)
+    return DocumentError(f"{path.name} is {kind}.", next_step, code=DocumentFailure.UNSUPPORTED)
 
 
-def too_slow(path: Path, seconds: float, done: str = "read") -> DocumentError:
-    """Work on the file took longer than it may.
+def too_slow(path: Path, seconds: float, step: str = "read") -> DocumentError:
+    """Return the error of a file whose processing took too long.
 
     Args:
         path: The file.
-        seconds: How long it may take.
-        done: What was to be done with it: `read`, or `cut into chunks`.
+        seconds: The time limit.
+        step: The step that took too long: `read`, or `cut into chunks`.
     """
     return DocumentError(
-        f"{path.name} was not {done} within {seconds:g} seconds.",
-        "Split the document, or raise SOURCEBOUND_PARSE_SECONDS if you trust where it came from.",
+        f"{path.name} was not {step} within {seconds:g} seconds.",
+        "Split the document, or raise SOURCEBOUND_PARSE_SECONDS if you trust its origin.",
         code=DocumentFailure.TOO_SLOW,
     )
 
 
 def out_of_memory(path: Path, megabytes: int) -> DocumentError:
-    """Reading the file took more memory than it may."""
+    """Return the error of a file that needs more memory than is allowed."""
     return DocumentError(
         f"{path.name} needs more than {megabytes:,} MB of memory to be read.",
-        "Split the document, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES if you trust where it came from.",
+        "Split the document, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES if you trust its origin.",
         code=DocumentFailure.OUT_OF_MEMORY,
     )
 
 
-def parser_ended(path: Path, how: str) -> DocumentError:
-    """The process that read the file came to an end over it: a broken or hostile file, or a defect of ours.
+def parser_ended(path: Path, cause: str) -> DocumentError:
+    """Return the error of a file on which the parser process failed: it is broken or hostile, or we have a defect.
 
     Args:
         path: The file.
-        how: A signal, an exit code or an exception, by its name.
+        cause: The name of a signal, an exit code or an exception.
     """
     return DocumentError(
-        f"{path.name} ended the process that read it ({how}).",
+        f"the parser process failed on {path.name} ({cause}).",
         "Open it in its own application, save it again, and retry.",
         code=DocumentFailure.PARSER_ENDED,
     )

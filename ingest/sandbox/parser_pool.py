@@ -1,7 +1,7 @@
-"""Reads documents in child processes, so that a hostile file can take down nothing but the reading of itself.
+"""The pool of child processes that read documents, so that a hostile file affects only itself.
 
-A child is kept for many files, because starting one costs as much as reading ten. It is killed when a file takes too
-long, and whatever way it ends, only that file is refused. Safe to share between threads.
+A child reads many files, because starting a child takes as long as reading ten files. It is killed when a file takes
+too long. If a child ends for any reason, only the file that it was reading is refused. Threads can share the pool.
 """
 
 import json
@@ -26,9 +26,9 @@ from sourcebound.ingest.sandbox.worker import DEFECT, DOCUMENT, READY, REFUSAL, 
 
 WORKER: Final = (sys.executable, "-P", "-m", "sourcebound.ingest.sandbox.worker")
 START_SECONDS: Final = 60.0
-MOST_PROCESSES: Final = 4
-KEPT_VARIABLES: Final = ("PATH", "PYTHON", "LANG", "LC_", "LD_LIBRARY_PATH", "DYLD_", "VIRTUAL_ENV", "SYSTEMROOT")
-"""Beginnings of the environment variables that a child gets: none of them holds a key or a password."""
+MAX_PROCESSES: Final = 4
+INHERITED_VARIABLES: Final = ("PATH", "PYTHON", "LANG", "LC_", "LD_LIBRARY_PATH", "DYLD_", "VIRTUAL_ENV", "SYSTEMROOT")
+"""The prefixes of the environment variables that a child inherits. None of them holds a key or a password."""
 OUT_OF_MEMORY: Final = "MemoryError"
 
 
@@ -38,20 +38,20 @@ class _Reply(NamedTuple):
 
 
 class _Worker:
-    """One child.
+    """One child process.
 
     Args:
-        command: What to run; the limits are added to it.
-        seconds: The most time for one file.
-        memory_megabytes: The most memory for one file.
+        command: The command of the child; the limits are appended to it.
+        seconds: The longest time for one file.
+        memory_megabytes: The largest memory for one file.
 
     Raises:
-        ConfigurationError: It does not start.
+        ConfigurationError: The child does not start.
     """
 
     def __init__(self, command: Sequence[str], seconds: float, memory_megabytes: int) -> None:
         self._seconds = seconds
-        self._most_bytes = memory_megabytes << 20
+        self._memory_bytes = memory_megabytes << 20
         self._expired = threading.Event()
         arguments = [*command, str(memory_megabytes), str(seconds)]
         self._process = subprocess.Popen(
@@ -59,13 +59,13 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name.startswith(KEPT_VARIABLES)},
-            start_new_session=True,  # a person's Ctrl-C is for the parent alone
+            env={name: value for name, value in os.environ.items() if name.startswith(INHERITED_VARIABLES)},
+            start_new_session=True,  # Ctrl-C reaches only the parent
         )
         if self._exchange(None, START_SECONDS) != _Reply(READY, b""):
             self.end()
             raise ConfigurationError(
-                f"the program that reads documents does not start ({self.ending()}).",
+                f"the parser process does not start ({self.describe_end()}).",
                 f"Run `{' '.join(arguments[:-2])} 2048 30` to see why, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES.",
                 code="PARSER_UNAVAILABLE",
             )
@@ -80,7 +80,7 @@ class _Worker:
         reply = self._exchange((request, data), self._seconds)
         if reply is None or reply.kind not in (DOCUMENT, REFUSAL):
             self.end()
-            raise self._failure(path, reply)
+            raise self._make_error(path, reply)
         try:
             if reply.kind == DOCUMENT:
                 return ParsedDocument.model_validate_json(reply.payload)
@@ -96,44 +96,44 @@ class _Worker:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
-            with suppress(OSError):  # what is left in the buffer cannot be sent any more
+            with suppress(OSError):  # the rest of the buffer cannot be sent
                 stream.close()
 
     def kill(self) -> None:
-        """Ends the child; a thread that waits for its reply waits no longer."""
+        """Kill the child; a thread that waits for its reply then returns."""
         self._process.kill()
 
-    def ending(self) -> str:
+    def describe_end(self) -> str:
         """Describe how the child ended."""
         code = self._process.returncode
         if code is None or code >= 0:
             return f"exit code {code}"
         return Signals(-code).name if -code in set(Signals) else f"signal {-code}"
 
-    def _failure(self, path: Path, reply: _Reply | None) -> DocumentError:
+    def _make_error(self, path: Path, reply: _Reply | None) -> DocumentError:
         if self._expired.is_set():
             return failures.too_slow(path, self._seconds)
         if reply is None:
-            return failures.parser_ended(path, self.ending())
+            return failures.parser_ended(path, self.describe_end())
         exception = reply.payload.decode("ascii", errors="replace")
         if exception == OUT_OF_MEMORY:
-            return failures.out_of_memory(path, self._most_bytes >> 20)
+            return failures.out_of_memory(path, self._memory_bytes >> 20)
         return failures.parser_ended(path, exception)
 
     def _exchange(self, request: tuple[bytes, bytes] | None, seconds: float) -> _Reply | None:
-        """Sends a request, if there is one, and waits for the reply; None where the child ended instead."""
+        """Send a request, if there is one, and wait for the reply; None if the child ended instead."""
         timer = threading.Timer(seconds, self._expire)
         timer.daemon = True
         timer.start()
         try:
-            return self._talk(request)
+            return self._send_and_receive(request)
         except (OSError, ValueError):  # the child, or another thread, closed the pipe
             return None
         finally:
             timer.cancel()
             timer.join()
 
-    def _talk(self, request: tuple[bytes, bytes] | None) -> _Reply | None:
+    def _send_and_receive(self, request: tuple[bytes, bytes] | None) -> _Reply | None:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -144,7 +144,7 @@ class _Worker:
         if len(header) < REPLY.size:
             return None
         kind, size = REPLY.unpack(header)
-        payload = stdout.read(size) if size <= self._most_bytes else b""
+        payload = stdout.read(size) if size <= self._memory_bytes else b""
         return _Reply(kind, payload) if len(payload) == size and kind in (READY, DOCUMENT, REFUSAL, DEFECT) else None
 
     def _expire(self) -> None:
@@ -153,13 +153,13 @@ class _Worker:
 
 
 class ParserPool:
-    """Children that read documents; each is started when it is first needed.
+    """The pool of children that read documents. Each child is started when it is first needed.
 
     Args:
-        seconds: The most time for one file.
-        memory_megabytes: The most memory for one file.
-        processes: How many files are read at a time; as many as there are processors, up to four, when omitted.
-        command: What to run as a child.
+        seconds: The longest time for one file.
+        memory_megabytes: The largest memory for one file.
+        processes: The number of files that are read at a time. Default: the number of processors, at most four.
+        command: The command of a child.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class ParserPool:
         processes: int | None = None,
         command: Sequence[str] = WORKER,
     ) -> None:
-        self.processes = processes or min(os.cpu_count() or 1, MOST_PROCESSES)
+        self.processes = processes or min(os.cpu_count() or 1, MAX_PROCESSES)
         self.seconds = seconds
         self._memory_megabytes = memory_megabytes
         self._command = command
@@ -184,8 +184,9 @@ class ParserPool:
         """Parse a file (`DocumentParser`).
 
         Raises:
-            DocumentError: What its loader says of it, or TOO_SLOW, OUT_OF_MEMORY, PARSER_ENDED.
-            ConfigurationError: PARSER_UNAVAILABLE, where no child starts.
+            DocumentError: The loader refused the file, or its child was too slow (`TOO_SLOW`), ran out of memory
+                (`OUT_OF_MEMORY`) or failed (`PARSER_ENDED`).
+            ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`).
         """
         worker = self._idle.get()
         try:
@@ -193,10 +194,10 @@ class ParserPool:
                 worker = self._start()
             return worker.parse(path, data, max_bytes)
         finally:
-            self._idle.put(self._kept(worker))
+            self._idle.put(self._reuse_worker(worker))
 
     def close(self) -> None:
-        """End all children, also busy ones; their callers get an error."""
+        """End all children, also busy ones. Their callers receive an error."""
         with self._lock:
             self._closed.set()
             for worker in self._workers:
@@ -205,8 +206,8 @@ class ParserPool:
         with suppress(queue.Empty):
             while True:
                 idle.append(self._idle.get_nowait())
-        for waiting in idle:
-            self._idle.put(self._kept(waiting))
+        for idle_worker in idle:
+            self._idle.put(self._reuse_worker(idle_worker))
 
     def __enter__(self) -> "ParserPool":
         return self
@@ -219,7 +220,7 @@ class ParserPool:
     def _start(self) -> _Worker:
         with self._lock:
             if self._closed.is_set():
-                raise ConfigurationError("no more documents are read.", code="PARSER_UNAVAILABLE")
+                raise ConfigurationError("the parser pool is closed.", code="PARSER_UNAVAILABLE")
         worker = _Worker(self._command, self.seconds, self._memory_megabytes)
         with self._lock:
             self._workers.add(worker)
@@ -227,8 +228,8 @@ class ParserPool:
                 worker.kill()
         return worker
 
-    def _kept(self, worker: _Worker | None) -> _Worker | None:
-        """A child that can read another file; one that cannot is forgotten."""
+    def _reuse_worker(self, worker: _Worker | None) -> _Worker | None:
+        """Return the child if it can read another file; otherwise end it and return None."""
         if worker is None or (worker.is_usable and not self._closed.is_set()):
             return worker
         worker.end()

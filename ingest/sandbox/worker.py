@@ -1,9 +1,8 @@
 """The process that reads documents: `python -m sourcebound.ingest.sandbox.worker MEMORY_MEGABYTES SECONDS`.
 
-It gets a file's name and bytes, replies with its content, and so on until its input ends. It is never given more
-than that: no connection, no key, no path that it would have to open. What it answers is JSON, which the other side
-checks; nothing that it could send is ever executed. An exception that no loader foresaw, and memory that runs out, end
-it; the other side starts the next one.
+For each file it receives the name and the bytes, and replies with the content, until its input ends. It receives
+nothing else: no connection, no key and no path to open. Its replies are JSON, which the parent validates and never
+executes. An unexpected exception or a lack of memory ends the process, and the parent starts a new one.
 """
 
 import json
@@ -22,25 +21,25 @@ from sourcebound.ingest.loaders.select import parse_document
 from sourcebound.ingest.sandbox.confinement import confine
 
 REQUEST: Final = struct.Struct(">IQQ")
-"""Bytes of the name, bytes of the file, and the size limit; name and file follow."""
+"""The header of a request: the length of the name, the length of the file, and the size limit. Name and file follow."""
 REPLY: Final = struct.Struct(">cQ")
-"""What follows, and its bytes."""
+"""The header of a reply: the kind and the length of its payload."""
 READY, DOCUMENT, REFUSAL, DEFECT = b"R", b"D", b"E", b"X"
 GRACE_SECONDS: Final = 5
-"""Seconds after the parent's deadline at which this process ends itself, in case the parent is gone."""
+"""The seconds after the parent's deadline after which this process ends itself, in case the parent no longer exists."""
 Load = Callable[[Path, bytes, int], ParsedDocument]
 
 
 def serve(memory_megabytes: int, seconds: float, load: Load = parse_document) -> None:
-    """Answers requests on standard input until it ends.
+    """Answer requests on standard input until it ends.
 
     Args:
-        memory_megabytes: The most memory that this process may use.
-        seconds: The most time for one file.
+        memory_megabytes: The largest memory that this process may use.
+        seconds: The longest time for one file.
         load: Reads a file.
     """
-    requests, replies = sys.stdin.buffer, _take_stdout()
-    sys.excepthook = _reporter(replies)
+    requests, replies = sys.stdin.buffer, _redirect_stdout()
+    sys.excepthook = _make_exception_hook(replies)
     confine(memory_megabytes)
     _reply(replies, READY, b"")
     while header := requests.read(REQUEST.size):
@@ -56,16 +55,18 @@ def serve(memory_megabytes: int, seconds: float, load: Load = parse_document) ->
         _set_alarm(0)
 
 
-def _take_stdout() -> BinaryIO:
-    """The way back; whatever a library prints goes nowhere."""
+def _redirect_stdout() -> BinaryIO:
+    """Return a stream for the replies, and discard what libraries print to standard output."""
     replies = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, 1)
     return replies
 
 
-def _reporter(replies: BinaryIO) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
-    """Says which exception ends this process, by its name alone."""
+def _make_exception_hook(
+    replies: BinaryIO,
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """Return a hook that reports only the name of the exception that ends this process."""
 
     def report(kind: type[BaseException], _error: BaseException, _trace: TracebackType | None) -> None:
         _reply(replies, DEFECT, kind.__name__.encode())

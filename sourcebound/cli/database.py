@@ -57,7 +57,7 @@ def status() -> None:
     if not found.running:
         print(f"embedded PostgreSQL: not running (it starts when needed)\ndata  {found.data_dir}")
         return
-    stays = "until `sourcebound db stop`" if found.kept else "until its last client disconnects"
+    stays = "until `sourcebound db stop`" if found.stays_running else "until its last client disconnects"
     print(f"embedded PostgreSQL {found.version or '(starting)'}: running, {stays}")
     print(f"data  {found.data_dir}\nlog   {found.log}\nurl   {found.url}")
 

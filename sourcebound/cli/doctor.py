@@ -127,12 +127,12 @@ async def _database(digest: str | None) -> list[Finding]:
             sizes = await services.retention.sizes()
     except SourceboundError as error:
         return [Finding("database", False, f"{kind}: {error.message}", error.next_step)]
-    held = ", ".join(f"{found.name} ({found.documents} documents, {found.language})" for found in collections)
+    listed = ", ".join(f"{found.name} ({found.documents} documents, {found.language})" for found in collections)
     empty = "sourcebound ingest PATH --collection NAME"
     ready = f'sourcebound ask "…" --collection {collections[0].name}' if collections else empty
     return [
         Finding("database", True, kind),
         _certificate(settings.model, certificate, digest),
         Finding("storage", True, *describe_sizes(sizes)),
-        Finding("collections", True, held or "none yet", ready),
+        Finding("collections", True, listed or "none yet", ready),
     ]

@@ -128,9 +128,9 @@ class PostgresRunLog:
         Returns:
             The run's collection; None if the id belongs to another run (S-2). The id of a withdrawn run is free.
         """
-        stated = request or {}
-        question = _restartable_request(stated)
-        collection = requested_collection(stated, context) if stated.get("retrieval_bundle") is None else None
+        asked: AskInput = request or {}
+        question = _restartable_request(asked)
+        collection = requested_collection(asked, context) if asked.get("retrieval_bundle") is None else None
         values = {
             "run_id": run_id,
             "request_id": request_id,
@@ -308,7 +308,7 @@ class PostgresRunLog:
                 await connection.execute(query("mark_erased"), {"run_ids": run_ids})
                 return cursor.rowcount > 0
 
-    async def check_kept(self, thread_id: str, run_id: str | None = None) -> None:
+    async def require_not_erased(self, thread_id: str, run_id: str | None = None) -> None:
         """Raise an error if the checkpoints of a run were pruned or erased (CP-7, R5P-3).
 
         Args:

@@ -82,8 +82,8 @@ def best_chunks(
     return dict(zip(numbers[order].tolist(), scores[order].astype(np.int64).tolist(), strict=True))
 
 
-def find_held_words(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, set[str]]:
-    """Return, for each of these chunks, which of these words it holds.
+def find_matched_words(chunk_nos: Sequence[int], words: Mapping[str, Terms]) -> dict[int, set[str]]:
+    """Return, for each chunk, those of the words that it holds.
 
     Args:
         chunk_nos: The numbers of the chunks.

@@ -12,7 +12,7 @@ from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval.bm25 import QuestionWord, damping, word_weight, words_to_read
 from sourcebound.store.connection.database import Row
 from sourcebound.store.connection.queries import query
-from sourcebound.store.search.bm25 import Terms, best_chunks, find_held_words, word_terms
+from sourcebound.store.search.bm25 import Terms, best_chunks, find_matched_words, word_terms
 from sourcebound.store.search.vector_cache import CollectionVectors, NearestChunks, VectorCache, vector_bytes
 from sourcebound.store.search.vector_codec import PackedVector
 from sourcebound.store.search.vector_index import near_candidates
@@ -270,21 +270,21 @@ class ChunkSearch:
 
         Words whose postings `lexical` has read are left out, because `rows` adds them.
         """
-        words_held = {word.lexeme for search in words.searches for word in search if word.chunks}
+        searched_words = {word.lexeme for search in words.searches for word in search if word.chunks}
         return await self._send(
             "candidate_rows",
             chunk_ids=list(chunk_ids),
             vector=next(iter(vectors), None),
             others=[vector.text for vector in vectors[1:]],
-            lexemes=list(words_held - self._terms_read.keys()),
+            lexemes=list(searched_words - self._terms_read.keys()),
         )
 
     async def rows(self, sent: SentQuery) -> list[Row]:
         """Fetch the requested chunks, once each, in any order."""
         rows = await sent.fetchall()
-        words_held = find_held_words([row["chunk_no"] for row in rows], self._terms_read)
+        matched_words = find_matched_words([row["chunk_no"] for row in rows], self._terms_read)
         for row in rows:
-            row["held"] = words_held[row["chunk_no"]].union(row["held"] or ())
+            row["held"] = matched_words[row["chunk_no"]].union(row["held"] or ())
         return rows
 
     async def neighbours(self, chunk_ids: Sequence[str], reach: int) -> list[str]:

@@ -294,12 +294,11 @@ def _make_index_version(collection: Collection, words: SearchWords) -> str:
 def _make_support(row: Row, words: SearchWords) -> Support:
     """Return the support that a chunk gives to the question itself, regardless of the other searches (P-5)."""
     own = row["own_distance"]
-    return Support(
-        _find_held_words(row, words, 0), 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
-    )
+    similarity = 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
+    return Support(_find_matched_words(row, words, 0), similarity)
 
 
-def _find_held_words(row: Row, words: SearchWords, search: int) -> set[str]:
+def _find_matched_words(row: Row, words: SearchWords, search: int) -> set[str]:
     return words.frequencies(search).keys() & set(row["held"])
 
 
@@ -312,7 +311,7 @@ def _compute_similarity(row: Row, words: SearchWords) -> float:
         return similarity_from_distance(row["distance"])
     searched = [number for number, search in enumerate(words.searches) if search]
     shares = (
-        question_coverage(words.frequencies(number), [Support(_find_held_words(row, words, number))], words.chunks)
+        question_coverage(words.frequencies(number), [Support(_find_matched_words(row, words, number))], words.chunks)
         for number in searched
     )
     return max(shares, default=0.0)

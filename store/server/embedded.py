@@ -40,8 +40,8 @@ class ServerStatus(NamedTuple):
         data_dir: The folder of its data, which may not exist yet.
         url: The URL to connect to; None unless it answers.
         version: The answering server's version, such as `18.4`.
-        clients: The number of clients that hold it; None where the system does not tell.
-        kept: Whether it keeps running after the last client has left.
+        clients: The number of its clients; None if the system does not report it.
+        stays_running: Whether it keeps running after the last client disconnects.
         log: PostgreSQL's log.
     """
 
@@ -51,7 +51,7 @@ class ServerStatus(NamedTuple):
     url: str | None
     version: str | None
     clients: int | None
-    kept: bool
+    stays_running: bool
     log: Path
 
 
@@ -154,7 +154,7 @@ class EmbeddedServer:
                 url=claim.url() if claim and version else None,
                 version=version,
                 clients=_count_shared_locks(self._clients),
-                kept=self._marker.exists(),
+                stays_running=self._marker.exists(),
                 log=self._postmaster.log,
             )
 

@@ -1,1 +1,1 @@
-"""Commands on documents and collections: ingest, documents, collections, index, calibrate."""
+"""The commands on documents and collections: ingest, documents, collections, index, calibrate."""

@@ -1,4 +1,4 @@
-"""`sourcebound calibrate`: gate minima for your collection, from your questions (P-3)."""
+"""`sourcebound calibrate`: the choice of gate minima for a collection from labelled questions (P-3)."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ SHOWN_FINDINGS = 5
 SHOWN_QUESTIONS = 10
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """The gate's signals for each question of the file."""
 
     collection: "Collection"
@@ -30,24 +30,27 @@ class Measured(NamedTuple):
     signals: "tuple[Signals, ...]"
 
     def sets(self) -> "tuple[QuestionSet, QuestionSet]":
-        """The answerable questions, then the others."""
+        """Return the answerable questions, then the others."""
         from sourcebound.contracts.calibration.gate_minima import QuestionSet
 
         pairs = list(zip(self.questions, self.signals, strict=True))
-        answerable = tuple(seen for question, seen in pairs if question.answerable)
-        others = tuple(seen for question, seen in pairs if not question.answerable)
+        answerable = tuple(signals for question, signals in pairs if question.answerable)
+        others = tuple(signals for question, signals in pairs if not question.answerable)
         return QuestionSet("answerable", True, answerable), QuestionSet("other", False, others)
 
 
 class Result(NamedTuple):
     """The chosen minima with their error shares; answerable questions come first."""
 
-    measured: Measured
+    measured: Measurement
     curve: "list[Point]"
     chosen: "Point"
-    wrong: "tuple[Share, Share]"
-    unseen: "tuple[Share, Share]"
+    error_shares: "tuple[Share, Share]"
+    """The error shares on all questions."""
+    held_out: "tuple[Share, Share]"
+    """The error shares on questions that were not used for the choice."""
     limit: float
+    """The largest allowed share of false refusals."""
 
 
 def calibrate(
@@ -76,8 +79,8 @@ def calibrate(
     ones. No model is called.
     """
     _check_new_files(output, name, plot)
-    asked = read_file(questions)
-    measured = run_async(lambda: _measure(asked, collection, policy), interrupted="Nothing was written.")
+    labelled = read_labelled_questions(questions)
+    measured = run_async(lambda: _measure(labelled, collection, policy), interrupted="Nothing was written.")
     result = _judge(measured, most_refused)
     proposed = _proposal(result, output, name, pinned=pin)
     if plot:
@@ -90,11 +93,13 @@ def calibrate(
 
 
 def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -> None:
-    """Check the output files before the questions are asked."""
+    """Check the output files before the search."""
     from sourcebound.cli.policy import check_new_file, check_new_name
 
     if (output is None) != (name is None):
-        raise RequestError("--output and --name go together.", "Try: --name MY_POLICY_V1 --output MY_POLICY_V1.toml")
+        raise RequestError(
+            "--output and --name must be given together.", "Try: --name MY_POLICY_V1 --output MY_POLICY_V1.toml"
+        )
     if name is not None and output is not None:
         check_new_name(name, output.parent)
     for path in (output, plot):
@@ -102,7 +107,7 @@ def _check_new_files(output: Path | None, name: str | None, plot: Path | None) -
             check_new_file(path)
 
 
-def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
+def read_labelled_questions(path: Path) -> "tuple[LabelledQuestion, ...]":
     """Read the questions of a JSON Lines file; the error names the invalid lines."""
     from sourcebound.contracts.calibration.labelled_questions import read_questions
 
@@ -119,14 +124,14 @@ def read_file(path: Path) -> "tuple[LabelledQuestion, ...]":
         more = len(found.findings) - SHOWN_FINDINGS
         shown = "; ".join(found.findings[:SHOWN_FINDINGS]) + (f"; and {more} more" if more > 0 else "")
         raise RequestError(
-            f"{path} is not a file of questions: {shown}.",
+            f"{path} has invalid lines: {shown}.",
             'Give one object in each line: {"question": "How often …?", "answerable": true}',
             code="INVALID_QUESTIONS",
         )
     return found.questions
 
 
-async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, policy_name: str | None) -> Measured:
+async def _measure(labelled: "tuple[LabelledQuestion, ...]", name: str | None, policy_name: str | None) -> Measurement:
     from sourcebound.settings import get_settings
     from sourcebound.wiring import find_policy, open_services
 
@@ -135,25 +140,25 @@ async def _measure(asked: "tuple[LabelledQuestion, ...]", name: str | None, poli
     async with open_services(settings) as services:
         collection = await services.index.find_collection(name)
         if collection is None or not collection.chunks:
-            state = "there is no collection" if collection is None else "there is nothing in the collection"
+            state = "there is no collection" if collection is None else "there are no documents in the collection"
             raise ConfigurationError(
                 f"{state} {name!r}.", f"Run `sourcebound ingest PATH --collection {name}`.", code="COLLECTION_NOT_FOUND"
             )
-        named, model = policy_name or settings.policy, collection.embedding_model
-        base = find_policy(named, embedding_model=model, folder=settings.policies)
-        return Measured(collection, base, asked, await ask_all(services, asked, collection, base))
+        base_name, model = policy_name or settings.policy, collection.embedding_model
+        base = find_policy(base_name, embedding_model=model, folder=settings.policies)
+        return Measurement(collection, base, labelled, await ask_all(services, labelled, collection, base))
 
 
 async def ask_all(
-    services: "Services", asked: "tuple[LabelledQuestion, ...]", collection: "Collection", policy: "Policy"
+    services: "Services", labelled: "tuple[LabelledQuestion, ...]", collection: "Collection", policy: "Policy"
 ) -> "tuple[Signals, ...]":
     """Retrieve for each question under the policy; nothing is answered or recorded."""
     from sourcebound.contracts.calibration.gate_minima import read_signals
     from sourcebound.contracts.request import unrecorded_run
 
     signals: list[Signals] = []
-    with progress("questions", len(asked)) as report:
-        for each in asked:
+    with progress("questions", len(labelled)) as report:
+        for each in labelled:
             text = each.question.replace("\0", "")
             run = unrecorded_run(text, collection.name, policy.policy_version, policy.sha256, "calibration")
             signals.append(read_signals(await services.retriever.retrieve(run, policy)))
@@ -161,15 +166,16 @@ async def ask_all(
     return tuple(signals)
 
 
-def _judge(measured: Measured, most_refused: float) -> Result:
+def _judge(measured: Measurement, most_refused: float) -> Result:
     from sourcebound.contracts.calibration.gate_minima import cross_validate, keep_or_choose, pareto_front, sweep
 
     sets, gate = measured.sets(), measured.base.retrieval
-    present = gate.min_top_similarity, gate.min_question_coverage or 0.0
-    chosen = keep_or_choose(sets, present, most_refused)
-    unseen = cross_validate(sets, most_refused, present)
-    wrong = chosen.refused[0], chosen.refused[1].rest
-    return Result(measured, pareto_front(sets, sweep(sets)), chosen, wrong, (unseen[0], unseen[1].rest), most_refused)
+    current = gate.min_top_similarity, gate.min_question_coverage or 0.0
+    chosen = keep_or_choose(sets, current, most_refused)
+    refused, passed = cross_validate(sets, most_refused, current)
+    error_shares = chosen.refused[0], chosen.refused[1].rest
+    curve, held_out = pareto_front(sets, sweep(sets)), (refused, passed.rest)
+    return Result(measured, curve, chosen, error_shares, held_out, most_refused)
 
 
 def _proposal(result: Result, output: Path | None, name: str | None, *, pinned: bool) -> "Policy | None":
@@ -183,8 +189,8 @@ def _proposal(result: Result, output: Path | None, name: str | None, *, pinned: 
     remarks = [
         f"Written by `sourcebound calibrate` from {len(result.measured.questions)} questions on the collection "
         f"{collection.name}, index {collection.index_version}.",
-        f"False refusals {_rate(result.wrong[0])}.",
-        f"False passes {_rate(result.wrong[1])}.",
+        f"False refusals {_rate(result.error_shares[0])}.",
+        f"False passes {_rate(result.error_shares[1])}.",
     ]
     _write(output, render_policy(proposed, remarks))
     return proposed
@@ -206,7 +212,7 @@ def _draw(result: Result) -> str:
         return Mark(point.refused[0].value, point.refused[1].rest.value)
 
     points = [mark(point) for point in sweep(result.measured.sets())]
-    interval = Interval(wilson_interval(result.wrong[0]), wilson_interval(result.wrong[1]))
+    interval = Interval(wilson_interval(result.error_shares[0]), wilson_interval(result.error_shares[1]))
     title = f"The gate on the collection {result.measured.collection.name}"
     return draw_trade_off(
         title, points, [mark(point) for point in result.curve], mark(result.chosen), interval, result.limit
@@ -227,9 +233,11 @@ def _render(result: Result) -> None:
         f"\nChosen: min_top_similarity = {chosen.min_similarity:.2f}, min_question_coverage = {chosen.min_coverage:.2f}"
         f" ({base.policy_version} has {similarity:.2f} and {coverage:.2f})."
     )
-    for kind, share, unseen in zip(("False refusals", "False passes"), result.wrong, result.unseen, strict=True):
-        print(f"{kind}: {_rate(share)}; on held-out questions: {_percent(unseen.value)}.")
-    if result.wrong[0].value > result.limit:
+    for kind, share, held_out in zip(
+        ("False refusals", "False passes"), result.error_shares, result.held_out, strict=True
+    ):
+        print(f"{kind}: {_rate(share)}; on held-out questions: {_percent(held_out.value)}.")
+    if result.error_shares[0].value > result.limit:
         say(f"No pair refuses at most {_percent(result.limit)} of the answerable questions. This one is the closest.")
     _render_wrong(result)
 
@@ -251,9 +259,9 @@ def _wrong_questions(result: Result) -> list[dict[str, Any]]:
 
     chosen, measured = result.chosen, result.measured
     return [
-        {**question.model_dump(), "similarity": seen.similarity, "coverage": seen.coverage}
-        for question, seen in zip(measured.questions, measured.signals, strict=True)
-        if bool(refused([seen], chosen.min_similarity, chosen.min_coverage).part) is question.answerable
+        {**question.model_dump(), "similarity": signals.similarity, "coverage": signals.coverage}
+        for question, signals in zip(measured.questions, measured.signals, strict=True)
+        if bool(refused([signals], chosen.min_similarity, chosen.min_coverage).part) is question.answerable
     ]
 
 
@@ -268,16 +276,16 @@ def _say_next(output: Path | None, plot: Path | None) -> None:
 
 def _as_json(result: Result, proposed: "Policy | None", output: Path | None, plot: Path | None) -> dict[str, Any]:
     collection, base = result.measured.collection, result.measured.base
-    rates = zip(("false_refusals", "false_passes"), result.wrong, result.unseen, strict=True)
+    rates = zip(("false_refusals", "false_passes"), result.error_shares, result.held_out, strict=True)
     return {
         "collection": collection.name,
         "index_version": collection.index_version,
         "embedding_model": collection.embedding_model,
         "base_policy": base.policy_version,
         "chosen": _minima(result.chosen),
-        **{kind: share_json(share) | {"share_not_chosen_on": unseen.value} for kind, share, unseen in rates},
+        **{kind: share_json(share) | {"share_not_chosen_on": held_out.value} for kind, share, held_out in rates},
         "most_refused": result.limit,
-        "within_limit": result.wrong[0].value <= result.limit,
+        "within_limit": result.error_shares[0].value <= result.limit,
         "trade_off": [
             _minima(point)
             | {"false_refusals": share_json(point.refused[0]), "false_passes": share_json(point.refused[1].rest)}

@@ -1,4 +1,4 @@
-"""`sourcebound collections`: lists the collections."""
+"""`sourcebound collections`: the list of the collections."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`sourcebound documents`: what a collection holds, and how one document leaves it."""
+"""`sourcebound documents`: the list of the documents of a collection, and their removal."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from sourcebound.wiring import Services
 
 app = typer.Typer(help="List the documents of a collection, and remove some.", no_args_is_help=True)
-NEAREST = 3
-ALIKE = 0.6
-"""Share of two ids that must agree for one to be taken for a slip of the other."""
+MAX_SUGGESTIONS = 3
+MIN_LIKENESS = 0.6
+"""The share of two ids that must agree for one to be suggested as the correction of the other."""
 
-CollectionOption = Annotated[str | None, typer.Option(help="The collection; the setting's when omitted.")]
+CollectionOption = Annotated[str | None, typer.Option(help="The collection. Default: SOURCEBOUND_COLLECTION.")]
 
 
 @app.command("list")
@@ -29,7 +29,7 @@ def list_documents(
     """List the documents of a collection: knowledge id, chunks, revision, date, time of ingest, title and file."""
     documents = run_async(lambda: _list(collection))
     if not documents:
-        say("The collection holds no document. Next: sourcebound ingest PATH")
+        say("The collection is empty. Next: sourcebound ingest PATH")
     for document in documents:
         if as_json:
             print(json.dumps(document._asdict(), default=str, ensure_ascii=False))
@@ -56,8 +56,8 @@ def remove_documents(
     """
     documents = run_async(lambda: _remove(knowledge_ids, collection, yes and not dry_run, dry_run))
     for document in documents:
-        done = "would remove" if dry_run else "removed"
-        print(_line(f"{done} {document.knowledge_id} ({document.chunks} chunks)  {document.source_path}"))
+        action = "would remove" if dry_run else "removed"
+        print(_line(f"{action} {document.knowledge_id} ({document.chunks} chunks)  {document.source_path}"))
     if not dry_run:
         say("Runs that used them keep their records. `sourcebound runs erase RUN --yes` erases the texts of a run.")
 
@@ -81,8 +81,8 @@ async def _remove(
         documents = await services.index.list_documents(collection.collection_id)
         chosen = _choose(documents, knowledge_ids, collection.name)
         if confirmed:
-            named = [document.knowledge_id for document in chosen]
-            await services.index.remove_documents(collection.collection_id, named)
+            chosen_ids = [document.knowledge_id for document in chosen]
+            await services.index.remove_documents(collection.collection_id, chosen_ids)
         elif not dry_run:
             listed = ", ".join(repr(document.knowledge_id) for document in chosen)
             raise RequestError(
@@ -111,22 +111,22 @@ def _choose(
     wanted = list(dict.fromkeys(knowledge_ids))
     unknown = [knowledge_id for knowledge_id in wanted if knowledge_id not in known]
     if unknown:
-        near = dict.fromkeys(found for knowledge_id in unknown for found in nearest(knowledge_id, list(known)))
-        hint = f"Nearest: {', '.join(map(repr, near))}. " if near else ""
+        similar = dict.fromkeys(found for knowledge_id in unknown for found in suggest_ids(knowledge_id, list(known)))
+        hint = f"Nearest: {', '.join(map(repr, similar))}. " if similar else ""
         raise RequestError(
-            f"the collection {collection!r} holds no document {', '.join(map(repr, unknown))}; nothing was removed.",
+            f"the collection {collection!r} has no document {', '.join(map(repr, unknown))}. Nothing was removed.",
             f"{hint}See `sourcebound documents list --collection {collection}`.",
             code="DOCUMENT_NOT_FOUND",
         )
     return [known[knowledge_id] for knowledge_id in wanted]
 
 
-def nearest(wanted: str, known: Sequence[str]) -> list[str]:
-    """Return likely ids: those that contain the text, else those with a similar spelling."""
+def suggest_ids(wanted: str, known: Sequence[str]) -> list[str]:
+    """Return the ids that contain the text, else the ids with a similar spelling."""
     from difflib import get_close_matches
 
     holding = [knowledge_id for knowledge_id in known if wanted.casefold() in knowledge_id.casefold()]
-    return holding[:NEAREST] or get_close_matches(wanted, known, NEAREST, ALIKE)
+    return holding[:MAX_SUGGESTIONS] or get_close_matches(wanted, known, MAX_SUGGESTIONS, MIN_LIKENESS)
 
 
 def _line(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from sourcebound.cli.console import FAILED, run_async, say
-from sourcebound.cli.corpus.calibrate import ask_all, read_file
+from sourcebound.cli.corpus.calibrate import ask_all, read_labelled_questions
 from sourcebound.errors import ConfigurationError, RequestError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ app = typer.Typer(help="Check and build vector indexes; compare and promote coll
 
 
 class GateComparison(NamedTuple):
-    """The result of the gate of a collection's policy on a file of questions."""
+    """The result of the gate for one collection, under its policy, on a file of questions."""
 
     collection: "Collection"
     policy: str
@@ -48,7 +48,7 @@ def build(
     from sourcebound.contracts.corpus.vector_index import MIN_RECALL
 
     async def work(services: "Services", found: "Collection") -> "Collection":
-        _must_have_vectors(found)
+        _require_vectors(found)
         await services.index.vectors.build(found)
         return await services.index.open_collection(found.name)
 
@@ -69,7 +69,7 @@ def check(
     from sourcebound.contracts.corpus.vector_index import MIN_RECALL, NEIGHBOURS
 
     async def work(services: "Services", found: "Collection") -> "tuple[Collection, Recall | None]":
-        _must_have_vectors(found)
+        _require_vectors(found)
         if found.vector_index is None:
             return found, None
         return found, await services.index.vectors.measure(found, found.vector_index.ef_search, sample)
@@ -84,7 +84,7 @@ def check(
     else:
         print(
             f"{checked.name}: {recall.found} of the {recall.sought} nearest chunks found ({value:.2%}), "
-            f"{NEIGHBOURS} of each of {min(sample, checked.chunks)} places, search width {recall.ef_search}."
+            f"{NEIGHBOURS} for each of {min(sample, checked.chunks)} vectors, search width {recall.ef_search}."
         )
     if value < MIN_RECALL:
         say(f"  {MIN_RECALL:.0%} is the minimum. Next: sourcebound index build --collection {checked.name}")
@@ -101,11 +101,11 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:
     """Ask two collections the same questions and compare the results of the gate. No model is called."""
-    asked = read_file(questions)
+    labelled = read_labelled_questions(questions)
 
     async def work(services: "Services", found: "Collection") -> list[GateComparison]:
         other = await services.index.open_collection(candidate)
-        return [await _judge(services, each, asked) for each in (found, other)]
+        return [await _judge(services, each, labelled) for each in (found, other)]
 
     verdicts = _with_collection(collection, work)
     if as_json:
@@ -123,13 +123,13 @@ def compare(
 def promote(
     candidate: Annotated[str, typer.Argument(help="The collection to promote.")],
     collection: Annotated[
-        str | None, typer.Option(help="The name that it takes over. Default: SOURCEBOUND_COLLECTION.")
+        str | None, typer.Option(help="The collection to replace. Default: SOURCEBOUND_COLLECTION.")
     ] = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Promote although documents of the current collection are missing.")
+        bool, typer.Option("--allow-missing", help="Promote a collection that lacks documents of the current one.")
     ] = False,
 ) -> None:
-    """Replace a collection by another in one step. The old one is kept under its name and index version.
+    """Replace a collection by another in one step. The old one stays under its name and index version.
 
     Recorded runs keep the index version that they searched.
     """
@@ -137,7 +137,7 @@ def promote(
     async def work(services: "Services", found: "Collection") -> tuple[str, "Collection"]:
         new = await services.index.open_collection(candidate)
         if new.collection_id == found.collection_id:
-            raise RequestError(f"{candidate!r} is in use under this very name.", "Name the one to promote.")
+            raise RequestError(f"{candidate!r} is already the current collection.", "Name another collection.")
         missing = await services.index.missing_documents(found, new)
         if missing and not allow_missing:
             shown = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
@@ -148,19 +148,19 @@ def promote(
             )
         return await services.index.promote(candidate, found.name), new
 
-    kept, promoted = _with_collection(collection, work)
-    name = kept.rpartition("@")[0]
+    old_name, promoted = _with_collection(collection, work)
+    name = old_name.rpartition("@")[0]
     print(f"{name} is now {promoted.index_version} ({promoted.documents} documents, {promoted.embedding_model})")
-    print(f"the one before is kept as {kept}")
-    say(f"  To go back: sourcebound index promote {kept} --collection {name}")
+    print(f"The previous collection is now {old_name}.")
+    say(f"  To go back: sourcebound index promote {old_name} --collection {name}")
 
 
 @app.command()
 def drop(
     collection: Annotated[str, typer.Argument(help="The collection to remove.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm. Nothing is removed without it.")] = False,
 ) -> None:
-    """Remove a collection with all its documents. What was recorded of its runs stays."""
+    """Remove a collection with all its documents. The records of its runs stay."""
 
     async def work(services: "Services", found: "Collection") -> "Collection":
         if yes:
@@ -168,18 +168,18 @@ def drop(
         return found
 
     found = _with_collection(collection, work)
-    what = f"{found.name} ({found.documents} documents, {found.chunks} chunks)"
+    summary = f"{found.name} ({found.documents} documents, {found.chunks} chunks)"
     if not yes:
-        raise RequestError(f"this removes {what}.", "Repeat the command with --yes.")
-    print(f"removed {what}")
+        raise RequestError(f"this would remove {summary}. Nothing was removed.", "To confirm, add --yes.")
+    print(f"removed {summary}")
 
 
 def describe(collection: "Collection") -> str:
-    """Describe how a collection's vectors are searched."""
+    """Describe how the vectors of a collection are searched."""
     index = collection.vector_index
     if index is None:
         return f"{collection.name}: all {collection.chunks} vectors are compared"
-    return f"{collection.name}: vector index, search width {index.ef_search}, found {index.recall:.2%} when measured"
+    return f"{collection.name}: vector index, search width {index.ef_search}, measured recall {index.recall:.2%}"
 
 
 def _with_collection(name: str | None, work: "Callable[[Services, Collection], Coroutine[Any, Any, Result]]") -> Result:
@@ -194,30 +194,30 @@ def _with_collection(name: str | None, work: "Callable[[Services, Collection], C
     return run_async(run)
 
 
-def _must_have_vectors(collection: "Collection") -> None:
+def _require_vectors(collection: "Collection") -> None:
     if not collection.dimensions:
         raise ConfigurationError(
-            f"the collection {collection.name!r} has no vectors: it is searched by its words alone.",
-            "There is nothing to build or check.",
+            f"the collection {collection.name!r} has no vectors: it is searched by its words only.",
+            "An index can be built and checked only for a collection with vectors.",
             code="NO_VECTORS",
         )
 
 
 async def _judge(
-    services: "Services", collection: "Collection", asked: "tuple[LabelledQuestion, ...]"
+    services: "Services", collection: "Collection", labelled: "tuple[LabelledQuestion, ...]"
 ) -> GateComparison:
     from sourcebound.contracts.calibration.gate_minima import refused
     from sourcebound.wiring import find_policy
 
     settings = services.settings
     policy = find_policy(settings.policy, embedding_model=collection.embedding_model, folder=settings.policies)
-    signals = await ask_all(services, asked, collection, policy)
+    signals = await ask_all(services, labelled, collection, policy)
     minima = policy.retrieval.min_top_similarity, policy.retrieval.min_question_coverage or 0.0
-    kinds = [
-        [seen for question, seen in zip(asked, signals, strict=True) if question.answerable is kind]
-        for kind in (True, False)
+    groups = [
+        [measured for question, measured in zip(labelled, signals, strict=True) if question.answerable is answerable]
+        for answerable in (True, False)
     ]
-    answerable, others = (refused(kind, *minima) for kind in kinds)
+    answerable, others = (refused(group, *minima) for group in groups)
     return GateComparison(collection, policy.policy_version, answerable, others.rest)
 
 

@@ -1,4 +1,4 @@
-"""`sourcebound ingest`: files and folders into a collection, with a progress bar and an honest summary."""
+"""`sourcebound ingest`: the ingest of files and folders into a collection, with progress and a summary."""
 
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 RETRY_SECONDS = 10.0
-STOPPED = "Finished work is stored. The same command continues to watch."
+STOPPED = "Finished work is stored. Run the same command again to continue to watch."
 
 
 @dataclass(frozen=True)
-class Order:
+class IngestOptions:
     """The options of the command."""
 
     paths: list[Path]
@@ -42,10 +42,12 @@ def ingest(
     language: Annotated[
         str | None, typer.Option(help="The language of a new collection: german, french, simple …")
     ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents under PATHS whose files are gone.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents under PATHS whose files no longer exist.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Ingest again whenever a file changes, until Ctrl-C.")] = False,
-    equipment_id: Annotated[str | None, typer.Option(help="The equipment of every file.")] = None,
+    equipment_id: Annotated[str | None, typer.Option(help="The equipment id of every file.")] = None,
     knowledge_type: Annotated[str | None, typer.Option(help="manual, procedure, bulletin …")] = None,
     event_date: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The date of every file.")] = None,
     authority: Annotated[str | None, typer.Option(help="The authority behind every file.")] = None,
@@ -57,64 +59,64 @@ def ingest(
     """
     from sourcebound.ingest.loaders.sidecar import Sidecar
 
-    stated = {"equipment_id": equipment_id, "knowledge_type": knowledge_type, "authority": authority}
-    for name, value in stated.items():
+    texts = {"equipment_id": equipment_id, "knowledge_type": knowledge_type, "authority": authority}
+    for name, value in texts.items():
         if value is not None and not value.strip():
             raise RequestError(f"--{name.replace('_', '-')} is empty.", "Give it a value, or omit it.")
     if watch and dry_run:
         raise RequestError("--watch and --dry-run exclude each other.", "Omit one of them.")
-    metadata = Sidecar(event_date=event_date.date() if event_date else None, **stated)
-    order = Order(paths, collection, language, metadata, prune, dry_run)
+    metadata = Sidecar(event_date=event_date.date() if event_date else None, **texts)
+    options = IngestOptions(paths, collection, language, metadata, prune, dry_run)
     if watch:
-        _watch_until_stopped(order)
+        _watch_until_stopped(options)
         return
-    summary = run_async(lambda: _ingest(order))
+    summary = run_async(lambda: _ingest(options))
     if any(skipped.code in ("PATH_MISSING", "NOTHING_FOUND") for skipped in summary.skipped):
         raise typer.Exit(BAD_USAGE)
     if summary.skipped:
         raise typer.Exit(FAULT)
 
 
-async def _ingest(order: Order) -> "IngestSummary":
+async def _ingest(options: IngestOptions) -> "IngestSummary":
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await _run(services, await _find_embedder(services), order)
+        return await _run(services, await _find_embedder(services), options)
 
 
-def _watch_until_stopped(order: Order) -> None:
+def _watch_until_stopped(options: IngestOptions) -> None:
     """Watch until Ctrl-C, which is the normal end and not a failure."""
     try:
-        run_async(lambda: _watch(order), STOPPED)
+        run_async(lambda: _watch(options), STOPPED)
     except typer.Exit as end:
         if end.exit_code != INTERRUPTED:
             raise
 
 
-async def _watch(order: Order) -> None:
-    from sourcebound.ingest.poll import changed
+async def _watch(options: IngestOptions) -> None:
+    from sourcebound.ingest.poll import watch_changes
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
-    async with open_services(get_settings()) as services, aclosing(changed(order.paths)) as rounds:
+    async with open_services(get_settings()) as services, aclosing(watch_changes(options.paths)) as changes:
         embedder = await _find_embedder(services)
-        await anext(rounds)
-        first = await _run(services, embedder, order)
+        await anext(changes)
+        first = await _run(services, embedder, options)
         if any(skipped.code == "PATH_MISSING" for skipped in first.skipped):
             raise typer.Exit(BAD_USAGE)
-        say("Watching. Ctrl-C ends it.")
-        async for _ in rounds:
-            await _run_until_done(services, embedder, order)
+        say("Watching for changes. Press Ctrl-C to stop.")
+        async for _ in changes:
+            await _run_with_retries(services, embedder, options)
 
 
-async def _run_until_done(services: "Services", embedder: "Embedder | None", order: Order) -> None:
+async def _run_with_retries(services: "Services", embedder: "Embedder | None", options: IngestOptions) -> None:
     """Retry while the database or the embedder is unavailable, so that the watch continues."""
     import asyncio
 
     while True:
         try:
-            await _run(services, embedder, order)
+            await _run(services, embedder, options)
         except UsageError:
             raise
         except SourceboundError as error:
@@ -134,7 +136,7 @@ async def _find_embedder(services: "Services") -> "Embedder | None":
     return embedder
 
 
-async def _run(services: "Services", embedder: "Embedder | None", order: Order) -> "IngestSummary":
+async def _run(services: "Services", embedder: "Embedder | None", options: IngestOptions) -> "IngestSummary":
     from sourcebound.ingest.pipeline import Ingest
     from sourcebound.models.embedders.by_name import resolve_embedder
 
@@ -147,33 +149,33 @@ async def _run(services: "Services", embedder: "Embedder | None", order: Order) 
 
         work = Ingest(services.index, embedder, name, limit, services.parser, on_progress, settings.language)
         summary = await work.run(
-            order.paths,
-            order.collection or settings.collection,
-            order.metadata,
-            language=order.language,
-            prune=order.prune,
-            dry_run=order.dry_run,
+            options.paths,
+            options.collection or settings.collection,
+            options.metadata,
+            language=options.language,
+            prune=options.prune,
+            dry_run=options.dry_run,
         )
-    _render(summary, order.dry_run)
+    _render(summary, options.dry_run)
     return summary
 
 
 def _render(summary: "IngestSummary", dry_run: bool) -> None:
     removed = f", {len(summary.removed)} removed" if summary.removed else ""
-    what = (
+    counts = (
         f"{summary.collection}: {summary.added} added, {summary.replaced} replaced, {summary.unchanged} unchanged"
         f"{removed}, {len(summary.skipped)} skipped"
     )
-    kept = f", {summary.kept} of them with their earlier vectors" if summary.kept else ""
+    reused = f", {summary.reused_vectors} of them with a reused vector" if summary.reused_vectors else ""
     print(
-        f"{what}; nothing was written (--dry-run)"
+        f"{counts}; nothing was written (--dry-run)"
         if dry_run
-        else f"{what}; {summary.chunks} new chunks{kept} ({summary.embedding_model})",
+        else f"{counts}; {summary.chunks} new chunks{reused} ({summary.embedding_model})",
         flush=True,
     )
     if summary.vector_index:
-        found = f"measured recall {summary.vector_index.recall:.1%} of the nearest chunks"
-        print(f"  vector index: search width {summary.vector_index.ef_search}, {found}", flush=True)
+        recall = f"measured recall {summary.vector_index.recall:.1%} of the nearest chunks"
+        print(f"  vector index: search width {summary.vector_index.ef_search}, {recall}", flush=True)
     for knowledge_id in summary.removed[:SHOWN]:
         print(f"  {'would remove' if dry_run else 'removed'} {knowledge_id}", flush=True)
     _say_how_many_more(len(summary.removed))

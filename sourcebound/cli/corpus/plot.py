@@ -1,4 +1,4 @@
-"""The trade-off plot of two minima. Hand-written SVG, so no plotting library is needed."""
+"""The trade-off plot of two minima, written as SVG without a plotting library."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -35,10 +35,10 @@ def draw_trade_off(
     Args:
         title: The heading.
         points: Every pair of minima.
-        curve: The pairs that no other beats on both counts, from lenient to strict.
+        curve: The pairs to which no other pair is better in both shares, from lenient to strict.
         chosen: The chosen pair.
         interval: Its 95 % intervals, drawn as a cross.
-        limit: The share of false refusals that was allowed, drawn as an upright line.
+        limit: The allowed share of false refusals, drawn as a vertical line.
 
     Returns:
         The text of an SVG file.

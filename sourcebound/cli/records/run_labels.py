@@ -130,7 +130,7 @@ def selection(page: "RunPage") -> list[Fact]:
         *_facts(
             filter=rules.filter if rules else None,
             overlap=f"{overlap:.2f} of the question's words needed" if overlap is not None else None,
-            kept=f"{page.facts.kept} of {len(page.facts.facts)}",
+            kept=f"{page.facts.admitted_count} of {len(page.facts.facts)}",
         ),
         *(prompt(page, choice) + call(choice) if choice else []),
     ]

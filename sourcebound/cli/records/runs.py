@@ -144,7 +144,7 @@ async def _state(run: str) -> dict[str, Any]:
         found = await find_run(services, run)
         state = dict(await Engine(services).state(found.thread_id, found.run_id))
         if not state:
-            await services.run_log.check_kept(found.thread_id, found.run_id)
+            await services.run_log.require_not_erased(found.thread_id, found.run_id)
         return state
 
 

@@ -170,7 +170,7 @@ def test_nothing_released_and_no_file_is_overwritten(demo: Program, questions: P
     _check_fault(propose("--name", "MY_POLICY_V1", "--output", there), "FILE_EXISTS", said="not overwritten")
     _check_fault(propose("--plot", there), "FILE_EXISTS", said="not overwritten")
     _check_fault(propose("--plot", tmp_path / "no" / "x.svg"), "PATH_MISSING", said="no folder")
-    _check_fault(propose("--output", new), "BAD_REQUEST", said="--output and --name go together")
+    _check_fault(propose("--output", new), "BAD_REQUEST", said="--output and --name must be given together")
     _check_fault(propose("--name", "mine", "--output", new), "BAD_REQUEST", said="MY_POLICY_V1")
     assert there.read_text() == "mine"
     assert not new.exists()

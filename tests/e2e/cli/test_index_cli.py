@@ -76,11 +76,11 @@ def test_a_collection_is_exact_until_an_index_is_built_and_then_measured(demo: P
     }  # fmt: skip
     asked = demo("search", QUESTION, *option, "--json")
     built = demo("index", "build", *option)
-    assert built == Finished(0, f"{name}: vector index, search width 100, found 100.00% when measured\n", "")
+    assert built == Finished(0, f"{name}: vector index, search width 100, measured recall 100.00%\n", "")
     after = demo("index", "check", *option, "--sample", "2")
     assert after.code == 0, after.stderr
     assert after.stdout == (
-        f"{name}: 6 of the 6 nearest chunks found (100.00%), 8 of each of 2 places, search width 100.\n"
+        f"{name}: 6 of the 6 nearest chunks found (100.00%), 8 for each of 2 vectors, search width 100.\n"
     )
     assert json.loads(demo("index", "check", *option, "--json").stdout) == {
         "collection": name, "chunks": 3, "exact": False, "recall": 1.0, "ef_search": 100, "found": 9, "sought": 9,
@@ -94,7 +94,7 @@ def test_a_collection_is_exact_until_an_index_is_built_and_then_measured(demo: P
 def test_a_collection_of_words_has_nothing_to_build(demo: Program, shelf: Shelf) -> None:
     name = shelf.fill("words", 27, embedder="lexical")
     for command in ("build", "check"):
-        _fault(demo("index", command, "--collection", name), "NO_VECTORS", "searched by its words alone")
+        _fault(demo("index", command, "--collection", name), "NO_VECTORS", "searched by its words only")
 
 
 def test_two_collections_are_compared_by_what_the_gate_does_with_questions(
@@ -133,7 +133,7 @@ def test_a_collection_is_promoted_and_goes_back(demo: Program, shelf: Shelf) -> 
     assert done.code == 0, done.stderr
     assert done.stdout == (
         f"{live} is now {versions[candidate]} (3 documents, minilm:all-MiniLM-L6-v2@53aa5117)\n"
-        f"the one before is kept as {kept}\n"
+        f"The previous collection is now {kept}.\n"
     )
     assert done.stderr == f"  To go back: sourcebound index promote {kept} --collection {live}\n"
     assert "31 N·m" in json.loads(demo("ask", QUESTION, "--collection", live, "--json").stdout)["answer"]
@@ -161,7 +161,7 @@ def test_a_candidate_that_lacks_documents_is_promoted_only_when_that_is_allowed(
 
 def test_what_cannot_be_promoted_is_said(demo: Program, shelf: Shelf) -> None:
     live = shelf.fill("live", 27)
-    _fault(demo("index", "promote", live, "--collection", live), "BAD_REQUEST", "is in use under this very name")
+    _fault(demo("index", "promote", live, "--collection", live), "BAD_REQUEST", "is already the current collection")
     _fault(
         demo("index", "promote", "nowhere", "--collection", live),
         "COLLECTION_NOT_FOUND",
@@ -174,7 +174,8 @@ def test_a_collection_is_dropped_only_when_that_is_meant(demo: Program, shelf: S
     name = shelf.fill("mine", 27)
     assert demo("index", "build", "--collection", name).code == 0
     what = f"{name} (3 documents, 3 chunks)"
-    _fault(demo("index", "drop", name), "BAD_REQUEST", f"this removes {what}.", "Repeat the command with --yes.")
+    refusal = f"this would remove {what}. Nothing was removed."
+    _fault(demo("index", "drop", name), "BAD_REQUEST", refusal, "To confirm, add --yes.")
     assert name in shelf.collections()
     assert demo("index", "drop", name, "--yes") == Finished(0, f"removed {what}\n", "")
     assert name not in shelf.collections()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sourcebound.cli.corpus.documents import nearest
+from sourcebound.cli.corpus.documents import suggest_ids
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
@@ -108,7 +108,7 @@ async def test_an_unknown_id_removes_nothing_and_names_the_nearest(
     for options in (["--yes"], ["--dry-run"], []):
         done = program("documents", "remove", "canteen.txt", "bolt.txt", "PUMP", *options)
         assert (done.code, done.stdout) == (2, "")
-        assert "holds no document 'bolt.txt', 'PUMP'; nothing was removed. [DOCUMENT_NOT_FOUND]" in done.stderr
+        assert "has no document 'bolt.txt', 'PUMP'. Nothing was removed. [DOCUMENT_NOT_FOUND]" in done.stderr
         assert "Next: Nearest: 'bolts.txt', 'pump.md'" in done.stderr
     assert rows(database, DOCUMENTS) == before
 
@@ -143,4 +143,4 @@ async def test_a_removed_document_comes_back_with_its_file(
     [("manual", ["a/manual.pdf", "b/Manual.pdf"]), ("vavle.md", ["valve.md"]), ("zzz", [])],
 )
 def test_the_nearest_ids_hold_what_was_written_or_are_spelt_alike(wanted: str, found: list[str]) -> None:
-    assert nearest(wanted, ["a/manual.pdf", "b/Manual.pdf", "valve.md"]) == found
+    assert suggest_ids(wanted, ["a/manual.pdf", "b/Manual.pdf", "valve.md"]) == found

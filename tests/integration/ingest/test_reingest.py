@@ -11,7 +11,7 @@ from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.graph.workflow import new_id
-from sourcebound.ingest.poll import changed
+from sourcebound.ingest.poll import watch_changes
 from sourcebound.wiring import Services
 from support.processes.commands import Program, end
 from support.processes.databases import COLLECTION, PARSER, ingest, rows, single
@@ -240,7 +240,7 @@ async def test_a_word_broken_at_the_end_of_a_line_is_found_and_stays_as_it_stand
 
 
 async def test_a_watch_wakes_when_files_stand_still_again(folder: Path) -> None:
-    rounds = changed([folder], poll_seconds=0.05)
+    rounds = watch_changes([folder], poll_seconds=0.05)
     async with asyncio.timeout(30):
         await anext(rounds)
         (folder / "pump.md").write_text("# Pump\n\nThe pump runs at 6 bar.\n")
@@ -253,7 +253,7 @@ async def test_a_watch_wakes_when_files_stand_still_again(folder: Path) -> None:
 
 
 async def test_a_watch_sleeps_while_nothing_changes_or_something_still_does(folder: Path) -> None:
-    rounds = changed([folder], poll_seconds=0.3)
+    rounds = watch_changes([folder], poll_seconds=0.3)
     await anext(rounds)
     waiting = asyncio.ensure_future(anext(rounds))
     await asyncio.sleep(1)
@@ -284,7 +284,7 @@ def test_a_watch_follows_its_files_until_it_is_stopped(database: str, program: P
     wait_until(lambda: single(database, FOUND, "turbine") == 0)
     done = end(process, signal.SIGINT)
     assert done.code == 0, done.stderr
-    assert "Watching. Ctrl-C ends it." in done.stderr
+    assert "Watching for changes. Press Ctrl-C to stop." in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -208,7 +208,7 @@ async def test_whoever_asks_for_a_run_that_is_gone_is_told_why(
 ) -> None:
     (name,) = await ended(engine, database, 60)
     await (prune(services) if way == "pruned" else engine.erase(name, name))
-    for asked in (engine.evidence(name, "C0"), engine.resume(name), services.run_log.check_kept(name)):
+    for asked in (engine.evidence(name, "C0"), engine.resume(name), services.run_log.require_not_erased(name)):
         with pytest.raises(RequestError, match=f"{name} were {way}") as raised:
             await asked
         assert raised.value.failure_code == f"RUN_{way.upper()}"
@@ -230,8 +230,8 @@ async def test_a_run_that_is_whole_or_unknown_is_not_said_to_be_gone(
     services: Services, engine: Engine, database: str
 ) -> None:
     (name,) = await ended(engine, database, 60)
-    await services.run_log.check_kept(name)
-    await services.run_log.check_kept("unknown")
+    await services.run_log.require_not_erased(name)
+    await services.run_log.require_not_erased("unknown")
 
 
 @pytest.mark.contract("R5P-3")

@@ -407,12 +407,12 @@ def test_an_index_that_finds_too_little_is_said_and_ends_with_4(database: str, m
     built = CliRunner().invoke(app, ["index", "build"])
     assert (built.exit_code, built.stdout) == (
         4,
-        "default: vector index, search width 1000, found 97.00% when measured\n",
+        "default: vector index, search width 1000, measured recall 97.00%\n",
     )
     assert "98% is the minimum, so the index is not used: all vectors are compared." in built.stderr
     checked = CliRunner().invoke(app, ["index", "check"])
     assert checked.exit_code == 4
-    assert "default: 97 of the 100 nearest chunks found (97.00%), 8 of each of 100 places" in checked.stdout
+    assert "default: 97 of the 100 nearest chunks found (97.00%), 8 for each of 100 vectors" in checked.stdout
     assert "98% is the minimum. Next: sourcebound index build --collection default" in checked.stderr
     as_json = CliRunner().invoke(app, ["index", "check", "--json"])
     assert (as_json.exit_code, json.loads(as_json.stdout)["recall"]) == (4, 0.97)

@@ -71,14 +71,15 @@ def _paragraph(number: int, state: str) -> str:
 
 async def test_a_change_in_one_of_many_sections_embeds_that_one(library: Library, database: str) -> None:
     first = await library.ingest()
-    assert (first.chunks, first.kept, len(library.embedder.texts), library.index.asked) == (SECTIONS, 0, SECTIONS, 0)
+    assert (first.chunks, first.reused_vectors) == (SECTIONS, 0)
+    assert (len(library.embedder.texts), library.index.asked) == (SECTIONS, 0)
     library.path.write_text(_manual(changed=77))
     second = await library.ingest()
-    assert (second.replaced, second.chunks, second.kept) == (1, SECTIONS, SECTIONS - 1)
+    assert (second.replaced, second.chunks, second.reused_vectors) == (1, SECTIONS, SECTIONS - 1)
     (text,) = library.embedder.texts
     assert text == f"Manual - Section 77\nSection 77\n\n{_paragraph(77, 'new').strip()}"
     assert library.index.asked == 1
-    assert (await library.ingest("anew")).kept == 0
+    assert (await library.ingest("anew")).reused_vectors == 0
     assert rows(database, VECTORS, COLLECTION) == rows(database, VECTORS, "anew")
 
 
@@ -91,14 +92,14 @@ async def test_vectors_of_the_real_embedder_are_kept_bit_by_bit(
     before = rows(database, VECTORS, COLLECTION)
     (path.with_name("manual.md.meta.toml")).write_text('equipment_id = "HP-1"\n')
     summary = await ingest(services, path, embedder="minilm")
-    assert (summary.replaced, summary.chunks, summary.kept) == (1, 1, 1)
+    assert (summary.replaced, summary.chunks, summary.reused_vectors) == (1, 1, 1)
     assert rows(database, VECTORS, COLLECTION) == before
 
 
 async def test_another_title_is_another_context_for_every_chunk(library: Library) -> None:
     await library.ingest()
     library.path.with_name("manual.md.meta.toml").write_text('title = "Another manual"\n')
-    assert ((await library.ingest()).kept, len(library.embedder.texts)) == (0, SECTIONS)
+    assert ((await library.ingest()).reused_vectors, len(library.embedder.texts)) == (0, SECTIONS)
     assert library.embedder.texts[0].startswith("Another manual - Manual - Section 0\n")
 
 
@@ -114,7 +115,7 @@ async def test_an_id_alone_is_no_proof_that_a_vector_may_be_kept(library: Librar
     await library.ingest()
     rows(database, change)
     library.path.write_text(_manual(changed=77))
-    assert (await library.ingest()).kept == SECTIONS - 2
+    assert (await library.ingest()).reused_vectors == SECTIONS - 2
     assert [text.split("\n")[0] for text in library.embedder.texts] == ["Manual - Section 5", "Manual - Section 77"]
 
 
@@ -122,7 +123,7 @@ async def test_a_lexical_collection_is_not_asked_for_vectors(library: Library, s
     await ingest(services, library.path, collection="words")
     library.path.write_text(_manual(changed=77))
     summary = await ingest(services, library.path, collection="words")
-    assert (summary.replaced, summary.kept, library.index.asked) == (1, 0, 0)
+    assert (summary.replaced, summary.reused_vectors, library.index.asked) == (1, 0, 0)
 
 
 async def test_what_is_kept_is_stored_like_the_rest(library: Library, database: str) -> None:

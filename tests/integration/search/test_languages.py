@@ -177,7 +177,7 @@ async def test_another_language_for_a_collection_that_has_one_is_refused(
     with pytest.raises(ConfigurationError) as raised:
         await ingest(services, tmp_path, language="french", dry_run=dry_run)
     assert raised.value.failure_code == "INDEX_LANGUAGE_MISMATCH"
-    assert "is in german" in raised.value.message
+    assert "is german" in raised.value.message
     assert "names french" in raised.value.message
     assert raised.value.next_step.startswith("Ingest into another collection")
     assert rows(database, "SELECT text FROM chunks") == [("Die Dichtung.",)]

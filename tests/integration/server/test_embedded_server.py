@@ -100,7 +100,7 @@ def test_four_first_starts_at_once_share_a_server_which_the_last_one_out_stops(
     assert query(url, "SELECT current_database(), current_user") == [("sourcebound", "sourcebound")]
     status = EmbeddedServer(home).status()
     assert status.clients in (4, None)
-    assert (status.url, status.kept, status.data_dir) == (url, False, home / "data")
+    assert (status.url, status.stays_running, status.data_dir) == (url, False, home / "data")
     for client in clients[:-1]:
         client.leave()
         assert query(url, "SELECT 1") == [(1,)]
@@ -166,10 +166,10 @@ def test_a_kept_server_stays_until_it_is_stopped(home: Path, uid: int | None, ne
     assert client.answer() == url
     client.leave()
     assert query(url, "SELECT 1") == [(1,)]
-    assert EmbeddedServer(home).status().kept
+    assert EmbeddedServer(home).status().stays_running
     assert EmbeddedServer(home).stop()
     assert not EmbeddedServer(home).stop()
-    assert not EmbeddedServer(home).status().kept
+    assert not EmbeddedServer(home).status().stays_running
     assert not is_running(home)
 
 
@@ -252,7 +252,7 @@ def test_the_database_is_utf8_durable_and_listens_on_no_network(own_home: Path) 
 
 def test_asking_about_a_home_that_was_never_started_makes_nothing(own_home: Path) -> None:
     status = EmbeddedServer(own_home).status()
-    assert (status.running, status.pid, status.url, status.version, status.kept) == (
+    assert (status.running, status.pid, status.url, status.version, status.stays_running) == (
         False,
         None,
         None,

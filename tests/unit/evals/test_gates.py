@@ -219,9 +219,9 @@ def test_coverage_rises_with_candidates_with_words_and_with_similarity(
     coverage = question_coverage(frequency, supports, 40)
     assert 0 <= coverage <= 1
     assert question_coverage(frequency, [*supports, *more], 40) >= coverage
-    held = [Support({*each.held, word}, each.similarity) for each in supports]
+    held = [Support({*each.matched_words, word}, each.similarity) for each in supports]
     assert question_coverage(frequency, held, 40) >= coverage
-    closer = [Support(each.held, max(each.similarity, rise)) for each in supports]
+    closer = [Support(each.matched_words, max(each.similarity, rise)) for each in supports]
     assert question_coverage(frequency, closer, 40) >= coverage
 
 
@@ -231,7 +231,7 @@ def test_coverage_is_at_least_the_best_similarity_and_at_least_the_best_share(
     frequency: dict[str, int], supports: list[Support]
 ) -> None:
     coverage = question_coverage(frequency, supports, 40)
-    words_alone = [Support(each.held) for each in supports]
+    words_alone = [Support(each.matched_words) for each in supports]
     assert coverage >= question_coverage(frequency, words_alone, 40)
     assert coverage >= round(max((each.similarity for each in supports), default=0.0), 6)
 
@@ -240,7 +240,7 @@ def test_coverage_is_at_least_the_best_similarity_and_at_least_the_best_share(
 @given(frequency=FREQUENCIES, supports=SUPPORTS)
 def test_coverage_does_not_depend_on_any_order(frequency: dict[str, int], supports: list[Support]) -> None:
     turned = dict(reversed(frequency.items()))
-    lists = [Support(sorted(each.held, reverse=True) * 2, each.similarity) for each in reversed(supports)]
+    lists = [Support(sorted(each.matched_words, reverse=True) * 2, each.similarity) for each in reversed(supports)]
     assert question_coverage(turned, lists, 40) == question_coverage(frequency, supports, 40)
 
 

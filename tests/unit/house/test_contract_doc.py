@@ -294,7 +294,7 @@ def test_the_examples_of_facts() -> None:
     assert render_facts(read_facts(bundle)) == example("facts")
     assert request_choice(bundle, POLICY).prompt.messages[1].content == example("facts-prompt-user")
     assert rules is not None
-    kept = select_locally(bundle, POLICY, rules.min_question_overlap or 0).phase.kept
+    kept = select_locally(bundle, POLICY, rules.min_question_overlap or 0).phase.admitted_facts
     assert [fact.chunk_id for fact in kept] == ["m-17"]
 
 

@@ -14,7 +14,7 @@ from sourcebound.contracts.text.sentences import split_sentences
 from sourcebound.ingest.chunking import splitting
 from sourcebound.ingest.chunking.chunker import chunk_document
 from sourcebound.ingest.chunking.page_text import PageComposer
-from sourcebound.ingest.chunking.splitting import MOST_CHARACTERS_A_TOKEN
+from sourcebound.ingest.chunking.splitting import MAX_CHARACTERS_PER_TOKEN
 
 
 class WordCounter:
@@ -313,8 +313,8 @@ HOSTILE = {
 def test_no_step_sees_more_of_a_document_than_a_window(make: Callable[[int], Page]) -> None:
     most, counter = 50, WatchedCounter()
     chunks = chunk_document(_document(make(100_000)), "KB", counter, most)
-    assert counter.longest <= MOST_CHARACTERS_A_TOKEN * (most + 1)
-    assert max(len(chunk.text) for chunk in chunks) <= MOST_CHARACTERS_A_TOKEN * (most + 1)
+    assert counter.longest <= MAX_CHARACTERS_PER_TOKEN * (most + 1)
+    assert max(len(chunk.text) for chunk in chunks) <= MAX_CHARACTERS_PER_TOKEN * (most + 1)
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
@@ -328,7 +328,7 @@ def test_sentences_are_sought_in_a_window(make: Callable[[int], Page], monkeypat
     monkeypatch.setattr(splitting, "split_sentences", note)
     page = make(100_000)
     cut(_document(page), 50)
-    assert max(lengths) <= splitting.WINDOW
+    assert max(lengths) <= splitting.SENTENCE_WINDOW
     assert sum(lengths) <= 2 * len(page.text)
 
 
@@ -393,7 +393,7 @@ def test_a_heading_path_does_not_grow_with_the_document() -> None:
     assert chunks[-1].heading_path[-1].startswith("29 long")
 
 
-@pytest.mark.parametrize("size", [splitting.WINDOW - 7, splitting.WINDOW * 3])
+@pytest.mark.parametrize("size", [splitting.SENTENCE_WINDOW - 7, splitting.SENTENCE_WINDOW * 3])
 def test_a_block_over_the_window_is_still_cut_between_sentences(size: int) -> None:
     sentence = "Step one is to open the small valve. "
     chunks = texts(cut(_document(_page(prose(sentence * (size // len(sentence))))), 50))

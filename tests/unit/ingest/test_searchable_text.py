@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sourcebound.ingest.chunking.searchable_text import joined_words, unbroken
+from sourcebound.ingest.chunking.searchable_text import join_broken_words, joined_words
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_what_is_no_broken_word_is_left_alone(text: str) -> None:
 def test_hostile_text_takes_no_time(text: str) -> None:
     began = time.perf_counter()
     joined_words(text)
-    unbroken(text)
+    join_broken_words(text)
     assert time.perf_counter() - began < 2
 
 
 def test_an_embedder_reads_whole_words_and_compounds_as_they_are() -> None:
     text = "The extin-\nguisher is well-known; ex\u00adtin\u00adguish it. Engine HP-\n200."
-    assert unbroken(text) == "The extinguisher is well-known; extinguish it. Engine HP-\n200."
+    assert join_broken_words(text) == "The extinguisher is well-known; extinguish it. Engine HP-\n200."

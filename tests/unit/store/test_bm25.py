@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.retrieval.bm25 import UNITS, bm25_term, damping
-from sourcebound.store.search.bm25 import CHUNK_NO, POSTING, best_chunks, find_held_words, word_terms
+from sourcebound.store.search.bm25 import CHUNK_NO, POSTING, best_chunks, find_matched_words, word_terms
 
 Posting = tuple[int, int, int]
 NUMBERS = st.one_of(st.integers(1, 40), st.sampled_from([1, 70_000, 2**31 - 1]))
@@ -86,4 +86,4 @@ def test_each_chunk_holds_the_words_that_have_a_posting_in_it(words: list[set[in
         for word, numbers in postings.items()
     }
     expected = {chunk: {word for word, numbers in postings.items() if chunk in numbers} for chunk in chunks}
-    assert find_held_words(sorted(chunks), terms) == expected
+    assert find_matched_words(sorted(chunks), terms) == expected

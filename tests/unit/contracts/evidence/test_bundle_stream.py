@@ -184,7 +184,7 @@ def test_what_is_broken_over_several_lines_is_one_fault() -> None:
 def test_no_more_than_one_bundle_is_held(ending: str) -> None:
     reader, long = BundleReader(max_bytes=1000), ("[x" * 50 + ending).encode()
     found = [each for _ in range(10_000) for each in reader.feed(long)]
-    assert sum(len(line.text) for line in reader._held) + len(reader._line or b"") <= 1000
+    assert sum(len(line.text) for line in reader._lines) + len(reader._line or b"") <= 1000
     found += reader.feed(b"\n" + json.dumps(ONE).encode() + b"\n")
     assert [(bool(each.fault), each.bundle == ONE) for each in found] == [(True, False), (False, True)]
 

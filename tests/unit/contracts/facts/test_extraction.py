@@ -138,15 +138,15 @@ def test_what_a_variant_found_is_judged_by_the_variant() -> None:
     bundle = answer_bundle(
         "ICH Q13 covers drug substances.", question="What is continuous processing?", title=None, section=None
     )
-    assert len(select_locally(bundle, chosen, 0.3).phase.kept) == 1
-    assert select_locally(bundle, policy(), 0.3).phase.kept == ()
+    assert len(select_locally(bundle, chosen, 0.3).phase.admitted_facts) == 1
+    assert select_locally(bundle, policy(), 0.3).phase.admitted_facts == ()
 
 
 @pytest.mark.contract("R3-9")
 @pytest.mark.contract("CP-6")
 def test_a_follow_up_is_judged_by_what_it_stands_for() -> None:
     bundle = answer_bundle(question="and for the HP-300?").model_copy(update={"search_query": QUESTION})
-    assert [fact.quote for fact in select_locally(bundle, policy(), 0.4).phase.kept] == [SEAL]
+    assert [fact.quote for fact in select_locally(bundle, policy(), 0.4).phase.admitted_facts] == [SEAL]
 
 
 @pytest.mark.contract("R3-9")
@@ -329,7 +329,7 @@ def test_a_choice_that_is_not_one_fails_the_run_and_loses_no_row(name: str) -> N
     phase, narrowed = select_by_choice(bundle, chosen, request_choice(bundle, chosen), generation(raw))
     assert (phase.outcome.status, phase.outcome.failure_code) == ("FAILED", code)
     assert phase.outcome.violations == found
-    assert (phase.facts, phase.fates, phase.kept) == (FACTS, (), ())
+    assert (phase.facts, phase.fates, phase.admitted_facts) == (FACTS, (), ())
     assert narrowed == bundle
     phase.outcome.model_dump_json()  # nothing in it that cannot be stored
 
@@ -359,8 +359,9 @@ def test_every_bad_row_is_named() -> None:
 def test_what_is_kept_is_the_fact_of_the_evidence_in_the_order_of_the_evidence(raw: str, kept: list[str]) -> None:
     bundle, chosen = answer_bundle(), _with_facts()
     phase, narrowed = select_by_choice(bundle, chosen, request_choice(bundle, chosen), generation(raw))
-    assert [fact.quote for fact in phase.kept] == [chunk.sanitized_text for chunk in narrowed.selected_evidence] == kept
-    assert [fact.score for fact in phase.kept] == [0.9] * len(kept)
+    assert [fact.quote for fact in phase.admitted_facts] == kept
+    assert [chunk.sanitized_text for chunk in narrowed.selected_evidence] == kept
+    assert [fact.score for fact in phase.admitted_facts] == [0.9] * len(kept)
     assert [item.anchor for item in narrowed.selected_evidence] == ["C0", "C1"][: len(kept)]
     assert len(phase.fates) == len(narrowed.drop_ledger) == 2
 

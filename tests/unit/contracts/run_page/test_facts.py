@@ -35,7 +35,7 @@ def test_a_page_shows_every_fact_and_what_became_of_it() -> None:
         (FILTER, RowOutcome.DROP_FACT_IRRELEVANT),
         (SEAL, RowOutcome.ADMITTED),
     ]
-    assert (facts.kept, facts.choice, facts.text.split("\n")) == (1, None, LINES)
+    assert (facts.admitted_count, facts.choice, facts.text.split("\n")) == (1, None, LINES)
     assert [source.chunk.sanitized_text for source in page_of(KEPT).sources] == [SEAL]
     assert page_of(recorded(ANSWER, ROWS)).facts is None
     assert page_of(recorded(results=[row(similarity_score=0.4)], facts=LOCAL)).facts is None
@@ -60,7 +60,7 @@ def test_a_choice_that_failed_leaves_its_facts_without_a_fate() -> None:
     page = page_of(FAILED)
     assert page.facts is not None
     assert [shown.fate for shown in page.facts.facts] == [None, None]
-    assert (page.facts.kept, page.head.reason, page.attempts) == (0, "INVALID_FACTS_SCHEMA", ())
+    assert (page.facts.admitted_count, page.head.reason, page.attempts) == (0, "INVALID_FACTS_SCHEMA", ())
     assert page.explanation == "The model's choice of facts is not the requested JSON."
 
 
