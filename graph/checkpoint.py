@@ -50,9 +50,12 @@ class RunSaver(AsyncPostgresSaver):
         self._buffer = buffer
 
     def get_next_version(self, current: str | int | None, channel: None = None) -> str:
-        """Return the next version: ordered as text and unique to a branch like the stock saver's, but shorter."""
+        """Return the next version in the stock saver's form, so that both order each other's versions (CP-9).
+
+        The part after the point makes it unique to a branch, also in processes that were forked from one.
+        """
         last = 0 if current is None else int(str(current).split(".")[0])
-        return f"{last + 1:06}.{secrets.token_hex(4)}"
+        return f"{last + 1:032}.{secrets.randbelow(10**16):016}"
 
     def defer_to_record(self, thread_id: str) -> None:
         """Store the following checkpoints with the last record of the run, in one transaction or not at all."""

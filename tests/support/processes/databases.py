@@ -13,13 +13,11 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-import zstandard
 from psycopg import sql
 from pydantic import SecretStr
 
 from sourcebound.contracts.ports import DocumentParser
 from sourcebound.graph.engine import Engine
-from sourcebound.graph.serializer import PACKED
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
 from sourcebound.ingest.sandbox.deadline import Clock
@@ -85,14 +83,9 @@ def single(url: str, statement: str, *values: object) -> Any:
 
 
 def stored_value(url: str, run_id: str, channel: str) -> bytes:
-    """Return the latest value of a channel as msgpack, decompressed if it is stored compressed."""
-    found = rows(
-        url,
-        "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s ORDER BY version DESC LIMIT 1",
-        *(run_id, channel),
-    )
-    ((kind, blob),) = found
-    return zstandard.decompress(blob) if kind == PACKED else bytes(blob)
+    """Return the latest value of a channel as msgpack."""
+    latest = "SELECT blob FROM checkpoint_blobs WHERE thread_id = %s AND channel = %s ORDER BY version DESC LIMIT 1"
+    return bytes(single(url, latest, run_id, channel))
 
 
 def overwrite_byte(url: str, run_id: str, channel: str, near: str, offset: int, character: str) -> None:
@@ -112,12 +105,9 @@ def overwrite_byte(url: str, run_id: str, channel: str, near: str, offset: int, 
 
 def tables_with(url: str, word: str) -> set[str]:
     """Return every table that contains a word, binary columns included. Tables added later are searched too."""
-    packed = rows(url, "SELECT blob FROM checkpoint_blobs WHERE type = %s", PACKED)
-    unpacked = {"checkpoint_blobs"} if any(word.encode() in zstandard.decompress(blob) for (blob,) in packed) else set()
     names = [name for (name,) in rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
     shown = "SELECT count(*) FROM {} AS t WHERE t::text LIKE %s OR t::text LIKE %s"
-    found = {name for name in names if single(url, shown.format(name), f"%{word}%", f"%{word.encode().hex()}%")}
-    return found | unpacked
+    return {name for name in names if single(url, shown.format(name), f"%{word}%", f"%{word.encode().hex()}%")}
 
 
 def settings_for(url: str, **changes: Any) -> Settings:
