@@ -3,12 +3,14 @@
 LangGraph's loop serves parallel nodes and many kinds of listeners. For a sequence of nodes without a listener, it takes
 a quarter of a whole run (without a model call). This executor runs the same graph, with its nodes, routes and channels,
 and writes the checkpoints that LangGraph would write: LangGraph reads them, resumes and forks from any of them. It is
-used only if no tracer and no callback listens. LangGraph's loop runs everything else.
+used only if no tracer and no callback listens, and only with a LangGraph whose checkpoints it was compared with.
+LangGraph's loop runs everything else.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.metadata import version
 from inspect import signature
 from typing import Any, Final, cast
 
@@ -29,14 +31,21 @@ from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from
 
 CHECKPOINT_FORMAT: Final = 4
 """The version of LangGraph's checkpoint format."""
+TESTED_LANGGRAPH: Final = "1.2."
+"""The releases of LangGraph whose checkpoints were compared with those of this runner."""
+INSTALLED_LANGGRAPH: Final = version("langgraph")
 INPUT_CHANNELS: Final = frozenset(AskInput.__annotations__)
 RECORD: Final = "record"
 """The node that every run reaches."""
 Node = Callable[..., Awaitable[JsonObject]]
 
 
-def has_listeners() -> bool:
-    """Whether a LangChain tracer or callback handler is active."""
+def can_run_directly() -> bool:
+    """Whether the installed LangGraph is one that was tested, and no LangChain tracer or callback handler is active."""
+    return INSTALLED_LANGGRAPH.startswith(TESTED_LANGGRAPH) and not _has_listeners()
+
+
+def _has_listeners() -> bool:
     return bool(get_async_callback_manager_for_config(ensure_config()).handlers) or bool(tracing_is_enabled())
 
 

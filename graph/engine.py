@@ -17,7 +17,7 @@ from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import RequestError, StoreError, UsageError
 from sourcebound.graph.batch.ordered import MAX_CONCURRENCY, map_ordered
 from sourcebound.graph.checkpoint import make_saver
-from sourcebound.graph.direct_runner import DirectRunner, has_listeners
+from sourcebound.graph.direct_runner import DirectRunner, can_run_directly
 from sourcebound.graph.node_trace import belongs_to_another_run
 from sourcebound.graph.run_views.reader import RunReader, thread_config
 from sourcebound.graph.run_views.retrieval_preview import search
@@ -293,7 +293,7 @@ class Engine(RunReader):
         opened: CatalogOverride = None,
     ) -> PublicResponse:
         """Run the graph to its end; each checkpoint is in the buffer before the next node starts."""
-        if request is not None and not has_listeners():
+        if request is not None and can_run_directly():
             saver = make_saver(self._services.pool, self._services.buffer)
             overrides = {"catalog": opened} if opened else None
             state = await self._direct_runner.run(request, thread_id, context, saver, on_node, overrides)

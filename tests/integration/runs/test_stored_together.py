@@ -245,8 +245,9 @@ async def test_a_run_that_is_erased_before_its_record_gets_none(services: Servic
     async with services.audit_log._append_lock:
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
         await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
-        while not ((thread := services.buffer._threads.get("run-1")) and thread.final_write):
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(
+            wait_until, lambda: bool((thread := services.buffer._threads.get("run-1")) and thread.final_write)
+        )
         await services.buffer.wait_for_flush("run-1")
         rows(database, "UPDATE runs SET erased_at = now() WHERE run_id = 'run-1' RETURNING 1")
     with pytest.raises(SourceboundError) as raised:

@@ -1,11 +1,14 @@
 """Migrations: each is applied once, by one process, and never over the schema of another version."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from sourcebound.errors import StoreError
@@ -121,3 +124,26 @@ async def test_a_migration_that_dies_before_the_checkpoints_are_ready_is_finishe
     await _migrate(empty_database)
     found = {name for (name,) in rows(empty_database, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
     assert found >= OURS | LANGGRAPH
+
+
+@pytest.mark.contract("CP-9")
+def test_versions_of_earlier_checkpoints_get_the_width_of_the_stock_savers(database: str) -> None:
+    (migration,) = [each for each in list_migrations() if each.name == "stock_checkpoints"]
+    old, wide, text = "000012.0a1b2c3d", f"{12:032}.0a1b2c3d", '"000012.0a1b2c3d"'
+    stored: dict[str, Any] = {
+        "id": "1",
+        "channel_values": {"question": text},
+        "channel_versions": {"run": old, "newer": f"{13:032}.0000000000000001"},
+        "versions_seen": {"accept": {"branch:to:accept": old}, "__input__": {}},
+    }
+    rows(database, "INSERT INTO checkpoints VALUES ('t', '', '1', NULL, NULL, %s) RETURNING 1", json.dumps(stored))
+    rows(database, "INSERT INTO checkpoint_blobs VALUES ('t', '', 'run', %s, 'msgpack', 'x') RETURNING 1", old)
+    with psycopg.connect(database) as connection:
+        connection.execute(migration.sql)
+    changed = {
+        **stored,
+        "channel_versions": {**stored["channel_versions"], "run": wide},
+        "versions_seen": {"accept": {"branch:to:accept": wide}, "__input__": {}},
+    }
+    assert single(database, "SELECT checkpoint FROM checkpoints") == changed
+    assert single(database, "SELECT version FROM checkpoint_blobs") == wide

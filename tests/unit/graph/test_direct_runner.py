@@ -26,7 +26,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import AskInput, JsonObject, RunContext, State
 from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.errors import StoreError
-from sourcebound.graph.direct_runner import DirectRunner, Node, has_listeners
+from sourcebound.graph.direct_runner import DirectRunner, Node, can_run_directly
 from sourcebound.graph.routing import ROUTES
 from sourcebound.graph.workflow import build_graph, make_nodes
 from support.builders import SEAL, bundle, generation, policy, row
@@ -229,18 +229,29 @@ async def test_a_checkpoint_is_taken_before_the_next_node_begins() -> None:
 
 
 async def test_a_run_to_which_somebody_listens_is_langgraphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not has_listeners()
+    assert can_run_directly()
 
     async def ask(_: object) -> bool:
-        return has_listeners()
+        return can_run_directly()
 
     inside = RunnableLambda(ask)
-    assert await inside.ainvoke(None, {"callbacks": [AsyncCallbackHandler()]})
+    assert not await inside.ainvoke(None, {"callbacks": [AsyncCallbackHandler()]})
     with collect_runs():
-        assert has_listeners()
-    assert not has_listeners()
+        assert not can_run_directly()
+    assert can_run_directly()
     monkeypatch.setattr("sourcebound.graph.direct_runner.tracing_is_enabled", lambda: True)
-    assert has_listeners()
+    assert not can_run_directly()
+
+
+@pytest.mark.contract("CP-9")
+@pytest.mark.parametrize(
+    ("release", "is_tested"), [("1.2.0", True), ("1.2.99", True), ("1.3.0", False), ("1.20.0", False)]
+)
+def test_a_langgraph_that_was_not_tested_runs_by_its_own_loop(
+    monkeypatch: pytest.MonkeyPatch, release: str, is_tested: bool
+) -> None:
+    monkeypatch.setattr("sourcebound.graph.direct_runner.INSTALLED_LANGGRAPH", release)
+    assert can_run_directly() is is_tested
 
 
 async def test_what_a_model_is_shown_is_the_same_either_way() -> None:
