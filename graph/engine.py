@@ -19,6 +19,7 @@ from sourcebound.graph.batch.ordered import MAX_CONCURRENCY, map_ordered
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.direct_runner import DirectRunner, can_run_directly
 from sourcebound.graph.node_trace import belongs_to_another_run
+from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph
 from sourcebound.graph.run_views.reader import RunReader, thread_config
 from sourcebound.graph.run_views.retrieval_preview import search
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes, new_id
@@ -57,7 +58,9 @@ class Engine(RunReader):
         )
         """The services that the nodes use."""
         super().__init__(services, build_graph(self.ports).compile(name="sourcebound"))
-        self._direct_runner = DirectRunner(make_nodes(self.ports), self.graph)
+        self._direct_runner = DirectRunner(make_nodes(self.ports), self._pipeline)
+        self.graph = make_public_graph(self.ask)
+        """The graph to embed: only stages and the validated response leave it (CP-12)."""
 
     @classmethod
     @asynccontextmanager
@@ -293,16 +296,18 @@ class Engine(RunReader):
         opened: CatalogOverride = None,
     ) -> PublicResponse:
         """Run the graph to its end; each checkpoint is in the buffer before the next node starts."""
-        if request is not None and can_run_directly():
-            saver = make_saver(self._services.pool, self._services.buffer)
-            overrides = {"catalog": opened} if opened else None
-            state = await self._direct_runner.run(request, thread_id, context, saver, on_node, overrides)
-            return PublicResponse.model_validate(state["response"])
-        graph, thread = self._compiled(), thread_config(thread_id)
-        async for update in graph.astream(request, thread, context=context, durability="sync", stream_mode="updates"):
-            if on_node:
-                for node in update:
-                    on_node(node)
+        with hidden_from_streams():
+            if request is not None and can_run_directly():
+                saver = make_saver(self._services.pool, self._services.buffer)
+                overrides = {"catalog": opened} if opened else None
+                state = await self._direct_runner.run(request, thread_id, context, saver, on_node, overrides)
+                return PublicResponse.model_validate(state["response"])
+            graph, thread = self._compiled(), thread_config(thread_id)
+            updates = graph.astream(request, thread, context=context, durability="sync", stream_mode="updates")
+            async for update in updates:
+                if on_node:
+                    for node in update:
+                        on_node(node)
         return PublicResponse.model_validate((await self.state(thread_id))["response"])
 
     async def _ended(self, run_id: str) -> PublicResponse:

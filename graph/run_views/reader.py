@@ -27,8 +27,7 @@ class RunReader:
 
     def __init__(self, services: Services, graph: Graph) -> None:
         self._services = services
-        self.graph = graph
-        """The compiled graph, without a checkpointer."""
+        self._pipeline = graph
 
     async def trace(self, thread_id: str, run_id: str | None = None) -> list[NodeTrace]:
         """Return each node of a run with its status and the time between the previous checkpoint and its own.
@@ -114,7 +113,7 @@ class RunReader:
         return state
 
     def _compiled(self) -> Graph:
-        return self.graph.copy(update={"checkpointer": make_saver(self._services.pool, self._services.buffer)})
+        return self._pipeline.copy(update={"checkpointer": make_saver(self._services.pool, self._services.buffer)})
 
 
 def thread_config(thread_id: str) -> RunnableConfig:

@@ -490,7 +490,7 @@ async def test_a_graph_that_is_run_without_the_engine_ends_failed_with_its_recor
     """As LangGraph Studio runs it, with a checkpointer of its own."""
     case = CASES[name]
     async with opened(database, place.server, **case.changes(place)) as engine:
-        graph = engine.graph.copy(update={"checkpointer": InMemorySaver()})
+        graph = engine._pipeline.copy(update={"checkpointer": InMemorySaver()})
         config: Any = {"configurable": {"thread_id": "studio-1"}}
         await graph.ainvoke(
             {"retrieval_bundle": evidence()}, config, context=RunContext(model=case.model), durability="async"

@@ -271,7 +271,7 @@ async def test_no_stream_of_the_graph_has_a_secret(
 ) -> None:
     model_server.answer, model_server.always = ANSWER, FAULTS.get(end)
     async with opened(database, model_server, registry) as engine:
-        graph = engine.graph.copy(update={"checkpointer": make_saver(engine._services.pool)})
+        graph = engine._pipeline.copy(update={"checkpointer": make_saver(engine._services.pool)})
         events: list[Any] = [
             event
             async for event in graph.astream(

@@ -381,7 +381,7 @@ async def test_a_run_of_another_version_stops_no_other(
         if unknown == "state":
             newer = {**(await engine.state("run-1"))["run"], "newer": 1}
             place: Any = {"configurable": {"thread_id": "run-1"}}
-            by_hand = engine.graph.copy(update={"checkpointer": make_saver(services.pool)})
+            by_hand = engine._pipeline.copy(update={"checkpointer": make_saver(services.pool)})
             await by_hand.aupdate_state(place, {"run": newer})
         else:
             rows(database, "UPDATE runs SET context = context::jsonb || '{\"newer\": 1}' WHERE run_id = 'run-1'")

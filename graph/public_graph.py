@@ -1,0 +1,121 @@
+"""CP-12: the graph that other programs embed. Only stages and the validated response leave it.
+
+It has one node, which asks the engine. The pipeline runs inside on a thread of its own, with its own checkpoints and
+record, so that a run can be replayed whatever graph, tool or stream surrounds it. A host sees the name of each stage
+(`custom` stream) and the response; the prompt, the evidence and the model's text stay inside.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from typing import Annotated, Any, Protocol
+
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables.config import get_async_callback_manager_for_config, var_child_runnable_config
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
+from langgraph.constants import END, START
+from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from sourcebound.contracts.base import JsonSchemaHint
+from sourcebound.contracts.response.chat_messages import answer_message, is_chat
+from sourcebound.contracts.response.public import PublicResponse
+from sourcebound.contracts.state import AskInput, JsonObject, Messages, RunContext
+from sourcebound.contracts.text.sanitize import to_storable
+
+NODE = "ask"
+"""The only node of the public graph."""
+
+
+class Ask(Protocol):
+    """Runs the pipeline once, as `Engine.ask` does."""
+
+    def __call__(
+        self, request: AskInput, context: RunContext | None = None, *, on_node: Callable[[str], None] | None = None
+    ) -> Awaitable[PublicResponse]:
+        """Ask, and return the public response."""
+        ...
+
+
+class PublicOutput(TypedDict, total=False):
+    """The output of the public graph."""
+
+    response: Annotated[JsonObject, JsonSchemaHint(PublicResponse), Field(description="The answer and its sources.")]
+    messages: Messages
+
+
+class PublicState(AskInput, PublicOutput):
+    """The state of the public graph: the request and the response."""
+
+
+class FreshInputGraph(CompiledStateGraph[Any, RunContext, AskInput, Any]):
+    """A compiled graph whose runs take nothing from the input of an earlier run on their thread (CP-9)."""
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
+        """Stream a run as `CompiledStateGraph` does; an input replaces the previous one completely."""
+        complete: Any = _complete_input(input) if isinstance(input, dict) else input
+        async for part in super().astream(complete, config, **options):
+            yield part
+
+
+def make_public_graph(ask: Ask) -> FreshInputGraph:
+    """Compile the graph that other programs embed.
+
+    Args:
+        ask: Runs the pipeline once.
+
+    Returns:
+        The compiled graph, without a checkpointer. A checkpointer of the host stores requests and responses only.
+    """
+
+    async def node(state: AskInput, runtime: Runtime[RunContext]) -> JsonObject:
+        request: Any = {name: value for name in AskInput.__annotations__ if (value := state.get(name)) is not None}
+        host = copy_context()  # the writer works in the host's context only
+
+        def write_stage(name: str) -> None:
+            host.run(runtime.stream_writer, {"stage": name})
+
+        response = await ask(request, runtime.context, on_node=write_stage)
+        reply = {"messages": [answer_message(response)]} if is_chat(request) else {}
+        return {"response": response.to_json(), **reply}
+
+    graph = StateGraph(PublicState, input_schema=AskInput, output_schema=PublicOutput, context_schema=RunContext)
+    graph.add_node(NODE, node)
+    graph.add_edge(START, NODE)
+    graph.add_edge(NODE, END)
+    return fresh_input(graph.compile(name="sourcebound"), FreshInputGraph)
+
+
+def fresh_input(compiled: CompiledStateGraph[Any, Any, Any, Any], kind: type[FreshInputGraph]) -> FreshInputGraph:
+    """Return a compiled graph as one that takes no input of an earlier run."""
+    return kind(**{name: value for name, value in vars(compiled).items() if name != "__orig_class__"})
+
+
+@contextmanager
+def hidden_from_streams() -> Iterator[None]:
+    """Hide the pipeline from a surrounding graph and from every stream; tracers and other handlers still see it.
+
+    A stream of the host (`astream_events`, `messages`) would carry a model's text before it is validated, and a
+    surrounding graph would take the pipeline's checkpoints for its own.
+    """
+    callbacks = get_async_callback_manager_for_config(ensure_config()).copy()
+    callbacks.handlers = [each for each in callbacks.handlers if not _is_stream(each)]
+    callbacks.inheritable_handlers = [each for each in callbacks.inheritable_handlers if not _is_stream(each)]
+    token = var_child_runnable_config.set({"callbacks": callbacks})
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def _is_stream(handler: object) -> bool:
+    return isinstance(handler, _StreamingCallbackHandler)
+
+
+def _complete_input(values: dict[str, Any]) -> dict[str, Any]:
+    """Set every missing field to None, so that it does not keep the value of an earlier run on the thread."""
+    absent = {name: None for name in AskInput.__annotations__ if name != "messages"}
+    return {**absent, **to_storable(values)}
