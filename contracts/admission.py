@@ -1,7 +1,7 @@
 """Admission: a request needs a question or a bundle, an existing collection, and a policy that fits its index."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ from sourcebound.contracts.outcome import (
     fail,
     fail_with,
     proceed,
+    quote_value,
     refuse,
 )
 from sourcebound.contracts.policy.schema import Policy
@@ -25,6 +26,8 @@ from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.contracts.text.sanitize import sanitize
 
 STAGE = OPENING
+TEXT_FIELDS: Final = ("question", "collection")
+"""Fields of a request that are texts and name no record."""
 
 
 class Admission(NamedTuple):
@@ -63,18 +66,13 @@ def admit(
         The run and its first outcome.
     """
     bundle = request.get("retrieval_bundle")
-    violations: list[Violation] = []
-    try:
-        filters = Filters.model_validate(request.get("filters") or {})
-    except ValidationError as error:
-        filters = Filters()
-        detail = error.errors(include_url=False)[0]
-        names = ", ".join(Filters.model_fields)
-        violations.append(
-            _invalid_request("filters", f"filter {detail['loc'][0]}: {detail['msg']} (known filters: {names})")
-        )
+    filters, violations = _read_filters(request)
+    violations.extend(_find_wrong_types(request))
     question = _read_question(request, bundle)
-    violations.extend(_question_violations(question) if bundle is None else _find_unapplied_options(request, filters))
+    if bundle is not None:
+        violations.extend(_find_unapplied_options(request, filters))
+    elif isinstance(question_of(request), str | None):
+        violations.extend(_question_violations(question))
     run_id = request.get("run_id") or new_id()
     run = Run(
         request_id=read_request_id(request) or new_id(),
@@ -94,6 +92,32 @@ def admit(
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))
     return Admission(run, proceed(STAGE) if bundle is not None else _check_index(run, policy, collection))
+
+
+def _read_filters(request: AskInput) -> tuple[Filters, list[Violation]]:
+    given: object = request.get("filters") or {}
+    if not isinstance(given, Mapping):
+        return Filters(), [_invalid_request("filters", f"filters is not an object: {quote_value(given)}")]
+    try:
+        return Filters.model_validate(given), []
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        names = ", ".join(Filters.model_fields)
+        message = f"filter {detail['loc'][0]}: {detail['msg']} (known filters: {names})"
+        return Filters(), [_invalid_request("filters", message)]
+
+
+def _find_wrong_types(request: AskInput) -> list[Violation]:
+    """Report fields of the wrong type that admission would otherwise pass over (S-4)."""
+    violations = []
+    for name in TEXT_FIELDS:
+        value = request.get(name)
+        if not isinstance(value, str | None):
+            violations.append(_invalid_request(name, f"{name} is not a text: {quote_value(value)}"))
+    limits: object = request.get("limits") or {}
+    if not isinstance(limits, Mapping):
+        violations.append(_invalid_request("limits", f"limits is not an object: {quote_value(limits)}"))
+    return violations
 
 
 def _check_index(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
@@ -147,7 +171,8 @@ def read_request_id(request: AskInput) -> str:
 
 def requested_collection(request: AskInput, context: RunContext) -> str | None:
     """Return the collection that the request or its context names; None if neither does (R1-2)."""
-    return request.get("collection") or context.collection
+    name = request.get("collection")
+    return name if name and isinstance(name, str) else context.collection
 
 
 def _question_violations(question: str) -> list[Violation]:
@@ -167,7 +192,8 @@ def _find_unapplied_options(request: AskInput, filters: Filters) -> list[Violati
             "the bundle's filters_applied"
         )
         findings.append(_invalid_request("filters", message))
-    if "top_k" in (request.get("limits") or {}):
+    limits: object = request.get("limits") or {}
+    if isinstance(limits, Mapping) and "top_k" in limits:
         message = (
             "the limit top_k is of a search, and a bundle was found already: bring fewer rows, or limit max_chunks"
         )

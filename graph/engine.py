@@ -13,13 +13,12 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.run_page.search_report import SearchReport
 from sourcebound.contracts.state import AskInput, RunContext, State
-from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import RequestError, StoreError, UsageError
 from sourcebound.graph.batch.ordered import MAX_CONCURRENCY, map_ordered
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.direct_runner import DirectRunner, can_run_directly
 from sourcebound.graph.node_trace import belongs_to_another_run
-from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph
+from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph, read_request
 from sourcebound.graph.run_views.reader import RunReader, thread_config
 from sourcebound.graph.run_views.retrieval_preview import search
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes, new_id
@@ -88,7 +87,7 @@ class Engine(RunReader):
         """
         run_context = self._resolve_context(context or RunContext())
         await self._services.models.open(run_context.model or "")
-        storable_request: AskInput = to_storable(dict(request))
+        storable_request = read_request(request)
         run_id = storable_request["run_id"] = storable_request.get("run_id") or new_id()
         if not read_request_id(storable_request):
             storable_request["request_id"] = new_id()
@@ -158,7 +157,7 @@ class Engine(RunReader):
         Raises:
             SourceboundError: The policy does not exist, a limit would loosen it, or the database did not answer.
         """
-        return await search(to_storable(dict(request)), context or RunContext(), self.ports)
+        return await search(read_request(request), context or RunContext(), self.ports)
 
     async def resume(self, run_id: str) -> PublicResponse:
         """Resume a cancelled or interrupted run from its last checkpoint; an ended run stays unchanged.

@@ -5,7 +5,7 @@ record, so that a run can be replayed whatever graph, tool or stream surrounds i
 (`custom` stream) and the response; the prompt, the evidence and the model's text stay inside.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Annotated, Any, Protocol
@@ -21,10 +21,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from sourcebound.contracts.base import JsonSchemaHint
+from sourcebound.contracts.request_form import find_form_error, to_recordable
 from sourcebound.contracts.response.chat_messages import answer_message, is_chat
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, JsonObject, Messages, RunContext
-from sourcebound.contracts.text.sanitize import to_storable
+from sourcebound.errors import RequestError
 
 NODE = "ask"
 """The only node of the public graph."""
@@ -89,6 +90,18 @@ def make_public_graph(ask: Ask) -> FreshInputGraph:
     return fresh_input(graph.compile(name="sourcebound"), FreshInputGraph)
 
 
+def read_request(request: Mapping[str, Any]) -> AskInput:
+    """Return a request as it can be recorded (S-4).
+
+    Raises:
+        RequestError: It has an unknown field, or an identity of the wrong type.
+    """
+    error = find_form_error(request)
+    if error is not None:
+        raise RequestError(f"{error}.", "Correct the field, or leave it out.", code="INVALID_REQUEST")
+    return to_recordable(request)
+
+
 def fresh_input(compiled: CompiledStateGraph[Any, Any, Any, Any], kind: type[FreshInputGraph]) -> FreshInputGraph:
     """Return a compiled graph as one that takes no input of an earlier run."""
     return kind(**{name: value for name, value in vars(compiled).items() if name != "__orig_class__"})
@@ -118,4 +131,4 @@ def _is_stream(handler: object) -> bool:
 def _complete_input(values: dict[str, Any]) -> dict[str, Any]:
     """Set every missing field to None, so that it does not keep the value of an earlier run on the thread."""
     absent = {name: None for name in AskInput.__annotations__ if name != "messages"}
-    return {**absent, **to_storable(values)}
+    return {**absent, **read_request(values)}

@@ -55,7 +55,7 @@ def apply_request_limits(policy: Policy, limits: Mapping[str, object]) -> Limite
         The tightened policy with a digest of its own; or the unchanged policy with a violation for each limit that is
         unknown, of the wrong type, or looser.
     """
-    if not limits:
+    if not limits or not isinstance(limits, Mapping):  # admission reports another type
         return LimitedPolicy(policy)
     values = policy.model_dump(mode="json", exclude_none=True)
     violations = [

@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from typing import Final, NamedTuple, Self
 
 from sourcebound.contracts.admission import STAGE as ACCEPT
-from sourcebound.contracts.admission import admit
+from sourcebound.contracts.admission import admit, requested_collection
 from sourcebound.contracts.audit.hash_chain import audit_columns, record_hash
 from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.conversation.model_rewrite import STAGE as RESOLVE
@@ -28,7 +28,7 @@ from sourcebound.contracts.replay.report import RecordedRow, RecordedRun, Record
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, retrieval_request
-from sourcebound.contracts.state import JsonObject, State
+from sourcebound.contracts.state import JsonObject, RunContext, State
 from sourcebound.nodes.assemble import assemble
 from sourcebound.nodes.build_prompt import build_prompt
 from sourcebound.nodes.package import package
@@ -63,7 +63,7 @@ async def _accept(recorded: RecomputeInput) -> JsonObject:
         request,
         policy,
         None,
-        collection_name=request.get("collection") or run.collection,
+        collection_name=requested_collection(request, RunContext()) or run.collection,
         model=run.model,
         thread_id=run.thread_id,
         new_id=lambda: next(new_ids, run.request_id),
