@@ -13,7 +13,18 @@ A violation is data and a refusal is a success. Neither is ever an exception (co
 Every error has a stable `code` and one sentence about what happened. Its `next_step` says what to do about it.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+DATA_ERRORS: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    NotImplementedError,
+)
+"""Errors that damaged or altered data causes in code that reads it."""
 
 
 class SourceboundError(RuntimeError):

@@ -110,6 +110,10 @@ class NotReplayable(NamedTuple):
     next_step: str
 
 
+ACCOUNTED_FOR: Final = frozenset({"RUN_UNFINISHED", "RUN_PRUNED", "RUN_ERASED"})
+"""Codes of runs that cannot be recomputed although nothing was altered or lost."""
+
+
 def judge_run(run_id: str, layers: tuple[LayerReport, ...]) -> RunReport:
     """Derive the verdict on a run from those on its layers."""
     drifted = any(layer.verdict is ReplayStatus.DRIFT for layer in layers)

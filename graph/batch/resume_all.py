@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.response.public import PublicResponse
-from sourcebound.errors import RequestError, SourceboundError
+from sourcebound.errors import DATA_ERRORS, RequestError, SourceboundError
 from sourcebound.graph.engine import Engine
 
 SKIPPED: Final = ("RUN_AT_WORK", "NOT_RESUMABLE", "RUN_ERASED", "RUN_PRUNED")
@@ -58,3 +58,15 @@ async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
                 yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=fault)
         except SourceboundError as fault:
             yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=fault)
+        except DATA_ERRORS as error:
+            yield Resumed(run_id, ResumeOutcome.CUT_OFF, fault=_unexpected(error))
+
+
+def _unexpected(error: Exception) -> SourceboundError:
+    fault = SourceboundError(
+        f"the run cannot be continued: {type(error).__name__} in a node.",
+        "Report this with the traceback of `sourcebound runs resume RUN`, or erase the run.",
+        code="RUN_UNREADABLE",
+    )
+    fault.__cause__ = error
+    return fault

@@ -7,6 +7,7 @@ from typing import Any, Final
 from sourcebound.contracts.audit.hash_chain import ChainedRow
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRow, RecordedRun, RecordedStep
 from sourcebound.contracts.state import AskInput, JsonObject
+from sourcebound.errors import DATA_ERRORS
 from sourcebound.graph.serializer import StateSerializer
 from sourcebound.store.checkpoints.archive import StoredCheckpoint, StoredRun, StoredValue
 
@@ -27,8 +28,21 @@ def read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         stored: The stored rows of the run.
 
     Returns:
-        The run; or the reason why it cannot be recomputed: it was erased, has no checkpoints, or has not ended.
+        The run; or the reason why it cannot be recomputed: it was erased, has no checkpoints, has not ended, or its
+        rows are damaged (S-4).
     """
+    try:
+        return _read_recorded(stored)
+    except DATA_ERRORS as error:
+        return NotReplayable(
+            stored.summary.run_id,
+            "RUN_UNREADABLE",
+            f"its stored rows are damaged ({type(error).__name__})",
+            "Restore them from a backup of the database.",
+        )
+
+
+def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
     run_id = stored.summary.run_id
     if not stored.checkpoints:
         return _without_checkpoints(stored)

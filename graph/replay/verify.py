@@ -26,13 +26,12 @@ from sourcebound.contracts.replay.report import (
 )
 from sourcebound.contracts.response.chat_messages import merge_messages
 from sourcebound.contracts.state import JsonObject, State
+from sourcebound.errors import DATA_ERRORS
 from sourcebound.graph.replay.recompute import LAYERS, RecomputeInput, stored_row
 from sourcebound.graph.routing import STRAIGHT, route_from
 
 UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
 """Pydantic's error types for a field or a value that the contracts of this version do not have."""
-UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors that a record with altered values can cause."""
 REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": merge_messages}
 """The reducers of the channels that accumulate values."""
 CHANNELS: Final = frozenset(get_type_hints(State))
@@ -79,7 +78,7 @@ def _rules(run: RecordedRun, shipped: ShippedRelease) -> LayerReport:
         policy = Policy.model_validate(state.get("policy"))
         release = compare_release(policy, state.get("limits") or {}, _further_templates(state), shipped)
         digest = find_difference("run.policy_sha256", state["run"]["policy_sha256"], policy.sha256)
-    except UNREADABLE as error:
+    except DATA_ERRORS as error:
         return _report(RULES, [_unreadable(RULES, error)])
     first = "assemble" if "origin" in run.start else STRAIGHT[START]
     entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
@@ -111,7 +110,7 @@ async def _verify_step(step: RecordedStep, state: JsonObject, following: str, ru
     note = LAYERS[step.node].note
     try:
         return _report(step.node, await _differences(step, state, following, run), note)
-    except UNREADABLE as error:
+    except DATA_ERRORS as error:
         return _report(step.node, [_unreadable(step.node, error)], note)
 
 

@@ -1,5 +1,7 @@
 """Reads recorded runs: their nodes, their states, their evidence and their released answers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from langchain_core.runnables import RunnableConfig
@@ -8,6 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.presentation.answer_view import AnswerView
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
+from sourcebound.errors import DATA_ERRORS, RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.node_trace import NodeTrace, belongs_to_another_run, trace_nodes
 from sourcebound.graph.run_views.answer import read_answer, read_evidence
@@ -39,7 +42,7 @@ class RunReader:
         Returns:
             The nodes in order.
         """
-        with store_faults():
+        with store_faults(), _damage_as_error():
             history = [snapshot async for snapshot in self._compiled().aget_state_history(thread_config(thread_id))]
         return trace_nodes(history, run_id)
 
@@ -51,7 +54,7 @@ class RunReader:
             run_id: The run, if the thread may have several.
         """
         graph = self._compiled()
-        with store_faults():
+        with store_faults(), _damage_as_error():
             snapshot = await graph.aget_state(thread_config(thread_id))
             if not belongs_to_another_run(snapshot, run_id):
                 return cast("State", snapshot.values)
@@ -114,6 +117,19 @@ class RunReader:
 
     def _compiled(self) -> Graph:
         return self._pipeline.copy(update={"checkpointer": make_saver(self._services.pool, self._services.buffer)})
+
+
+@contextmanager
+def _damage_as_error() -> Iterator[None]:
+    """Report checkpoints that cannot be read as an error of the run (S-4)."""
+    try:
+        yield
+    except DATA_ERRORS as error:
+        raise RequestError(
+            f"the checkpoints of the run are damaged ({type(error).__name__}).",
+            "Restore them from a backup of the database; `sourcebound replay verify RUN` names the damaged layer.",
+            code="RUN_UNREADABLE",
+        ) from error
 
 
 def thread_config(thread_id: str) -> RunnableConfig:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourcebound.cli.console import run_async, say
+from sourcebound.cli.console import FAILED, run_async, say
 from sourcebound.cli.options import read_moment
 from sourcebound.errors import RequestError
 
@@ -23,24 +23,32 @@ def export(
         str | None, typer.Option(help="With --all: skip runs that began before this time, such as 2024-03-01.")
     ] = None,
 ) -> None:
-    """Print a recorded run as JSON, texts included, for `replay verify FILE` on any machine."""
+    """Print a recorded run as JSON, texts included, for `replay verify FILE` on any machine.
+
+    With --all, a run that cannot be read is named and skipped, and the exit code is 4.
+    """
     if every == (run is not None):
         raise RequestError("give a run or --all.", "See `sourcebound runs list`.")
-    run_async(lambda: _export(run, read_moment(since)))
+    if run_async(lambda: _export(run, read_moment(since))):
+        raise typer.Exit(FAILED)
 
 
-async def _export(run: str | None, since: "datetime | None") -> None:
+async def _export(run: str | None, since: "datetime | None") -> int:
+    """Print the runs, and count those that cannot be read."""
     from importlib.metadata import version
 
-    from sourcebound.contracts.replay.report import NotReplayable
+    from sourcebound.contracts.replay.report import ACCOUNTED_FOR, NotReplayable
     from sourcebound.contracts.replay.run_file import write_run_file
 
+    unreadable = 0
     async for recorded in _runs(run, since):
         if isinstance(recorded, NotReplayable):
+            unreadable += recorded.code not in ACCOUNTED_FOR
             say(f"skipped: run {recorded.run_id}: {recorded.message} [{recorded.code}]")
             continue
         sys.stdout.buffer.write(write_run_file(recorded, version("sourcebound")).encode() + b"\n")
     sys.stdout.buffer.flush()
+    return unreadable
 
 
 async def _runs(run: str | None, since: "datetime | None") -> "AsyncIterator[RecordedRun | NotReplayable]":

@@ -43,7 +43,8 @@ def verify(
     """Recompute every deterministic layer of a run from its recorded input, and compare byte for byte.
 
     No model is called and nothing is retrieved. A file needs no database and no network. Exit codes: 0 every layer
-    matches, 4 one differs, 2 the run cannot be recomputed, 1 fault.
+    matches, 4 one differs or, with --all, cannot be read, 2 the run cannot be recomputed, 1 fault. With --all, a run
+    that was pruned, erased or has not ended is named and counts as neither.
     """
     if every == (run is not None):
         raise RequestError("give one of: a run, a file, --all.", "See `sourcebound runs list`.")
@@ -55,7 +56,9 @@ def verify(
         counts = run_async(lambda: _show_all(_verify_run(run), as_json, every=False))
     if every or counts.total() > 1:
         say(_summary(counts))
-    raise typer.Exit(FAILED if counts["DRIFT"] else 0)
+    from sourcebound.contracts.replay.report import ACCOUNTED_FOR
+
+    raise typer.Exit(FAILED if counts.keys() - {"MATCH", *ACCOUNTED_FOR} else 0)
 
 
 @app.command("rerun")
