@@ -14,10 +14,10 @@ from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.html_elements import (
     BLOCKS,
     Element,
-    grid_of,
+    is_hidden,
     is_layout,
-    is_unseen,
-    rows_of,
+    table_rows,
+    to_grid,
     visible_text,
 )
 from sourcebound.ingest.loaders.metadata import describe, parse_date
@@ -62,7 +62,7 @@ def load_html(path: Path, data: bytes) -> ParsedDocument:
     root = _parse(path, data)
     composer = PageComposer()
     for without_links in (True, False):
-        _Walker(composer, drops_link_lists=without_links).walk(_main_content(root))
+        _ElementVisitor(composer, drops_link_lists=without_links).visit(_main_content(root))
         if composer.page().text:
             break
     page = composer.page()
@@ -89,7 +89,7 @@ def _parse(path: Path, data: bytes) -> Element:
 
 
 def _decode_as(data: bytes, encoding: str) -> str | None:
-    """The text in the encoding that the page declares; None if that cannot be, as with UTF-16 declared in ASCII."""
+    """Decode with the encoding that the page declares; None if it is impossible, such as UTF-16 declared in ASCII."""
     if encoding.lower().startswith(("utf-16", "utf-32")):
         return None
     try:
@@ -99,7 +99,7 @@ def _decode_as(data: bytes, encoding: str) -> str | None:
 
 
 def _main_content(root: Element) -> Element:
-    """The element that the page names as its main content, if it holds a good part of the text; else all of it."""
+    """Return the element that the page marks as its main content, if it has much of the text; else the whole page."""
     body = root.find(".//body")
     body = root if body is None else body
     total = len(visible_text(body))
@@ -110,7 +110,7 @@ def _main_content(root: Element) -> Element:
 
 
 def _is_page_furniture(element: Element) -> bool:
-    """Whether this is the header or footer of the whole page, and not that of an article in it."""
+    """Whether an element is the header or footer of the whole page, not of an article in it."""
     if element.tag not in ("header", "footer"):
         return False
     return not any(ancestor.tag in ("article", "main", "section") for ancestor in element.iterancestors())
@@ -137,14 +137,14 @@ def _declared_date(root: Element) -> date | None:
 
 
 def _declares_header(rows: list[list[Element]]) -> bool | None:
-    """True for a row of header cells, False for header cells that name rows, None when the page does not say."""
+    """Return True for a row of header cells, False for header cells that name rows, None if the page does not say."""
     if rows and all(cell.tag == "th" for cell in rows[0]):
         return True
     names_rows = bool(rows) and all(row and row[0].tag == "th" for row in rows)
     return False if names_rows else None
 
 
-class _Walker:
+class _ElementVisitor:
     """Writes the elements of a page, in document order, as blocks; text between two blocks is a paragraph."""
 
     def __init__(self, composer: PageComposer, drops_link_lists: bool) -> None:
@@ -154,79 +154,79 @@ class _Walker:
         self._kind = BlockKind.PARAGRAPH
         self._level = 0
 
-    def walk(self, element: Element) -> None:
-        self._children(element)
+    def visit(self, element: Element) -> None:
+        self._visit_children(element)
         self._flush()
 
-    def _children(self, element: Element) -> None:
+    def _visit_children(self, element: Element) -> None:
         self._inline.append(element.text or "")
         for child in element:
             self._visit(child)
             self._inline.append(child.tail or "")
 
     def _visit(self, element: Element) -> None:
-        if is_unseen(element) or _is_page_furniture(element):
+        if is_hidden(element) or _is_page_furniture(element):
             return
         if element.tag == "br":
             self._inline.append("\0")
         elif element.tag not in BLOCKS:
-            self._children(element)
+            self._visit_children(element)
         elif not (self._drops_link_lists and _is_link_list(element)):
             self._flush()
-            self._block(element)
+            self._visit_block(element)
             self._flush()
 
-    def _block(self, element: Element) -> None:
+    def _visit_block(self, element: Element) -> None:
         heading = _HEADING.fullmatch(element.tag)
         if heading:
-            self._typed(element, BlockKind.HEADING, int(heading[1]))
+            self._visit_text(element, BlockKind.HEADING, int(heading[1]))
         elif element.tag == "pre":
             self._composer.add(BlockKind.CODE, "".join(element.itertext()))
         elif element.tag in _LISTS:
-            self._list(element)
+            self._visit_list(element)
         elif element.tag == "table":
-            self._table(element)
+            self._visit_table(element)
         else:
-            self._children(element)
+            self._visit_children(element)
 
-    def _typed(self, element: Element, kind: BlockKind, level: int = 0, marker: str = "") -> None:
+    def _visit_text(self, element: Element, kind: BlockKind, level: int = 0, marker: str = "") -> None:
         before = self._kind, self._level
         self._kind, self._level = kind, level
         self._inline.append(marker)
-        self._children(element)
+        self._visit_children(element)
         self._flush()
         self._kind, self._level = before
 
-    def _list(self, element: Element) -> None:
+    def _visit_list(self, element: Element) -> None:
         start = element.get("start") or "1"
         number = int(start) if start.isdecimal() and len(start) < 6 else 1
         for child in element:
-            if child.tag == "li" and not is_unseen(child):
-                self._typed(child, BlockKind.LIST_ITEM, marker=f"{number}. " if element.tag == "ol" else "- ")
+            if child.tag == "li" and not is_hidden(child):
+                self._visit_text(child, BlockKind.LIST_ITEM, marker=f"{number}. " if element.tag == "ol" else "- ")
                 number += 1
             else:
                 self._visit(child)
             self._flush()
 
-    def _table(self, table: Element) -> None:
-        rows = list(rows_of(table))
+    def _visit_table(self, table: Element) -> None:
+        rows = list(table_rows(table))
         if is_layout(rows):
             for row in rows:
                 for cell in row:
                     self._visit(cell)
-            self._strays(table)
+            self._visit_stray_text(table)
             return
         for caption in table.findall("caption"):
             self._visit(caption)
-        for line in linearise(grid_of(rows), has_header=_declares_header(rows)):
+        for line in linearise(to_grid(rows), has_header=_declares_header(rows)):
             self._composer.add(BlockKind.TABLE_ROW, line)
-        self._strays(table)
+        self._visit_stray_text(table)
 
-    def _strays(self, table: Element) -> None:
-        """Return text that careless markup put into a table but into none of its cells; browsers show it."""
+    def _visit_stray_text(self, table: Element) -> None:
+        """Visit text that careless markup put into a table but outside its cells; browsers show it."""
         for child in table:
             if child.tag in _TABLE_PARTS:
-                self._strays(child)
+                self._visit_stray_text(child)
             elif child.tag not in _TABLE_CONTENT:
                 self._visit(child)
 

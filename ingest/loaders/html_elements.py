@@ -35,12 +35,12 @@ def visible_text(element: Element) -> str:
 def _strings(element: Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
-        if not is_unseen(child):
+        if not is_hidden(child):
             yield from _strings(child)
         yield child.tail or ""
 
 
-def is_unseen(element: Element) -> bool:
+def is_hidden(element: Element) -> bool:
     """Whether a browser hides an element, or the page marks it as navigation or a control."""
     if not isinstance(element.tag, str) or element.tag in _UNSEEN:
         return True
@@ -48,13 +48,13 @@ def is_unseen(element: Element) -> bool:
     return hidden or element.get("role") in _FURNITURE_ROLES or bool(_HIDDEN_STYLE.search(element.get("style") or ""))
 
 
-def rows_of(table: Element) -> Iterator[list[Element]]:
-    """The visible cells of each row of a table, without those of tables inside it."""
+def table_rows(table: Element) -> Iterator[list[Element]]:
+    """Yield the visible cells of each row of a table, without those of nested tables."""
     for child in table:
         if child.tag == "tr":
-            yield [cell for cell in child if cell.tag in ("td", "th") and not is_unseen(cell)]
+            yield [cell for cell in child if cell.tag in ("td", "th") and not is_hidden(cell)]
         elif child.tag in ("thead", "tbody", "tfoot"):
-            yield from rows_of(child)
+            yield from table_rows(child)
 
 
 def is_layout(rows: list[list[Element]]) -> bool:
@@ -71,44 +71,44 @@ def _holds_content(cell: Element) -> bool:
     return len(inner) > 1 or len(visible_text(cell)) > 600
 
 
-def grid_of(rows: list[list[Element]]) -> list[list[str]]:
-    """Cell texts in columns: a cell that spans columns or rows gives its text to each."""
+def to_grid(rows: list[list[Element]]) -> list[list[str]]:
+    """Return the texts of cells in columns; a cell that spans columns or rows is repeated in each."""
     grid: list[list[str]] = []
-    hanging: dict[int, tuple[int, str]] = {}
+    spanning: dict[int, tuple[int, str]] = {}
     for cells in rows:
         texts: list[str] = []
         for cell in cells:
-            _take_hanging(texts, hanging)
+            _add_spanning_cells(texts, spanning)
             text = _cell_text(cell)
             down = _span(cell, "rowspan")
             for _ in range(_span(cell, "colspan")):
                 if down > 1:
-                    hanging[len(texts)] = (down - 1, text)
+                    spanning[len(texts)] = (down - 1, text)
                 texts.append(text)
-        _take_hanging(texts, hanging)
+        _add_spanning_cells(texts, spanning)
         grid.append(texts)
     return grid
 
 
-def _take_hanging(texts: list[str], hanging: dict[int, tuple[int, str]]) -> None:
-    while len(texts) in hanging:
-        left, text = hanging.pop(len(texts))
+def _add_spanning_cells(texts: list[str], spanning: dict[int, tuple[int, str]]) -> None:
+    while len(texts) in spanning:
+        left, text = spanning.pop(len(texts))
         if left > 1:
-            hanging[len(texts)] = (left - 1, text)
+            spanning[len(texts)] = (left - 1, text)
         texts.append(text)
 
 
 def _cell_text(cell: Element) -> str:
-    return collapse(" ".join(part for part in _strings_apart(cell)))
+    return collapse(" ".join(part for part in _separated_strings(cell)))
 
 
-def _strings_apart(element: Element) -> Iterator[str]:
-    """Strings of a cell, with a space where a block or a line break parts them and none inside a word."""
+def _separated_strings(element: Element) -> Iterator[str]:
+    """Yield the strings of a cell, with a space at a block or line break and none inside a word."""
     pieces = [element.text or ""]
     for child in element:
-        if not is_unseen(child):
+        if not is_hidden(child):
             apart = child.tag in BLOCKS or child.tag == "br"
-            pieces.append(f" {' '.join(_strings_apart(child))} " if apart else "".join(_strings_apart(child)))
+            pieces.append(f" {' '.join(_separated_strings(child))} " if apart else "".join(_separated_strings(child)))
         pieces.append(child.tail or "")
     yield "".join(pieces)
 

@@ -94,7 +94,7 @@ def _first(declared: dict[str, str], keys: Sequence[str]) -> str | None:
 
 
 def _stretches(text: str, line_count: int) -> Iterator[_Stretch]:
-    """The file as stretches of whole lines; lines that no token covers (such as link definitions) are paragraphs."""
+    """Split the file into stretches of whole lines; lines without a token (such as link definitions) are paragraphs."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").enable("table").parse(text)

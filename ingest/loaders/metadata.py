@@ -46,7 +46,7 @@ def describe(
     revision: str | None = None,
     event_date: date | None = None,
 ) -> DocumentMetadata:
-    """Metadata of a document, from what its format declares and else from its first lines.
+    """Read the metadata of a document: from its format if that declares any, otherwise from its first lines.
 
     Args:
         path: The file; its stem is the title of last resort.
@@ -66,14 +66,14 @@ def describe(
 
 
 def looks_like_title(text: str) -> bool:
-    """Whether declared text is a title, and not a file name, a number or what a tool filled in."""
+    """Whether declared text is a title, not a file name, a number or the default of a tool."""
     if not text or len(text) > _LONGEST_TITLE or _FILE_NAME.search(text) or _TOOL_TITLE.match(text):
         return False
     return _WORD.search(text) is not None and (" " in text or "_" not in text)
 
 
 def find_revision(lines: list[str]) -> str | None:
-    """The revision of the first line part that is nothing but a labelled revision, such as `Rev. 3`."""
+    """Find the revision: the first line part that is only a labelled revision, such as `Rev. 3`."""
     for line in lines:
         for part in _SEPARATOR.split(line):
             match = _REVISION.fullmatch(part.strip().rstrip("."))
@@ -83,7 +83,7 @@ def find_revision(lines: list[str]) -> str | None:
 
 
 def find_date(lines: list[str]) -> date | None:
-    """The date of the first line part that is nothing but a labelled date, such as `Effective date: 2024-03-01`."""
+    """Find the date: the first line part that is only a labelled date, such as `Effective date: 2024-03-01`."""
     for line in lines:
         for part in _SEPARATOR.split(line):
             match = _DATE_LABEL.fullmatch(part.strip().rstrip("."))
@@ -94,7 +94,7 @@ def find_date(lines: list[str]) -> date | None:
 
 
 def parse_date(text: str) -> date | None:
-    """A calendar date written in full; None when it is not one, or when day and month could be swapped."""
+    """Read a full calendar date; None if the text is not a date, or day and month could be confused."""
     text = text.strip()
     for pattern in (_ISO, _DAY_FIRST, _MONTH_FIRST, _NUMERIC):
         match = pattern.fullmatch(text)
@@ -126,7 +126,7 @@ def _month_number(name: str) -> int:
 
 
 def _first_heading(pages: tuple[Page, ...]) -> str | None:
-    """The top headings of the first page that has one, since a form's first line is often only its issuer."""
+    """Return the top headings of the first page with headings, because a form's first line is often only its issuer."""
     for page in pages[:2]:
         headings = [block for block in page.blocks if block.kind is BlockKind.HEADING]
         if headings:

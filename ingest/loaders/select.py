@@ -1,4 +1,4 @@
-"""Chooses the loader of a file: by what is in it first, by its name second.
+"""Chooses the loader of a file by its content, and then by its name.
 
 Names lie: a download page saved as manual.pdf is HTML, and a password-protected .docx is no zip archive at all.
 """
@@ -32,7 +32,7 @@ _TEXT_LOADERS = {
 _BINARY_SUFFIXES = {".pdf": "PDF", ".docx": "Word document"}
 
 SUPPORTED_SUFFIXES = frozenset({*_TEXT_LOADERS, *_BINARY_SUFFIXES})
-"""Suffixes, in lower case, that a folder is searched for."""
+"""The suffixes, in lower case, that are ingested from a folder."""
 
 _PDF_MAGIC = b"%PDF-"
 _PDF_MAGIC_WITHIN = 1024
@@ -64,7 +64,7 @@ def load_document(path: Path, max_bytes: int) -> ParsedDocument:
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a file, unless it is too large.
+    """Read the bytes of a file, unless it is too large.
 
     Raises:
         DocumentError: TOO_LARGE.

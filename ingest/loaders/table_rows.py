@@ -19,7 +19,7 @@ def linearise(rows: Sequence[Sequence[str]], has_header: bool | None = None) -> 
         has_header: Whether the first row is a header; None asks `looks_like_header`.
 
     Returns:
-        One line a row that has a visible cell. The header row has no line of its own unless it is the only row.
+        One line for each row with a visible cell. The header row has no line of its own unless it is the only row.
     """
     cells = [[collapse(cell) for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
@@ -54,7 +54,7 @@ def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _spans_the_table(row: Sequence[str]) -> bool:
-    """Whether one merged cell, or a lone first cell, fills the row: a caption above the header."""
+    """Whether one merged cell, or only a first cell, fills the row: a caption above the header."""
     return len(row) > 1 and len({cell for cell in row if cell}) == 1 and bool(row[0])
 
 

@@ -84,7 +84,7 @@ def _decode_marked(data: bytes) -> str | None:
 
 
 def _detect(data: bytes) -> str:
-    """The best guess; UTF-8 with the damaged bytes marked when nothing fits."""
+    """Decode with the most likely encoding; otherwise as UTF-8 with damaged bytes marked."""
     from charset_normalizer import from_bytes
 
     best = from_bytes(data).best()
@@ -92,7 +92,7 @@ def _detect(data: bytes) -> str:
 
 
 def _add_paragraph(composer: PageComposer, paragraph: str) -> None:
-    """Add one paragraph; a list in it becomes one block an item, and indented lines stay with their item."""
+    """Add one paragraph. Each item of a list in it is a block, and indented lines stay with their item."""
     text = paragraph.strip("\n").rstrip()
     level = _heading_level(text)
     if level:

@@ -1,6 +1,6 @@
 """Reads Word documents (.docx): headings, lists, tables, text boxes, footnotes and endnotes, in document order.
 
-The walk is over the XML and not over `Paragraph.text`, because that property omits the text of tracked
+It reads the XML and not `Paragraph.text`, because that property omits the text of tracked
 insertions, content controls and text boxes, and an answer must not miss a sentence for the way it was typed.
 Word decides where pages break only when it prints, so the whole text is one page without a number.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, UnicodeDecodeError)
-"""What zipfile raises on a damaged archive, broken names included."""
+"""Errors of zipfile on a damaged archive, broken names included."""
 
 _LEAKED_ERRORS = (KeyError, ValueError, AttributeError, TypeError)
-"""What python-docx leaks when a part is missing or holds something else than it should; found by fuzzing."""
+"""Errors of python-docx on a missing or wrong part, found by fuzzing."""
 
 _MOST_TIMES_UNPACKED = 10
 _ZIP_ENCRYPTED = 1
@@ -83,7 +83,7 @@ def load_word(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
 
 
 def _check_archive(path: Path, data: bytes, max_bytes: int) -> None:
-    """Refuse, before anything is unpacked, what is locked or would fill the memory."""
+    """Refuse an archive that is locked or would fill the memory, before anything is unpacked."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
     if any(member.flag_bits & _ZIP_ENCRYPTED for member in members):
@@ -130,7 +130,7 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
 
 
 def _notes(document: "Document") -> Iterator[Element]:
-    """Roots of the footnotes and endnotes parts, footnotes first."""
+    """Yield the roots of the footnotes and endnotes parts, footnotes first."""
     from docx.oxml import parse_xml
 
     for name in _NOTE_PARTS:
@@ -180,12 +180,12 @@ class _Writer:
                 for cell in row:
                     self.write(cell)
             return
-        for line in linearise(_grid(rows), has_header=_declares_header(table)):
+        for line in linearise(_to_grid(rows), has_header=_declares_header(table)):
             self._composer.add(BlockKind.TABLE_ROW, line)
 
 
 def _value(element: Element, *names: str) -> str | None:
-    """The `w:val` of the descendant that these child names lead to."""
+    """Return the `w:val` of the descendant on a path of child names."""
     for name in names:
         element = element.find(f"{_W}{name}")
         if element is None:
@@ -230,8 +230,8 @@ def _cells(row: Element) -> Iterator[Element]:
             yield from _cells(child)
 
 
-def _grid(rows: list[list[Element]]) -> list[list[str]]:
-    """Cell texts in columns: a cell merged over columns or rows gives its text to each."""
+def _to_grid(rows: list[list[Element]]) -> list[list[str]]:
+    """Return the texts of cells in columns; a cell merged over columns or rows is repeated in each."""
     grid: list[list[str]] = []
     for cells in rows:
         texts: list[str] = []

@@ -1,7 +1,7 @@
 """Helpers that the tests of PDF tables share: constructed lines of a page, and a table of figures."""
 
 from sourcebound.ingest.loaders.pdf.layout import Cell, Line
-from sourcebound.ingest.loaders.pdf.table import with_tables
+from sourcebound.ingest.loaders.pdf.table import replace_tables
 
 SIZE = 10.0
 GLYPH = 5.0
@@ -29,11 +29,11 @@ def middle(centre: float, text: str) -> Placed:
 
 
 def texts(*lines: Line) -> list[str]:
-    return [line.text for line in with_tables(lines)]
+    return [line.text for line in replace_tables(lines)]
 
 
 def unchanged(*lines: Line) -> bool:
-    return with_tables(lines) == list(lines)
+    return replace_tables(lines) == list(lines)
 
 
 YEARS = line(0, right(300, "2023"), right(400, "2022"))

@@ -1,7 +1,7 @@
-"""Cells, visual rows and columns of a PDF page, told by the gaps between glyphs. Pure.
+"""Cells, visual rows and columns of a PDF page, extended by the gaps between glyphs. Pure.
 
-PDFium breaks lines by the order in which a file draws them, so a reader's row may be several lines. Lines that follow
-one another on one baseline are one visual row here.
+PDFium breaks lines by the order in which a file draws them, so one visible row may be several lines. Consecutive lines
+on one baseline form one visual row here.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sourcebound.ingest.loaders.pdf.layout import Cell, Line
 
-# In sizes of type; words stand about a quarter apart, and seldom half where text is justified.
+# In font sizes. The gap between words is about a quarter, and seldom half in justified text.
 _CELL_GAP = 0.9
 _CURRENCY_GAP = 0.4
 _CLOSING_GAP = 1.5
@@ -37,7 +37,7 @@ class Column(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Half way between its edges."""
+        """The midpoint between its edges."""
         return (self.left + self.right) / 2
 
 
@@ -47,28 +47,28 @@ class Row(NamedTuple):
     first: int
     end: int
     line: Line
-    """How the row looks as one line; its text and offsets are not used."""
+    """The style of the row as one line. Its text and offsets are not used."""
     cells: tuple[Cell, ...]
     baseline: float
     size: float
 
 
-def visual_rows(lines: Sequence[Line]) -> list[Row]:
-    """The lines of a page, those that follow one another on one baseline joined."""
+def group_visual_rows(lines: Sequence[Line]) -> list[Row]:
+    """Group the lines of a page into visual rows: consecutive lines on one baseline are one row."""
     rows: list[Row] = []
     for position, line in enumerate(lines):
-        row = row_of(line, line.cells, position)
-        if rows and (both := _on_one_baseline(rows[-1], row)):
+        row = make_row(line, line.cells, position)
+        if rows and (both := _join_rows(rows[-1], row)):
             row = both
             rows.pop()
         rows.append(row)
     return rows
 
 
-def row_of(line: Line, cells: Iterable[Cell], first: int, end: int | None = None) -> Row:
-    """A row of these cells, from left to right, with the parts of a figure put together."""
+def make_row(line: Line, cells: Iterable[Cell], first: int, end: int | None = None) -> Row:
+    """Make a row of cells, from left to right, and join the parts of each figure."""
     last = first + 1 if end is None else end
-    ordered = with_whole_figures(sorted(cells, key=lambda cell: cell.left))
+    ordered = join_figures(sorted(cells, key=lambda cell: cell.left))
     if not ordered:
         return Row(first, last, line, (), line.bottom, line.size)
     baseline = min(cell.baseline for cell in ordered)
@@ -77,7 +77,7 @@ def row_of(line: Line, cells: Iterable[Cell], first: int, end: int | None = None
 
 
 def is_level(cells: Sequence[Cell]) -> bool:
-    """Whether cells stand on one baseline, give or take a superscript."""
+    """Whether cells are on one baseline, within the tolerance of a superscript."""
     baselines = [cell.baseline for cell in cells]
     return max(baselines) - min(baselines) <= _SAME_BASELINE * max(cell.size for cell in cells)
 
@@ -87,27 +87,27 @@ def is_bold(row: Row) -> bool:
     return all(cell.bold for cell in row.cells)
 
 
-def _on_one_baseline(before: Row, row: Row) -> Row | None:
+def _join_rows(before: Row, row: Row) -> Row | None:
     cells = (*before.cells, *row.cells)
     if not before.cells or not row.cells or not is_level(cells):
         return None
     if row.cells[0].left < before.cells[-1].right - row.size * 0.1:
         return None
-    return row_of(before.line, cells, before.first, row.end)
+    return make_row(before.line, cells, before.first, row.end)
 
 
-def with_whole_figures(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    """Cells with `$` put to the figure after it, and `)` or `%` to the one before; what stands close is one cell."""
+def join_figures(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Join `$` to the figure after it, `)` and `%` to the figure before it, and cells without a gap to each other."""
     whole: list[Cell] = []
     for cell in cells:
-        if whole and _belong_together(whole[-1], cell):
-            whole[-1] = _together(whole[-1], cell)
+        if whole and _is_one_cell(whole[-1], cell):
+            whole[-1] = _join_cells(whole[-1], cell)
         else:
             whole.append(cell)
     return tuple(whole)
 
 
-def _belong_together(before: Cell, cell: Cell) -> bool:
+def _is_one_cell(before: Cell, cell: Cell) -> bool:
     gap, size = cell.left - before.right, max(before.size, cell.size)
     if _CURRENCY.fullmatch(before.text) or (_CLOSING.fullmatch(cell.text) and gap < size * _CLOSING_GAP):
         return True
@@ -115,14 +115,14 @@ def _belong_together(before: Cell, cell: Cell) -> bool:
 
 
 def starts_cell(gap: float, size: float, text: str) -> bool:
-    """Whether text that stands `gap` points after other text on its line belongs to another cell.
+    """Whether text that begins `gap` points after other text on its line belongs to another cell.
 
-    A sign of currency needs less of a gap: it may stand close to a figure of the column before.
+    A currency sign needs a smaller gap, because it may be close to a figure of the previous column.
     """
     return gap >= size * (_CURRENCY_GAP if _CURRENCY.fullmatch(text) else _CELL_GAP)
 
 
-def _together(first: Cell, second: Cell) -> Cell:
+def _join_cells(first: Cell, second: Cell) -> Cell:
     return first._replace(
         text=f"{first.text} {second.text}",
         right=max(first.right, second.right),
@@ -132,13 +132,13 @@ def _together(first: Cell, second: Cell) -> Cell:
     )
 
 
-def joined(cells: Sequence[Cell]) -> str:
-    """The text of cells as one line."""
+def join_texts(cells: Sequence[Cell]) -> str:
+    """Return the text of cells as one line."""
     return " ".join(cell.text for cell in cells)
 
 
 def is_figure(text: str) -> bool:
-    """Whether a cell is an amount, a share, or a dash or `n/a` in place of one; a bare year is not."""
+    """Whether a cell is an amount, a share, or a dash or `n/a` instead of one. A year alone is not a figure."""
     return _FIGURE.fullmatch(text) is not None and _YEAR.fullmatch(text) is None
 
 
@@ -147,40 +147,40 @@ def is_period(text: str) -> bool:
     return _PERIOD.fullmatch(text) is not None and len(text.split()) <= _MOST_WORDS_OF_A_PERIOD
 
 
-def columns_of(row: Row) -> tuple[Column, ...]:
-    """One column for each cell of a row; none for a row that is not level."""
+def make_columns(row: Row) -> tuple[Column, ...]:
+    """Return one column for each cell of a row; no columns if the row is not level."""
     if not row.cells or not is_level(row.cells):
         return ()
     return tuple(Column(cell.left, cell.right) for cell in row.cells)
 
 
-def widened(columns: Sequence[Column], row: Row) -> tuple[Column, ...] | None:
-    """The columns with a row added to them.
+def extend_columns(columns: Sequence[Column], row: Row) -> tuple[Column, ...] | None:
+    """Extend columns so that they include a row.
 
     Returns:
-        None where two of its cells would share a column, or two columns would run into one another.
+        The columns; None if two cells of the row would share a column, or two columns would overlap.
     """
     if not row.cells or not is_level(row.cells):
         return None
-    found = list(columns)
+    extended = list(columns)
     for cell in row.cells:
-        near = [column for column in found if is_over(cell, column)]
+        near = [column for column in extended if overlaps(cell, column)]
         if len(near) > 1:
             return None
         edges = [cell.left, cell.right, *(edge for column in near for edge in column)]
-        found = sorted([*(column for column in found if column not in near), Column(min(edges), max(edges))])
-    taken = [column_of(cell, found) for cell in row.cells]
-    clear = all(left.right < right.left for left, right in pairwise(found))
-    return tuple(found) if clear and len(set(taken)) == len(taken) else None
+        extended = sorted([*(column for column in extended if column not in near), Column(min(edges), max(edges))])
+    indices = [find_column(cell, extended) for cell in row.cells]
+    clear = all(left.right < right.left for left, right in pairwise(extended))
+    return tuple(extended) if clear and len(set(indices)) == len(indices) else None
 
 
-def is_over(cell: Cell, column: Column) -> bool:
-    """Whether a cell and a column share a vertical line, give or take less than a gutter."""
+def overlaps(cell: Cell, column: Column) -> bool:
+    """Whether a cell and a column overlap horizontally, within a tolerance smaller than a gutter."""
     slack = _SAME_COLUMN * cell.size
     return cell.left - slack < column.right and column.left < cell.right + slack
 
 
-def column_of(cell: Cell, columns: Sequence[Column]) -> int:
-    """The place of the column in which a cell stands: the one that it shares most of its width with."""
+def find_column(cell: Cell, columns: Sequence[Column]) -> int:
+    """Return the index of the column of a cell: the one with the largest overlap."""
     shared = [min(cell.right, column.right) - max(cell.left, column.left) for column in columns]
     return shared.index(max(shared))

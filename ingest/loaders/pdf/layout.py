@@ -32,7 +32,7 @@ _NUMBERING = re.compile(r"^(?:[\dA-Z]{1,3}[.)]?(?:\d+\.?)*)\s+")
 
 
 class Cell(NamedTuple):
-    """A stretch of a line without a wide gap in it, in points; `baseline` is that of its first glyph."""
+    """A part of a line without a wide gap, in points; `baseline` is that of its first glyph."""
 
     text: str
     left: float
@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a page: `text[start:end]` of the page's text, and how it looks, in points."""
+    """One line of a page: `text[start:end]` of the page's text, and its style, in points."""
 
     start: int
     end: int
@@ -54,9 +54,9 @@ class Line(NamedTuple):
     right: float
     bottom: float
     cells: tuple[Cell, ...] = ()
-    """As they were read; none where a word is broken at the line's end."""
+    """The cells of the line; empty if a word is hyphenated at the line's end."""
     is_row: bool = False
-    """Whether the text is the row of a table, written out with its headers."""
+    """Whether the text is a table row with its headers."""
 
 
 class Style(NamedTuple):
@@ -102,14 +102,14 @@ def heading_levels(pages: Sequence[Sequence[Line]]) -> dict[Style, int]:
 
 
 def running_heads(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
-    """Lines that stand on so many pages that they are a header or footer, and not the heading of a section."""
+    """Return the lines that are on so many pages that they are page headers or footers, not section headings."""
     counts = Counter(text for page in pages for text in {line.text for line in page})
     most = max(_RUNNING_PAGES, len(pages) * _RUNNING_SHARE)
     return frozenset(text for text, count in counts.items() if count > most)
 
 
 def blocks_by_style(lines: Sequence[Line], levels: Levels, running: frozenset[str]) -> tuple[Block, ...]:
-    """Blocks of one page, with headings told by their style.
+    """Split one page into blocks; headings are recognized by their style.
 
     Args:
         lines: The page's lines in reading order.
@@ -127,7 +127,7 @@ def blocks_by_style(lines: Sequence[Line], levels: Levels, running: frozenset[st
 
 
 def blocks_by_outline(lines: Sequence[Line], entries: Sequence[OutlineEntry]) -> tuple[Block, ...]:
-    """Blocks of one page, with headings told by the document's outline.
+    """Split one page into blocks; headings are those of the document's outline.
 
     Args:
         lines: The page's lines in reading order.
@@ -149,7 +149,7 @@ def _stands_out(style: Style, body: Style) -> bool:
 
 
 def _heading_run(lines: Sequence[Line], start: int, levels: Levels) -> int:
-    """Number of lines from `start` on that share one heading style and read like a heading; 0 for none."""
+    """Return the number of lines from `start` on that share a heading style and look like a heading."""
     style = _style(lines[start])
     if style not in levels:
         return 0
@@ -176,7 +176,7 @@ def _reads_like_heading(line: Line) -> bool:
 
 
 def _find_title(lines: Sequence[Line], title: str) -> range:
-    """Positions of the one to three lines that together spell a title; an empty range for none."""
+    """Return the positions of the one to three lines that together spell a title; empty if there are none."""
     wanted = _letters(title)
     alternatives = {wanted, _letters(_NUMBERING.sub("", title))} - {""}
     for start in range(len(lines)):
@@ -244,7 +244,7 @@ def _left_a_list(item: Line, line: Line) -> bool:
 
 
 def _ends_short(lines: Sequence[Line]) -> bool:
-    """Whether the line before the last closes a sentence well short of the right edge of its paragraph."""
+    """Whether the second to last line ends a sentence far from the right edge of its paragraph."""
     before = lines[-2]
     widest = max(line.right for line in lines)
     width = widest - min(line.left for line in lines)

@@ -26,7 +26,7 @@ from sourcebound.ingest.loaders.pdf.layout import (
     heading_levels,
     running_heads,
 )
-from sourcebound.ingest.loaders.pdf.table import with_tables
+from sourcebound.ingest.loaders.pdf.table import replace_tables
 from sourcebound.ingest.sandbox import failures
 
 if TYPE_CHECKING:
@@ -71,22 +71,22 @@ def load_pdf(path: Path, data: bytes) -> ParsedDocument:
             with pypdfium2.PdfDocument(data) as document:
                 raw_pages = [_read_page(document, index) for index in range(len(document))]
                 outline = list(_read_outline(document))
-                title = _decoded(lambda: document.get_metadata_value("Title"))
+                title = _read_string(lambda: document.get_metadata_value("Title"))
         except pypdfium2.PdfiumError as error:
-            raise _refusal(path, error) from error
+            raise _describe_failure(path, error) from error
     if not any(page.text.strip() for page in raw_pages):
         raise failures.no_text(path)
-    pages = _structure(raw_pages, outline)
+    pages = _split_into_blocks(raw_pages, outline)
     return ParsedDocument(media_type=MEDIA_TYPE, metadata=describe(path, pages, title=title), pages=pages)
 
 
-def _refusal(path: Path, error: Exception) -> DocumentError:
+def _describe_failure(path: Path, error: Exception) -> DocumentError:
     if getattr(error, "err_code", None) == _PASSWORD_ERROR or "password" in str(error).lower():
         return failures.encrypted(path)
     return failures.unreadable(path, f"is not a readable PDF ({error})".replace(".)", ")"))
 
 
-def _structure(raw_pages: Sequence[_RawPage], outline: Sequence[OutlineEntry]) -> tuple[Page, ...]:
+def _split_into_blocks(raw_pages: Sequence[_RawPage], outline: Sequence[OutlineEntry]) -> tuple[Page, ...]:
     by_outline = [
         blocks_by_outline(page.lines, [entry for entry in outline if entry.page_index == index])
         for index, page in enumerate(raw_pages)
@@ -109,11 +109,11 @@ def _read_outline(document: "PdfDocument") -> Iterator[OutlineEntry]:
         destination = bookmark.get_dest()
         page_index = destination.get_index() if destination else None
         if page_index is not None:
-            yield OutlineEntry(page_index, bookmark.level + 1, _decoded(bookmark.get_title))
+            yield OutlineEntry(page_index, bookmark.level + 1, _read_string(bookmark.get_title))
 
 
-def _decoded(read: Callable[[], str]) -> str:
-    """A string of the document's dictionary; empty when damaged, since the text does not depend on it."""
+def _read_string(read: Callable[[], str]) -> str:
+    """Read a string of the document's dictionary; empty if damaged, because the text does not depend on it."""
     try:
         return read()
     except UnicodeDecodeError:
@@ -133,7 +133,7 @@ def _read_page(document: "PdfDocument", index: int) -> _RawPage:
 
 
 def _char_positions(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
-    """For each character of the text, its position in PDFium's own list, which may hold a few more."""
+    """Return the index of each character of the text in PDFium's own list, which may have a few more."""
     from pypdfium2 import raw
 
     count = text_page.count_chars()
@@ -159,14 +159,14 @@ def _read_lines(text_page: "PdfTextPage", extracted: str, positions: Sequence[in
         if not text.strip():
             continue
         first = match.start() + len(match.group()) - len(match.group().lstrip())
-        look = _look(text_page, positions[first], positions[first + len(shown) - 1])
+        look = _line_style(text_page, positions[first], positions[first + len(shown) - 1])
         cells = _cells(text_page, extracted, range(first, first + len(shown)), positions)
         lines.append(look._replace(text=text, cells=cells))
-    return _placed(with_tables(lines))
+    return _assemble_page(replace_tables(lines))
 
 
-def _placed(lines: Sequence[Line]) -> _RawPage:
-    """The text of a page, line by line, and where in it each line stands."""
+def _assemble_page(lines: Sequence[Line]) -> _RawPage:
+    """Build the text of a page from its lines, and set the offsets of each line."""
     placed: list[Line] = []
     start = 0
     for line in lines:
@@ -176,7 +176,7 @@ def _placed(lines: Sequence[Line]) -> _RawPage:
 
 
 def _cells(text_page: "PdfTextPage", extracted: str, stretch: range, positions: Sequence[int]) -> tuple[Cell, ...]:
-    """A line cut at its wide gaps; what does not run from left to right is one cell, a broken word none."""
+    """Split a line at its wide gaps. Text that does not run from left to right is one cell, a hyphenated word none."""
     from pypdfium2 import raw
 
     cells: list[Cell] = []
@@ -198,7 +198,7 @@ def _cells(text_page: "PdfTextPage", extracted: str, stretch: range, positions: 
 
 
 def _cell(text_page: "PdfTextPage", position: int, text: str, left: float, right: float) -> Cell:
-    """A cell of one word, whose first glyph is at a position."""
+    """Make a cell of one word, whose first glyph is at a position."""
     from pypdfium2 import raw
 
     across, up = ctypes.c_double(), ctypes.c_double()
@@ -207,7 +207,7 @@ def _cell(text_page: "PdfTextPage", position: int, text: str, left: float, right
 
 
 def _size(text_page: "PdfTextPage", position: int) -> float:
-    """The size of type of a glyph as it is shown."""
+    """Return the font size of a glyph on the page."""
     from pypdfium2 import raw
 
     matrix = raw.FS_MATRIX()
@@ -232,7 +232,7 @@ def _join_hyphenated(line: str, page_text: str) -> str:
     return _HYPHENATED.sub(join, line).replace(_LINE_HYPHEN, "-")
 
 
-def _look(text_page: "PdfTextPage", first: int, last: int) -> Line:
+def _line_style(text_page: "PdfTextPage", first: int, last: int) -> Line:
     """Return the style of a line, from its first and last characters."""
     from pypdfium2 import raw
 

@@ -126,7 +126,7 @@ def _words(text: str) -> set[str]:
 def test_the_tables_of_a_report_keep_every_word(file: str, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path = DOCUMENTS / file
     written = load_pdf(path, path.read_bytes())
-    monkeypatch.setattr("sourcebound.ingest.loaders.pdf.load.with_tables", list)
+    monkeypatch.setattr("sourcebound.ingest.loaders.pdf.load.replace_tables", list)
     for page, plain in zip(written.pages, load_pdf(path, path.read_bytes()).pages, strict=True):
         assert not Counter(_WORD.findall(plain.text)) - Counter(_WORD.findall(page.text)), page.number
         assert set(_WORD.findall(page.text)) <= set(_WORD.findall(plain.text)), page.number

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.corpus.document import BlockKind
-from sourcebound.ingest.loaders.pdf.table import with_tables
+from sourcebound.ingest.loaders.pdf.table import replace_tables
 from support.loading import Load, blocks
 from support.pdf_lines import COSTS, SALES, YEARS, line, middle, right, texts, unchanged
 
@@ -17,7 +17,7 @@ from support.pdf_lines import COSTS, SALES, YEARS, line, middle, right, texts, u
 
 
 def test_rows_of_figures_carry_the_years_above_them() -> None:
-    found = with_tables([YEARS, SALES, COSTS])
+    found = replace_tables([YEARS, SALES, COSTS])
     assert [each.text for each in found] == [
         "Sales; 2023: 46,298; 2022: 51,761",
         "Cost of sales; 2023: (36); 2022: -",
@@ -39,7 +39,7 @@ def test_what_stands_before_periods_keeps_its_line() -> None:
 
 
 def test_a_label_between_rows_keeps_its_line() -> None:
-    found = with_tables(
+    found = replace_tables(
         [
             YEARS,
             line(1, (50, "Operating activities")),
@@ -153,7 +153,7 @@ def test_two_tables_on_a_page_keep_to_their_own_headers() -> None:
 def test_what_stands_around_a_table_is_untouched() -> None:
     above = line(-3, (50, "The figures of the group were as follows, in millions of dollars, before tax and interest:"))
     below = line(5, (50, "See the notes to these statements, which are an integral part of them, and the audit."))
-    found = with_tables([above, YEARS, SALES, COSTS, below])
+    found = replace_tables([above, YEARS, SALES, COSTS, below])
     assert (found[0], found[-1], len(found)) == (above, below, 4)
 
 
@@ -180,7 +180,7 @@ def test_every_word_of_the_lines_is_in_the_result(drawn: list[tuple[float, dict[
         position += step
         lines.append(line(position, *sorted(cells.items()), bold=bold))
     before = Counter(word for each in lines for word in each.text.split())
-    after = Counter(word.rstrip(";:") for each in with_tables(lines) for word in each.text.split())
+    after = Counter(word.rstrip(";:") for each in replace_tables(lines) for word in each.text.split())
     assert not Counter({word.rstrip(";:"): count for word, count in before.items()}) - after
 
 
