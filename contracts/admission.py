@@ -48,6 +48,7 @@ def admit(
     new_id: Callable[[], str],
     started_at: str,
     is_draft: bool = False,
+    salt: str | None = None,
 ) -> Admission:
     """Open a run.
 
@@ -61,6 +62,7 @@ def admit(
         new_id: Generator of ids (UUIDv7).
         started_at: The start of the run, in UTC (ISO 8601).
         is_draft: Whether the policy is a draft (P-1).
+        salt: Random text, for the digests of the audit record (R5P-7).
 
     Returns:
         The run and its first outcome.
@@ -88,6 +90,7 @@ def admit(
         started_at=started_at,
         conversation_id=request.get("conversation_id"),
         is_draft=is_draft,
+        salt=salt,
     )
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))

@@ -55,6 +55,11 @@ class Contract(BaseModel):
         return model
 
 
+def is_absent(value: object) -> bool:
+    """Whether an optional field is left out of the JSON: one that a later version added is not in earlier records."""
+    return value is None
+
+
 class JsonSchemaHint:
     """An annotation that gives a field the JSON schema of another type.
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from sourcebound.contracts.base import Contract
+from sourcebound.contracts.base import Contract, is_absent
 
 MAX_QUESTION_CHARACTERS = 4000
 EVERY_AUTHORITY: Final = "MIXED"
@@ -56,6 +56,8 @@ class Run(Contract):
     is_draft: bool = False
     """Whether the policy was a draft when the run began (P-1)."""
     conversation_id: str | None = None
+    salt: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """Random, so that the digests of the audit record say nothing about erased texts (R5P-7)."""
     search_query: str | None = None
     """The search query of a follow-up, which replaces the question in retrieval (CP-6)."""
     carried: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from secrets import token_hex
 from typing import Any, NamedTuple, Protocol
 
 from langchain_core.runnables import RunnableConfig
@@ -15,6 +16,11 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
 from sourcebound.contracts.state import AskInput, RunContext, State
 from sourcebound.errors import RequestError
+
+
+def new_salt() -> str:
+    """Generate the salt of a run's digests: 128 random bits in hexadecimal (R5P-7)."""
+    return token_hex(16)
 
 
 class PolicySource(Protocol):
@@ -72,6 +78,7 @@ async def accept(
     find_policy: PolicySource,
     new_id: Callable[[], str],
     defaults: RunContext,
+    new_salt: Callable[[], str] = new_salt,
 ) -> dict[str, Any]:
     """Open the run. Its ids, policy and collection are fixed here."""
     context = runtime.context or RunContext()
@@ -89,6 +96,7 @@ async def accept(
         new_id=new_id,
         started_at=datetime.now(UTC).isoformat(),
         is_draft=settings.is_draft,
+        salt=new_salt(),
     )
     await run_log.begin(admission.run)
     return {

@@ -3,9 +3,12 @@
 A record holds ids, hashes and counts, never text (contract §7).
 """
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from sourcebound.contracts.base import Contract
+from pydantic import Field
+
+from sourcebound.contracts.audit.digests import digest_content
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, Status
@@ -17,6 +20,9 @@ from sourcebound.contracts.validation.result import (
     ValidationStatus,
     skip_validation,
 )
+
+Digest = Annotated[str | None, Field(exclude_if=is_absent)]
+"""A digest of `contracts.audit.digests`; None in a record of an earlier version."""
 
 
 class AuditRecord(Contract):
@@ -47,6 +53,11 @@ class AuditRecord(Contract):
     policy_version: str
     policy_sha256: str
     support_level: SupportLevel | None
+    run_digest: Digest = None
+    question_digest: Digest = None
+    raw_text_digest: Digest = None
+    answer_digest: Digest = None
+    evidence_digest: Digest = None
 
 
 class AuditLog(Protocol):
@@ -121,4 +132,5 @@ def audit_record(
         policy_version=run.policy_version,
         policy_sha256=run.policy_sha256,
         support_level=verdict.support_level,
+        **digest_content(run, bundle, generation, validation)._asdict(),
     )

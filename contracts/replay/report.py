@@ -8,9 +8,11 @@ later layer differ.
 
 import json
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from sourcebound.contracts.base import Contract
+from pydantic import Field
+
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.state import JsonObject
 
 CONTEXT: Final = 40
@@ -44,6 +46,7 @@ class RecordedText(Contract):
     question: str
     raw_model_text: str | None
     validated_answer_text: str | None
+    salt: Annotated[str | None, Field(exclude_if=is_absent)] = None
 
 
 class RecordedRun(Contract):

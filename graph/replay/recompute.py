@@ -69,6 +69,7 @@ async def _accept(recorded: RecomputeInput) -> JsonObject:
         new_id=lambda: next(new_ids, run.request_id),
         started_at=run.started_at,
         is_draft=run.is_draft,
+        salt=run.salt,
     )
     bundle = request.get("retrieval_bundle")
     by_request = bundle is not None or admission.outcome.status is Status.FAILED
@@ -206,6 +207,7 @@ class _InMemoryAuditLog:
             question=run.question,
             raw_model_text=raw_model_text or None,
             validated_answer_text=validated_answer_text or None,
+            salt=run.salt,
         )
         self.written.append(_WrittenRow(record, text))
         return record

@@ -24,6 +24,7 @@ from sourcebound.contracts.validation.result import ValidationResult, skip_valid
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.workflow import new_id
+from sourcebound.nodes.accept import new_salt
 from sourcebound.nodes.retrieve import STAGE
 from sourcebound.wiring import Services, resolve_policy
 
@@ -163,6 +164,7 @@ def _fork(origin: Run, policy: Policy, model: str | None) -> Run:
         "policy_version": policy.policy_version,
         "policy_sha256": policy.sha256,
         "started_at": datetime.now(UTC).isoformat(),
+        "salt": new_salt(),
         "conversation_id": None,  # a fork is not part of the conversation
     }
     return origin.model_copy(update=changes)

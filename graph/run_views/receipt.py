@@ -9,16 +9,21 @@ from sourcebound.contracts.receipt.sealed import Signer, seal_receipt
 from sourcebound.contracts.state import State
 from sourcebound.errors import RequestError, StoreError
 from sourcebound.graph.engine import Engine
+from sourcebound.graph.replay.record_check import check_run
 from sourcebound.store.audit.log import PostgresAuditLog
+from sourcebound.store.checkpoints.archive import PostgresHistory
 from sourcebound.store.runs.log import RunSummary
 
 
-async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSummary, signer: Signer) -> bytes:
+async def issue_receipt(
+    engine: Engine, audit_log: PostgresAuditLog, history: PostgresHistory, run: RunSummary, signer: Signer
+) -> bytes:
     """Return the signed receipt of a run, as the bytes of its file.
 
     Args:
         engine: The engine over the run's database.
         audit_log: The audit log of the run.
+        history: The stored rows of the run.
         run: The run, whatever its outcome.
         signer: The signing key.
 
@@ -29,7 +34,7 @@ async def issue_receipt(engine: Engine, audit_log: PostgresAuditLog, run: RunSum
     rows = [row for row in await audit_log.find_records(run.run_id) if row.columns["run_id"] == run.run_id]
     state = await engine.state(run.thread_id, run.run_id)
     row = _record_of(run, rows, state)
-    disagreements = find_disagreements(state, row)
+    disagreements = [*find_disagreements(state, row), *check_run(await history.read(run))]
     if disagreements:
         raise StoreError(
             f"the stored parts of run {run.run_id} contradict each other: {'; '.join(disagreements)}.",

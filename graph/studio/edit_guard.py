@@ -19,6 +19,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import RunContext, State
 from sourcebound.errors import RequestError
 from sourcebound.graph.workflow import Node, Ports
+from sourcebound.nodes.accept import new_salt
 
 Update = dict[str, Any]
 Guarded = Callable[[State, Runtime[RunContext], RunnableConfig], Awaitable[Update]]
@@ -107,6 +108,7 @@ async def _fork(name: str, state: State, context: RunContext, config: RunnableCo
     if (run.model, run.thread_id) == (model, thread_id) and not await ports.run_log.has_ended(run.run_id):
         return {}
     identity = {"run_id": ports.new_id(), "thread_id": thread_id, "model": model, "conversation_id": None}
-    fork = run.model_copy(update={**identity, "started_at": datetime.now(UTC).isoformat()})
+    started = {"started_at": datetime.now(UTC).isoformat(), "salt": new_salt()}
+    fork = run.model_copy(update=identity | started)
     await ports.run_log.begin(fork)
     return {"run": fork.model_dump(mode="json")}

@@ -7,12 +7,13 @@ and progress as lines on stderr. An error is two lines and an exit code.
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import typer
 
-from sourcebound.errors import ConfigurationError, SourceboundError
+from sourcebound.errors import ConfigurationError, RequestError, SourceboundError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -168,3 +169,19 @@ def exit_with(error: SourceboundError) -> typer.Exit:
     if error.next_step:
         say(f"  Next: {error.next_step}")
     return typer.Exit(error.exit_code)
+
+
+def write_bytes(data: bytes, output: Path | None) -> None:
+    """Write bytes to a new file; without one, to stdout.
+
+    Raises:
+        RequestError: The file exists or cannot be written.
+    """
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        with output.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise RequestError(f"{output} cannot be written: {error.strerror}.", "Name a new file.") from error

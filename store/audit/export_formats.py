@@ -248,7 +248,7 @@ def _values(row: ChainedRow) -> dict[str, Any]:
         "row_hash": row.row_hash,
         **row.columns,
     }
-    return {name: values[name] for name in _columns()}
+    return {name: values.get(name) for name in _columns()}
 
 
 def _schema() -> "pyarrow.Schema":

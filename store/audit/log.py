@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor, IsolationLevel
 
+from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.audit.hash_chain import (
     START,
     BrokenRow,
@@ -62,6 +63,7 @@ class PostgresAuditLog:
             "question": run.question,
             "raw_model_text": raw_model_text or None,
             "validated_answer_text": validated_answer_text or None,
+            "salt": run.salt,
             "status": record.generation_status,
             "reason": record.failure_reason or record.refusal_code,
         }
@@ -99,6 +101,20 @@ class PostgresAuditLog:
                         return await _verify(connection)
                 finally:
                     await connection.set_isolation_level(None)
+
+    async def end(self) -> Link:
+        """Return the end of the chain as the database has it."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                head = _head(await (await connection.execute(query("read_audit_head"))).fetchone())
+                return Link(head["position"], head["row_hash"])
+
+    async def hashes_at(self, positions: list[int]) -> dict[int, str]:
+        """Return the hashes of the records at some positions; a position without a record is absent."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("hashes_at"), {"positions": positions})
+                return {row["position"]: row["row_hash"] for row in await cursor.fetchall()}
 
     async def _write(self, thread_id: str, record: AuditRecord, run_values: Row, *, is_last: bool) -> str:
         """Append the record at the known end of the chain, or at its actual end.
@@ -167,7 +183,7 @@ async def _append(
 
     The lock on the head of the chain serializes appends.
     """
-    columns: Row = {**audit_columns(record)}
+    columns: Row = {**dict.fromkeys(DIGESTS), **audit_columns(record)}
     if end is None:
         locked = await connection.execute(query("lock_audit_head"))
         existing = await connection.execute(query("find_validation"), columns, binary=True)
@@ -227,7 +243,7 @@ def _check_same(record: AuditRecord, row: Row, stored: Row) -> None:
 
 def read_chained(row: Row) -> ChainedRow:
     """Convert a row of the query `read_validations`."""
-    columns: dict[str, Any] = dict(row)
+    columns: dict[str, Any] = {name: value for name, value in row.items() if name not in DIGESTS or value is not None}
     return ChainedRow(columns.pop("position"), columns.pop("previous_hash"), columns.pop("row_hash"), columns)
 
 

@@ -88,6 +88,13 @@ class PostgresHistory:
             yield page
             values |= {"started_at": summaries[-1].started_at, "run_id": summaries[-1].run_id}
 
+    async def find_records_without_run(self) -> list[str]:
+        """Return the ids of runs that have an audit record and no row in `runs`."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("records_without_run"))
+                return [row["run_id"] for row in await cursor.fetchall()]
+
     async def read(self, summary: RunSummary) -> StoredRun:
         """Read the stored rows of one run."""
         with store_faults():

@@ -463,7 +463,8 @@ record AS (
         refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
         unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
         llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-        policy_sha256, support_level, position, previous_hash, row_hash)
+        policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest, position,
+        previous_hash, row_hash)
     SELECT
     %(request_id)s, %(run_id)s, %(thread_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
         %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
@@ -471,13 +472,15 @@ record AS (
         %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
         %(validated_citations)s, %(model_name)s, %(response_id)s, %(prompt_sha256)s, %(retrieval_latency_ms)s,
         %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
-        %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s, %(position)s,
+        %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s,
+        %(run_digest)s, %(question_digest)s, %(raw_text_digest)s, %(answer_digest)s, %(evidence_digest)s,
+        %(position)s,
         %(previous_hash)s, %(row_hash)s
     FROM head
 ),
 texts AS (
-    INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text)
-    SELECT %(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s
+    INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text, salt)
+    SELECT %(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s, %(salt)s
     FROM head
     WHERE NOT EXISTS (SELECT FROM run WHERE erased_at IS NOT NULL)
     ON CONFLICT (run_id, attempt) DO NOTHING
@@ -500,12 +503,20 @@ SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level
+    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest
 FROM validations
 WHERE (%(prefix)s::text IS NULL OR starts_with(run_id, %(prefix)s) OR request_id = %(prefix)s)
   AND (%(after)s::bigint IS NULL OR position > %(after)s)
   AND (%(since)s::timestamptz IS NULL OR timestamp_utc >= %(since)s)
 ORDER BY position, run_id, attempt
+
+-- name: hashes_at
+SELECT position, row_hash FROM validations WHERE position = ANY(%(positions)s)
+
+-- name: records_without_run
+SELECT DISTINCT v.run_id FROM validations v
+WHERE NOT EXISTS (SELECT FROM runs r WHERE r.run_id = v.run_id)
+ORDER BY v.run_id
 
 -- name: find_validation
 SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS timestamp_utc,
@@ -514,7 +525,7 @@ SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZON
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level
+    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest
 FROM validations
 WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attempt)s
 
@@ -570,13 +581,13 @@ SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level
+    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest
 FROM validations
 WHERE request_id = ANY(%(requests)s) AND run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
 
 -- name: read_run_texts
-SELECT run_id, attempt, question, raw_model_text, validated_answer_text
+SELECT run_id, attempt, question, raw_model_text, validated_answer_text, salt
 FROM run_texts
 WHERE run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt

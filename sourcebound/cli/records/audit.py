@@ -1,39 +1,64 @@
 """`sourcebound audit`: verify the audit record, show one row, export all rows (R5P)."""
 
 import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.console import FAILED, progress, run_async, say, write_bytes
 from sourcebound.cli.options import read_moment
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.audit.hash_chain import ChainedRow, ChainReport
+    from sourcebound.contracts.audit.hash_chain import ChainedRow, ChainReport, Link
+    from sourcebound.graph.replay.record_check import RunCheck
     from sourcebound.store.audit.export import Exported
 
 app = typer.Typer(help="Verify, show and export the audit record.", no_args_is_help=True)
 
 
 @app.command("verify")
-def verify() -> None:
-    """Recompute the hash chain and name the first record that does not match.
+def verify(
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file that was kept elsewhere: signed heads, receipts or a jsonl export. Repeatable."),
+    ] = None,
+) -> None:
+    """Recompute the hash chain, and compare every record with its run, texts and checkpoints.
 
-    Exit codes: 0 every record matches, 4 one does not, 1 fault.
+    With --against, a chain whose end was removed, or that was computed again, is found too. Exit codes: 0 everything
+    matches, 4 something was changed, 2 bad usage, 1 fault.
     """
-    report = run_async(_verify)
+    anchors = {path: _read_anchors(path) for path in against or []}
+    report, findings, missing = run_async(lambda: _verify(anchors))
     if report.unchained:
         say(f"{report.unchained} records are older than the chain, which does not cover them.")
     if report.broken is None:
         print(f"{report.records} records, all unchanged")
         print(f"end  position {report.end.position}  {report.end.row_hash}")
-        return
-    broken = report.broken
-    print(f"broken at position {broken.position}, run {broken.run_id or '(none)'}: {broken.finding}")
-    print(f"{report.records} records before it match, up to {report.end.row_hash}")
-    say("  Next: compare the record with an earlier `sourcebound audit export` or a backup of the database.")
-    raise typer.Exit(FAILED)
+    else:
+        broken = report.broken
+        print(f"broken at position {broken.position}, run {broken.run_id or '(none)'}: {broken.finding}")
+        print(f"{report.records} records before it match, up to {report.end.row_hash}")
+    for check in findings:
+        print(f"run {check.run_id}: {'; '.join(check.findings)}")
+    for path, place in missing.items():
+        print(f"{path}: the chain had {place.row_hash} at position {place.position}, and does not have it now")
+    if report.broken or findings or missing:
+        say("  Next: compare with an earlier `sourcebound audit export` or a backup of the database.")
+        raise typer.Exit(FAILED)
+
+
+@app.command("head")
+def head(
+    output: Annotated[Path | None, typer.Option(help="A new file. Default: stdout.")] = None,
+) -> None:
+    """Sign the end of the chain. Keep it elsewhere, for `audit verify --against`."""
+    write_bytes(run_async(_sign_head), output)
+    if output is not None:
+        say(f"The head is in {output}. Keep it on another machine.")
 
 
 @app.command("show")
@@ -65,12 +90,61 @@ def export(
     print(f"{exported.records} records added to {output}, which now ends at position {exported.end.position}")
 
 
-async def _verify() -> "ChainReport":
+def _read_anchors(path: Path) -> "list[Link]":
+    from sourcebound.contracts.receipt.anchors import AnchorFault, read_anchors
+    from sourcebound.store.audit.signing_key import verify_signature
+
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read: {error}.", "Check the path.") from error
+    anchors = []
+    for found in read_anchors(text, verify_signature):
+        if isinstance(found, AnchorFault):
+            raise RequestError(
+                f"{path}, line {found.line}: {found.finding}.",
+                "Give a file of `audit head`, `audit export` or `runs receipt`.",
+                code="ANCHOR_UNREADABLE",
+            )
+        anchors.append(found)
+    return anchors
+
+
+async def _sign_head() -> bytes:
+    from sourcebound.contracts.receipt.anchors import seal_head
     from sourcebound.settings import get_settings
+    from sourcebound.store.audit.signing_key import SigningKey
+    from sourcebound.wiring import open_services
+
+    settings = get_settings()
+    signer = SigningKey.load(settings.signing_key_file)
+    async with open_services(settings) as services:
+        end = await services.audit_log.end()
+    return seal_head(end, datetime.now(UTC).isoformat(timespec="seconds"), signer)
+
+
+async def _verify(anchors: "dict[Path, list[Link]]") -> "tuple[ChainReport, list[RunCheck], dict[Path, Link]]":
+    """Verify the chain, and collect the runs and the noted places that do not agree with it."""
+    from sourcebound.contracts.receipt.anchors import find_missing
+    from sourcebound.graph.replay.record_check import check_runs
+    from sourcebound.settings import get_settings
+    from sourcebound.store.checkpoints.archive import PostgresHistory
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        return await services.audit_log.verify()
+        history = PostgresHistory(services.pool)
+        report, findings, done = await services.audit_log.verify(), [], 0
+        with progress("runs", await history.count()) as show:
+            async for check in check_runs(history):
+                findings += [check] if check.findings else []
+                done += 1
+                show(done)
+        missing = {}
+        for path, places in anchors.items():
+            stored = await services.audit_log.hashes_at([place.position for place in places])
+            if (place := find_missing(places, stored)) is not None:
+                missing[path] = place
+        return report, findings, missing
 
 
 async def _find(run: str) -> "list[ChainedRow]":

@@ -1,13 +1,12 @@
 """`sourcebound receipt` and `runs receipt`: proof of a run that a third party can check (CP-8)."""
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from sourcebound.cli.console import FAILED, run_async, say
+from sourcebound.cli.console import FAILED, run_async, say, write_bytes
 from sourcebound.errors import DocumentError, RequestError
 
 if TYPE_CHECKING:
@@ -32,15 +31,9 @@ def write(
     """Write the signed receipt of a run, also of a refused or failed one: hashes of its texts, not the texts."""
     data = run_async(lambda: _issue(run))
     _warn_of_literals(data)
-    if output is None:
-        sys.stdout.buffer.write(data)
-        return
-    try:
-        with output.open("xb") as file:
-            file.write(data)
-    except OSError as error:
-        raise RequestError(f"{output} cannot be written: {error.strerror}.", "Name a new file.") from error
-    say(f"The receipt is in {output}. Next: sourcebound receipt verify {output}")
+    write_bytes(data, output)
+    if output is not None:
+        say(f"The receipt is in {output}. Next: sourcebound receipt verify {output}")
 
 
 @app.command("verify")
@@ -79,12 +72,14 @@ async def _issue(run: str) -> bytes:
     from sourcebound.graph.run_views.receipt import issue_receipt
     from sourcebound.settings import get_settings
     from sourcebound.store.audit.signing_key import SigningKey
+    from sourcebound.store.checkpoints.archive import PostgresHistory
     from sourcebound.wiring import open_services
 
     settings = get_settings()
     key = SigningKey.load(settings.signing_key_file)
     async with open_services(settings) as services:
-        return await issue_receipt(Engine(services), services.audit_log, await find_run(services, run), key)
+        found, history = await find_run(services, run), PostgresHistory(services.pool)
+        return await issue_receipt(Engine(services), services.audit_log, history, found, key)
 
 
 def _warn_of_literals(data: bytes) -> None:

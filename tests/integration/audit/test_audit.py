@@ -11,6 +11,7 @@ import pytest
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from sourcebound.contracts.audit.digests import salted_digest
 from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.prompt.build import REFUSAL
@@ -141,7 +142,7 @@ async def test_the_record_of_an_answer_holds_every_figure(
     response = await engine.ask({"question": ANSWERED})
     state = await _state(engine, response)
     (row,) = [row for row in _rows(library, "validations") if row["run_id"] == response.run_id]
-    policy = find_policy("SOURCEBOUND_V1", embedding_model=None)
+    policy, salt = find_policy("SOURCEBOUND_V1", embedding_model=None), state["run"]["salt"]
     assert row.pop("timestamp_utc").isoformat() >= state["run"]["started_at"]
     assert (row.pop("position"), len(row.pop("previous_hash")), len(row.pop("row_hash"))) == (2, 64, 64)
     assert row == {
@@ -169,6 +170,11 @@ async def test_the_record_of_an_answer_holds_every_figure(
         "policy_version": "SOURCEBOUND_V1",
         "policy_sha256": policy.sha256,
         "support_level": response.support_level,
+        "run_digest": salted_digest(salt, state["run"]),
+        "question_digest": salted_digest(salt, ANSWERED),
+        "raw_text_digest": salted_digest(salt, text),
+        "answer_digest": salted_digest(salt, text),
+        "evidence_digest": salted_digest(salt, state["assembly"]["selected_evidence"]),
     }
     assert row["citation_count"] == text.count("[C")
     assert row["attribution_coverage"] == 1.0

@@ -10,6 +10,7 @@ from sourcebound.contracts.receipt.verify import compare_answer, find_spans
 from sourcebound.errors import SourceboundError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.run_views.receipt import issue_receipt
+from sourcebound.store.checkpoints.archive import PostgresHistory
 from sourcebound.store.runs.log import RunSummary
 from sourcebound.wiring import Services
 from support.processes.databases import MANUALS, MAX_BYTES, PARSER, rows
@@ -26,7 +27,8 @@ async def _run(services: Services, run_id: str) -> RunSummary:
 
 
 async def _issue(services: Services, engine: Engine, run_id: str) -> bytes:
-    return await issue_receipt(engine, services.audit_log, await _run(services, run_id), KEY)
+    history = PostgresHistory(services.pool)
+    return await issue_receipt(engine, services.audit_log, history, await _run(services, run_id), KEY)
 
 
 async def _refused(services: Services, engine: Engine, run_id: str) -> str:

@@ -15,6 +15,7 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError
 from langgraph_sdk.schema import StreamMode
 
+from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.policy.releases import SHIPPED
 from sourcebound.contracts.policy.request_limits import REQUEST_LIMITS
 from sourcebound.contracts.prompt.build import REFUSAL
@@ -34,7 +35,7 @@ OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
 OTHER_MODEL = "openai:gpt-4.1"
 WHOLE = ["accept", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package"]
 MODES: list[StreamMode] = ["updates", "values", "messages-tuple", "custom"]
-OF_ITS_OWN = {"request_id", "run_id", "thread_id", "timestamp_utc", "retrieval_latency_ms", "llm_latency_ms"}
+OF_ITS_OWN = {"request_id", "run_id", "thread_id", "timestamp_utc", "retrieval_latency_ms", "llm_latency_ms", *DIGESTS}
 OF_ITS_PLACE = {"row_hash", "previous_hash", "position"}
 
 

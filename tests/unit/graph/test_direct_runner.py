@@ -36,7 +36,7 @@ QUESTION = "How often must the shaft seal be checked?"
 CONTEXT = RunContext()
 FACTS = {"filter": "local", "min_question_overlap": 0.1}
 EARLIER = Turn(run_id="run-0", thread_id="run-0", ordinal=1, status=Status.OK, question=QUESTION, search_query=QUESTION)
-MEASURED = re.compile(r'"(?:timestamp_utc|started_at|row_hash|\w*latency_ms)": (?:"[^"]*"|[\d.]+)')
+MEASURED = re.compile(r'"(?:timestamp_utc|started_at|row_hash|salt|\w+_digest|\w*latency_ms)": (?:"[^"]*"|[\d.]+)')
 Checkpoints = list[dict[str, Any]]
 
 

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
 from support.profiles import SEEDED, Profiled, ask
 
 VALUES_OF_A_POLICY = {"policy", "policy_version", "policy_sha256", "retrieval_sha256"}
 """A policy, its name and its digest, wherever they stand, and a digest over one of them."""
-MOMENTS = {"started_at", "timestamp_utc", "latency_ms"}
+MOMENTS = {"started_at", "timestamp_utc", "latency_ms", "salt", *DIGESTS}
 OWN_FORM = {"prompt", "generation", "validation", "validated_answer_text", "answer", "prompt_sha256", "support_level"}
 """What follows from the policy's values alone: its template, its output profile, its gate's margin."""
 FACTS_PHASE = {"select_facts", "facts"}

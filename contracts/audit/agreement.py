@@ -1,0 +1,142 @@
+"""R5P-7: whether the stored parts of a run agree with its audit records.
+
+The audit chain shows a change of a record. These checks show a change of everything that a record speaks of: the row of
+the run, its texts, and the state in its checkpoints.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sourcebound.contracts.audit.digests import salted_digest
+from sourcebound.contracts.audit.hash_chain import ChainedRow
+
+JsonObject = dict[str, Any]
+UNRECORDED = "AUDIT_UNAVAILABLE"
+"""The reason of a run whose record the database refused (R5P-6)."""
+
+
+class RunRow(NamedTuple):
+    """The row of a run in `runs`."""
+
+    status: str
+    reason: str | None
+    policy_version: str | None
+    model: str
+    is_erased: bool
+    is_pruned: bool
+
+
+class TextRow(NamedTuple):
+    """The texts of one attempt, as stored."""
+
+    question: str
+    raw_model_text: str | None
+    validated_answer_text: str | None
+    salt: str | None
+
+
+def find_disagreements(
+    run: RunRow, records: Sequence[ChainedRow], texts: Mapping[int, TextRow], state: JsonObject | None
+) -> Iterator[str]:
+    """Yield a clause for each disagreement between the audit records of a run and its other stored parts.
+
+    Args:
+        run: Its row in `runs`.
+        records: Its audit records, by attempt.
+        texts: Its texts, by attempt.
+        state: The state of its last checkpoint; None without checkpoints.
+    """
+    if run.status == "RUNNING":
+        return
+    if run.reason == UNRECORDED:
+        return
+    if not records:
+        yield f"the run ended as {run.status} and has no audit record"
+        return
+    yield from _compare_row(run, records[-1])
+    yield from _compare_attempts(records, texts, is_erased=run.is_erased)
+    if state is not None:
+        yield from _compare_state(run, records, state)
+    elif not (run.is_erased or run.is_pruned):
+        yield "its checkpoints are missing"
+
+
+def _compare_row(run: RunRow, record: ChainedRow) -> Iterator[str]:
+    columns = record.columns
+    reason = columns.get("failure_reason") or columns.get("refusal_code")
+    expected = {
+        "status": columns.get("generation_status"),
+        "reason": reason,
+        "policy_version": columns.get("policy_version"),
+    }
+    for name, value in expected.items():
+        if getattr(run, name) != value:
+            yield f"the row of the run has the {name} {getattr(run, name)!r}, and its audit record {value!r}"
+
+
+def _compare_attempts(records: Sequence[ChainedRow], texts: Mapping[int, TextRow], *, is_erased: bool) -> Iterator[str]:
+    known = {record.columns.get("attempt") for record in records}
+    for attempt in sorted(texts):
+        if attempt not in known:
+            yield f"attempt {attempt} has texts and no audit record"
+    for record in records:
+        text = texts.get(_attempt(record))
+        if text is None:
+            if not is_erased:
+                yield f"the texts of attempt {_attempt(record)} are missing"
+            continue
+        yield from _compare_digests(record, text.salt, _text_values(text))
+
+
+def _text_values(text: TextRow) -> dict[str, tuple[str, str | None]]:
+    return {
+        "question_digest": ("question", text.question),
+        "raw_text_digest": ("text of the model", text.raw_model_text),
+        "answer_digest": ("released answer", text.validated_answer_text),
+    }
+
+
+def _compare_state(run: RunRow, records: Sequence[ChainedRow], state: JsonObject) -> Iterator[str]:
+    identity = state.get("run") or {}
+    if identity.get("model") != run.model:
+        yield f"the row of the run names the model {run.model!r}, and its checkpoint {identity.get('model')!r}"
+    answers = [attempt.get("generation") or {} for attempt in state.get("attempts") or []]
+    generations = [*answers, state.get("generation") or {}]
+    if len(generations) != len(records):
+        yield f"its checkpoint has {len(generations)} attempts, and the audit has {len(records)}"
+        return
+    evidence = (state.get("assembly") or {}).get("selected_evidence")
+    for record, generation in zip(records, generations, strict=True):
+        is_last = record is records[-1]
+        released = (state.get("validation") or {}).get("validated_answer_text") if is_last else None
+        values: dict[str, tuple[str, object]] = {
+            "run_digest": ("identity of the run in its checkpoint", identity),
+            "question_digest": ("question in its checkpoint", identity.get("question")),
+            "raw_text_digest": ("text of the model in its checkpoint", generation.get("raw_model_text") or None),
+            "answer_digest": ("released answer in its checkpoint", released or None),
+            "evidence_digest": ("evidence in its checkpoint", evidence),
+        }
+        yield from _compare_digests(record, identity.get("salt"), values)
+    response = state.get("response") or {}
+    last = records[-1].columns
+    released = (state.get("validation") or {}).get("validated_answer_text")
+    if last.get("generation_status") == "OK" and response.get("answer") != released:
+        yield "the response in its checkpoint has another answer than the validated one"
+    if response and response.get("status") != last.get("generation_status"):
+        yield f"the response in its checkpoint has the status {response.get('status')!r}"
+
+
+def _compare_digests(record: ChainedRow, salt: str | None, values: Mapping[str, tuple[str, object]]) -> Iterator[str]:
+    if record.columns.get("run_digest") is None:
+        return  # a record of an earlier version binds no texts
+    if salt is None:
+        yield f"the salt of attempt {_attempt(record)} is missing"
+        return
+    for column, (name, value) in values.items():
+        if record.columns.get(column) != salted_digest(salt, value):  # type: ignore[arg-type]
+            yield f"the {name} is not the one that was recorded"
+
+
+def _attempt(record: ChainedRow) -> int:
+    attempt = record.columns.get("attempt")
+    return attempt if isinstance(attempt, int) else 0

@@ -1,0 +1,61 @@
+"""R5P-7: salted digests that bind an audit record to what it speaks of.
+
+The salt is random, belongs to one run, and is stored only with its erasable texts and checkpoints. With it, anyone can
+check that a text is the recorded one. Without it, a digest says nothing about the text.
+"""
+
+import hashlib
+from typing import Any, Final, NamedTuple
+
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.text.canonical_json import canonical_json
+from sourcebound.contracts.validation.result import ValidationResult
+
+
+class ContentDigests(NamedTuple):
+    """The digests of one attempt; all None for a run without a salt, of an earlier version."""
+
+    run_digest: str | None = None
+    """Of the identity of the run: ids, question, model, collection, filters, policy, start."""
+    question_digest: str | None = None
+    raw_text_digest: str | None = None
+    """Of the model's text; None if no model answered."""
+    answer_digest: str | None = None
+    """Of the released text; None if nothing was released."""
+    evidence_digest: str | None = None
+    """Of the selected evidence; None if assembly did not run."""
+
+
+DIGESTS: Final = ContentDigests._fields
+
+
+def digest_content(
+    run: Run, bundle: AnswerBundle | None, generation: Generation | None, validation: ValidationResult | None
+) -> ContentDigests:
+    """Compute the digests of an attempt.
+
+    Args:
+        run: The run, with its salt.
+        bundle: The evidence, if assembly ran.
+        generation: The model's result, if the model was called.
+        validation: The verdict, if there was an answer.
+    """
+    if run.salt is None:
+        return ContentDigests()
+    evidence = [chunk.model_dump(mode="json") for chunk in bundle.selected_evidence] if bundle else None
+    return ContentDigests(
+        run_digest=salted_digest(run.salt, run.model_dump(mode="json")),
+        question_digest=salted_digest(run.salt, run.question),
+        raw_text_digest=salted_digest(run.salt, (generation and generation.raw_model_text) or None),
+        answer_digest=salted_digest(run.salt, (validation and validation.validated_answer_text) or None),
+        evidence_digest=salted_digest(run.salt, evidence),
+    )
+
+
+def salted_digest(salt: str, value: str | list[Any] | dict[str, Any] | None) -> str | None:
+    """Return the SHA-256 of the salt and the canonical JSON of a value, in hexadecimal; None without a value."""
+    if value is None:
+        return None
+    return hashlib.sha256(salt.encode() + b"\n" + canonical_json(value)).hexdigest()
