@@ -1,12 +1,15 @@
 """The search for the files of an ingest. It reads no file, so that a tree of ten thousand files is searched quickly.
 
-A folder is searched for supported formats. A file that the user names is ingested whatever its suffix. Hidden files,
-sidecars and linked folders are ignored.
+A folder is searched for supported formats. A file that the user names is ingested whatever its suffix. Files of other
+kinds are counted, and hidden files and folders are one of the kinds. A link is followed only to a file in the same
+folder.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
@@ -14,6 +17,11 @@ from sourcebound.ingest.loaders.sidecar import SIDECAR_SUFFIX
 
 PATH_MISSING: Final = "PATH_MISSING"
 NOTHING_FOUND: Final = "NOTHING_FOUND"
+LINK_OUTSIDE: Final = "LINK_OUTSIDE"
+"""The code of a link that leads out of the folder in which it is."""
+HIDDEN: Final = "hidden"
+NO_SUFFIX: Final = "without a suffix"
+NOT_REGULAR: Final = "no regular file"
 
 
 class SourceFile(NamedTuple):
@@ -40,7 +48,9 @@ class FoundFiles(NamedTuple):
     files: Sequence[SourceFile]
     """Each file once, in a stable order."""
     skipped: Sequence[Skipped]
-    """The paths that do not exist or cannot be read, or one entry if nothing was found."""
+    """The paths that do not exist or cannot be read, links out of a folder, or one entry if nothing was found."""
+    other_kinds: Mapping[str, int] = MappingProxyType({})
+    """The number of files that are not ingested, by suffix or kind (IX-1)."""
 
 
 FileStamp = tuple[int, int, int, int]
@@ -55,9 +65,10 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
     """
     files: dict[str, SourceFile] = {}
     skipped: list[Skipped] = []
+    other_kinds: Counter[str] = Counter()
     for path in paths:
         if path.is_dir():
-            for file in _walk(path, "", str(path.resolve()), skipped):
+            for file in _FolderSearch(path, skipped, other_kinds).files():
                 files.setdefault(file.resolved, file)
         elif path.is_file():
             resolved = str(path.resolve())
@@ -67,7 +78,7 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
     if not files and not skipped:
         suffixes = ", ".join(sorted(SUPPORTED_SUFFIXES))
         skipped.append(Skipped(paths[0], NOTHING_FOUND, "no supported file was found.", f"Supported: {suffixes}."))
-    return FoundFiles(list(files.values()), skipped)
+    return FoundFiles(list(files.values()), skipped, other_kinds)
 
 
 def skip_unreadable(path: Path, error: OSError) -> Skipped:
@@ -91,27 +102,72 @@ def read_stamps(paths: Sequence[Path]) -> Mapping[str, FileStamp]:
     return stamps
 
 
-def _walk(folder: Path, relative: str, resolved: str, skipped: list[Skipped]) -> Iterator[SourceFile]:
-    """Yield the files under a folder, ordered by name.
+class _FolderSearch:
+    """The search of one folder that the user named.
 
     Args:
-        folder: The path of the folder as the user gave it.
-        relative: Its path below the first folder of the search, with a final slash; empty for the first folder.
-        resolved: Its absolute path without symbolic links.
-        skipped: Receives the folders that cannot be read.
+        folder: The folder.
+        skipped: Receives links out of the folder, and what cannot be read.
+        other_kinds: Counts the files that are not ingested, by kind.
     """
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except OSError as error:
-        skipped.append(skip_unreadable(folder, error))
-        return
-    for entry in entries:
-        if entry.name.startswith(".") or entry.name.endswith(SIDECAR_SUFFIX):
-            continue
-        path, resolved_path = folder / entry.name, os.path.join(resolved, entry.name)
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, f"{relative}{entry.name}/", resolved_path, skipped)
-        elif os.path.splitext(entry.name)[1].lower() in SUPPORTED_SUFFIXES and entry.is_file():
-            resolved_path = str(path.resolve()) if entry.is_symlink() else resolved_path
-            yield SourceFile(path, relative + entry.name, resolved_path)
+
+    def __init__(self, folder: Path, skipped: list[Skipped], other_kinds: Counter[str]) -> None:
+        self._folder = folder
+        self._resolved = folder.resolve()
+        self._targets: list[SourceFile] = []
+        self._skipped = skipped
+        self._other_kinds = other_kinds
+
+    def files(self) -> Iterator[SourceFile]:
+        """Yield the files to ingest, ordered by name; then the targets of links, which may be among them."""
+        yield from self._walk(self._folder, "", str(self._resolved))
+        yield from self._targets
+
+    def _walk(self, folder: Path, relative: str, resolved: str) -> Iterator[SourceFile]:
+        """Yield the files under a folder.
+
+        Args:
+            folder: The path of the folder as the user gave it.
+            relative: Its path below the named folder, with a final slash; empty for the named folder.
+            resolved: Its absolute path without symbolic links.
+        """
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            self._skipped.append(skip_unreadable(folder, error))
+            return
+        for entry in entries:
+            path, resolved_path = folder / entry.name, os.path.join(resolved, entry.name)
+            if entry.name.startswith("."):
+                self._other_kinds[HIDDEN] += 1
+            elif entry.is_symlink():
+                self._follow(path, relative + entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._walk(path, f"{relative}{entry.name}/", resolved_path)
+            elif self._is_ingested(entry.name, is_regular=entry.is_file(follow_symlinks=False)):
+                yield SourceFile(path, relative + entry.name, resolved_path)
+
+    def _follow(self, path: Path, relative: str) -> None:
+        """Note the target of a link to a file within the named folder; report a link that leads out of it (IX-1)."""
+        try:
+            target = path.resolve(strict=True)
+        except (OSError, RuntimeError) as error:  # a link to nothing, or to itself
+            reason = getattr(error, "strerror", None) or "the link leads to itself"
+            self._skipped.append(Skipped(path, "UNREADABLE", f"{path} cannot be read: {reason}.", "Check the link."))
+            return
+        if not target.is_relative_to(self._resolved):
+            message = f"{path} is a link out of {self._folder}."
+            self._skipped.append(Skipped(path, LINK_OUTSIDE, message, "Name its target to ingest it."))
+        elif not target.is_dir() and self._is_ingested(path.name, is_regular=target.is_file()):
+            self._targets.append(SourceFile(path, relative, str(target)))
+
+    def _is_ingested(self, name: str, *, is_regular: bool) -> bool:
+        """Whether a file is ingested; count it by its kind if it is not. A sidecar belongs to its document."""
+        if name.endswith(SIDECAR_SUFFIX):
+            return False
+        suffix = os.path.splitext(name)[1].lower()
+        if is_regular and suffix in SUPPORTED_SUFFIXES:
+            return True
+        self._other_kinds[(suffix or NO_SUFFIX) if is_regular else NOT_REGULAR] += 1
+        return False

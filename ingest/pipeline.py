@@ -6,10 +6,11 @@ Only a few documents are in memory at a time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
@@ -61,6 +62,8 @@ class IngestSummary(NamedTuple):
     """The number of chunks whose vectors were already stored."""
     vector_index: VectorIndex | None = None
     """The approximate index, if this ingest built or measured it."""
+    other_kinds: Mapping[str, int] = MappingProxyType({})
+    """The number of files under the paths that are not ingested, by suffix or kind (IX-1)."""
 
 
 class _Tally:
@@ -70,6 +73,7 @@ class _Tally:
         self.known = known
         self.files = len(found.files)
         self.skipped = list(found.skipped)
+        self.other_kinds = found.other_kinds
         self.examined = self.added = self.replaced = self.unchanged = self.chunks = self.reused_vectors = 0
         self.operator_ids: dict[str, str] = {}
         """The knowledge id of each stored file that the operator named, by its path."""
@@ -88,7 +92,9 @@ class _Tally:
         self, collection: str, model: str, removed: tuple[str, ...], index: VectorIndex | None
     ) -> IngestSummary:
         counts = (self.added, self.replaced, self.unchanged, self.chunks)
-        return IngestSummary(collection, model, *counts, tuple(self.skipped), removed, self.reused_vectors, index)
+        return IngestSummary(
+            collection, model, *counts, tuple(self.skipped), removed, self.reused_vectors, index, self.other_kinds
+        )
 
 
 class Ingest:

@@ -91,7 +91,7 @@ class Registry:
 def _read_registry(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigurationError(
             f"the model registry {path} cannot be read: {reason}.", "Correct SOURCEBOUND_MODELS_FILE or the file."

@@ -1,4 +1,4 @@
-"""R5P-8: places of the audit chain that are noted outside the database, and so outlast a chain that is written anew.
+"""R5P-8: places of the audit chain that are noted outside the database, and so outlast a chain that is computed again.
 
 A chain alone cannot show that its end was removed, or that its owner computed all of it again. A signed head, a receipt
 or an export that was kept elsewhere can.
@@ -36,7 +36,7 @@ class SignedHead(Contract):
 
 
 class AnchorFault(NamedTuple):
-    """Why a line of a file is no place of the chain."""
+    """The reason why a line of a file is not a place of the chain."""
 
     line: int
     finding: str
@@ -97,7 +97,7 @@ def _read_anchor(line: str, verify: VerifySignature) -> Link | str:
     position, row_hash = form.get("position"), form.get("row_hash")
     if type(position) is int and isinstance(row_hash, str):
         return Link(position, row_hash)
-    return "it is no signed head, no receipt and no record of `sourcebound audit export`"
+    return "it is not a signed head, a receipt or a record of `sourcebound audit export`"
 
 
 def _read_head(form: dict[str, Any], verify: VerifySignature) -> Link | str:

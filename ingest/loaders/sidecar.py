@@ -6,6 +6,7 @@ that lists the keys there are.
 
 import tomllib
 from datetime import date
+from errno import ENAMETOOLONG
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -49,11 +50,16 @@ def read_sidecar(path: Path) -> Sidecar:
         DocumentError: With code BAD_SIDECAR: not TOML, an unknown key, or a value of the wrong type.
     """
     sidecar = sidecar_path(path)
-    if not sidecar.is_file():
-        return Sidecar()
     try:
-        values = tomllib.loads(sidecar.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = sidecar.read_text(encoding="utf-8-sig")
+        values = tomllib.loads(text)
+    except (FileNotFoundError, IsADirectoryError):
+        return Sidecar()
+    except OSError as error:
+        if error.errno == ENAMETOOLONG:  # then there is no such file
+            return Sidecar()
+        raise _bad(sidecar, f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise _bad(sidecar, f"is not TOML: {error}") from error
     if to_storable(values) != values:
         raise _bad(sidecar, "holds a NUL character")

@@ -179,6 +179,9 @@ def _render(summary: "IngestSummary", dry_run: bool) -> None:
     for knowledge_id in summary.removed[:SHOWN]:
         print(f"  {'would remove' if dry_run else 'removed'} {knowledge_id}", flush=True)
     _say_how_many_more(len(summary.removed))
+    if summary.other_kinds:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(summary.other_kinds.items()))
+        say(f"  not ingested, of other kinds: {kinds}")
     for skipped in summary.skipped[:SHOWN]:
         say(f"  skipped [{skipped.code}] {skipped.message}")
         say(f"    Next: {skipped.next_step}")
