@@ -82,3 +82,11 @@ async def test_a_request_that_cannot_be_recorded_is_an_error(
         await ways[way](request_, CONTEXT)
     assert raised.value.failure_code == "INVALID_REQUEST"
     assert rows(database, "SELECT 1 FROM runs") == []
+
+
+@pytest.mark.contract("S-4")
+async def test_a_bad_bundle_stops_no_other_of_its_stream(services: Services) -> None:
+    bundles: list[Any] = [request for request, _, _ in WRONG if "retrieval_bundle" in request]
+    good: Any = {"retrieval_bundle": EVIDENCE}
+    responses = [each async for each in Engine(services).ask_many([good, *bundles, good], CONTEXT)]
+    assert [each.status.value for each in responses] == ["OK", *["FAILED"] * len(bundles), "OK"]
