@@ -21,7 +21,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from sourcebound.graph.serializer import StateSerializer
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import Blob, PendingCheckpoint
-from sourcebound.store.connection.database import Pool, fetch_one
+from sourcebound.store.connection.database import Pool, fetch_one, store_faults
 from sourcebound.store.connection.queries import query
 
 
@@ -113,9 +113,12 @@ class RunSaver(AsyncPostgresSaver):
             await super().aput_writes(config, special, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Remove a thread."""
+        """Remove a thread; its runs are pruned (CP-7)."""
         self._buffer.forget(thread_id)
         await super().adelete_thread(thread_id)
+        with store_faults():
+            async with self._pool.connection() as connection:
+                await connection.execute(query("mark_pruned"), {"threads": [thread_id]})
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints of a host's runs, named by its own ids.

@@ -24,6 +24,11 @@ class Detour(NamedTuple):
     applies: Callable[[State], bool]
 
 
+BEFORE_THE_ANSWER: Final = ("resolve", "retrieve", "assemble", "select_facts", "build_prompt", "generate")
+FORKABLE: Final = (*BEFORE_THE_ANSWER, "validate")
+"""Nodes at which a fork may start. Later nodes belong to a run that is recorded already (R5P-1)."""
+
+
 def _stop_at_record(following: str) -> Row:
     return {Status.OK: following, Status.NO_EVIDENCE: "record", Status.FAILED: "record"}
 

@@ -72,6 +72,8 @@ class ReplayStatus(StrEnum):
 
     MATCH = "MATCH"
     DRIFT = "DRIFT"
+    FORK = "FORK"
+    """The run continues another one from a checkpoint, and matches from there (CP-10)."""
     RECORDED = "RECORDED"
     """Not recomputed: the layer holds input from outside, on which every later layer depends."""
 
@@ -102,6 +104,8 @@ class RunReport(Contract):
     run_id: str
     verdict: ReplayStatus
     layers: tuple[LayerReport, ...]
+    fork_of: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """The run that it continues from a checkpoint."""
 
 
 class NotReplayable(NamedTuple):
@@ -117,10 +121,17 @@ ACCOUNTED_FOR: Final = frozenset({"RUN_UNFINISHED", "RUN_PRUNED", "RUN_ERASED"})
 """Codes of runs that cannot be recomputed although nothing was altered or lost."""
 
 
-def judge_run(run_id: str, layers: tuple[LayerReport, ...]) -> RunReport:
-    """Derive the verdict on a run from those on its layers."""
+def judge_run(run_id: str, layers: tuple[LayerReport, ...], fork_of: str | None = None) -> RunReport:
+    """Derive the verdict on a run from those on its layers.
+
+    Args:
+        run_id: The run.
+        layers: The verdict on each layer.
+        fork_of: The run that it continues, if it is a fork.
+    """
+    matched = ReplayStatus.FORK if fork_of else ReplayStatus.MATCH
     drifted = any(layer.verdict is ReplayStatus.DRIFT for layer in layers)
-    return RunReport(run_id=run_id, verdict=ReplayStatus.DRIFT if drifted else ReplayStatus.MATCH, layers=layers)
+    return RunReport(run_id=run_id, verdict=ReplayStatus.DRIFT if drifted else matched, layers=layers, fork_of=fork_of)
 
 
 def stored_json(value: object) -> bytes:

@@ -60,6 +60,8 @@ def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         return _unfinished(run_id)
     start = _read_changes("(input)", checkpoints[begin], {}, values)
     steps = [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
+    if steps and steps[0].node == "":  # a fork from the input: its fields are written again
+        start = start.model_copy(update={"changes": {**start.changes, **steps.pop(0).changes}})
     if checkpoints[0].parent_checkpoint_id is not None:
         start, steps = _without_earlier_run(start, steps)
     if start.damaged:

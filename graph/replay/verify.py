@@ -24,16 +24,19 @@ from sourcebound.contracts.replay.report import (
     find_difference,
     judge_run,
 )
+from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.chat_messages import merge_messages
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.errors import DATA_ERRORS
 from sourcebound.graph.replay.recompute import LAYERS, RecomputeInput, stored_row
-from sourcebound.graph.routing import STRAIGHT, route_from
+from sourcebound.graph.routing import FORKABLE, STRAIGHT, route_from
 
 UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
 """Pydantic's error types for a field or a value that the contracts of this version do not have."""
 REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": merge_messages}
 """The reducers of the channels that accumulate values."""
+FORK_IDENTITY: Final = ("run_id", "thread_id", "model", "conversation_id", "started_at", "salt")
+"""The fields in which a fork differs from the run that it continues."""
 CHANNELS: Final = frozenset(get_type_hints(State))
 RULES: Final = "rules"
 """The first layer of a report: the released files of the run."""
@@ -56,8 +59,12 @@ async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotRe
     try:
         layers = [_rules(run, shipped)]
         state, following = run.start, [*(step.node for step in run.steps[1:]), END]
+        origin = None
         for step, after in zip(run.steps, following, strict=False):
-            layers.append(await _verify_step(step, state, after, run))
+            forked = _forked_run(step, state)
+            if forked is not None:
+                origin, state = state["run"]["run_id"], {**state, "run": forked}
+            layers.append(await _verify_step(step, state, after, run, forked))
             if step.damaged:
                 break
             state = {**state, **step.changes}
@@ -68,7 +75,21 @@ async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotRe
             f"a newer version of sourcebound made the run, or it was altered: {newer}",
             "Verify it with the version that made it.",
         )
-    return judge_run(run.run_id, tuple(layers))
+    return judge_run(run.run_id, tuple(layers), origin)
+
+
+def _forked_run(step: RecordedStep, state: JsonObject) -> JsonObject | None:
+    """Return the run that a fork begins at this step: the earlier run with an identity of its own; None for no fork."""
+    before, after = state.get("run"), step.changes.get("run")
+    if step.node not in FORKABLE or not isinstance(before, dict) or not isinstance(after, dict):
+        return None
+    if after.get("run_id") == before.get("run_id"):
+        return None
+    try:
+        forked = Run.model_validate({**before, **{name: after[name] for name in FORK_IDENTITY if name in after}})
+    except ValidationError:
+        return None
+    return forked.model_dump(mode="json")
 
 
 def _rules(run: RecordedRun, shipped: ShippedRelease) -> LayerReport:
@@ -97,7 +118,9 @@ def _prompts(state: JsonObject) -> Iterator[JsonObject]:
     yield from (prompt for prompt in [*attempts, state.get("prompt")] if prompt)
 
 
-async def _verify_step(step: RecordedStep, state: JsonObject, following: str, run: RecordedRun) -> LayerReport:
+async def _verify_step(
+    step: RecordedStep, state: JsonObject, following: str, run: RecordedRun, forked: JsonObject | None = None
+) -> LayerReport:
     if step.damaged:
         unreadable = [
             Difference(path=name, recorded="(bytes that cannot be read)", computed="") for name in step.damaged
@@ -107,18 +130,19 @@ async def _verify_step(step: RecordedStep, state: JsonObject, following: str, ru
         raise _Newer(f"its state has a channel {unknown[0]!r}")
     if step.node not in LAYERS:
         return _foreign(step)
-    note = LAYERS[step.node].note
+    note = "a fork begins here" if forked else LAYERS[step.node].note
     try:
-        return _report(step.node, await _differences(step, state, following, run), note)
+        return _report(step.node, await _differences(step, state, following, run, forked), note)
     except DATA_ERRORS as error:
         return _report(step.node, [_unreadable(step.node, error)], note)
 
 
 async def _differences(
-    step: RecordedStep, state: JsonObject, following: str, run: RecordedRun
+    step: RecordedStep, state: JsonObject, following: str, run: RecordedRun, forked: JsonObject | None
 ) -> list[Difference | None]:
     """Recompute a node, and compare every channel that it wrote or writes, and the next node."""
-    update = await LAYERS[step.node].compute(RecomputeInput(cast("State", state), step.changes, run))
+    begun = {"run": forked} if forked else {}
+    update = begun | await LAYERS[step.node].compute(RecomputeInput(cast("State", state), step.changes, run))
     for name in REDUCERS.keys() & update.keys():
         update[name] = REDUCERS[name](state.get(name), update[name])
     next_node = _route(step.node, {**state, **update})

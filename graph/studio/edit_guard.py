@@ -18,6 +18,7 @@ from sourcebound.contracts.replay.edited_state import StateEdit, find_state_edit
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import RunContext, State
 from sourcebound.errors import RequestError
+from sourcebound.graph.routing import BEFORE_THE_ANSWER, FORKABLE
 from sourcebound.graph.workflow import Node, Ports
 from sourcebound.nodes.accept import new_salt
 
@@ -30,9 +31,6 @@ OF_A_RUN: Final = (
 """Channels that a run leaves in its thread, and that the next run must not see."""
 INDISPENSABLE: Final = ("run", "outcome")
 """Channels that a run needs in order to fail."""
-BEFORE_THE_ANSWER: Final = ("resolve", "retrieve", "assemble", "select_facts", "build_prompt", "generate")
-FORKABLE: Final = (*BEFORE_THE_ANSWER, "validate")
-"""Nodes at which a fork may start. Later nodes belong to a run that is recorded already (R5P-1)."""
 
 
 def guard_edited_state(ports: Ports) -> Callable[[str, Node], Node]:

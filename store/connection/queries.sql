@@ -657,10 +657,15 @@ SELECT count(*) AS rows, coalesce(sum(bytes), 0)::bigint AS bytes
 FROM (SELECT bytes FROM writes UNION ALL SELECT bytes FROM blobs UNION ALL SELECT bytes FROM states) AS removed
 
 -- name: remove_checkpoints_of_host_runs
--- Deletes a value if no remaining checkpoint names its version.
+-- Deletes a value if no remaining checkpoint names its version. A run that ended in these checkpoints is pruned.
 WITH gone AS (
     DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%(run_ids)s)
-    RETURNING thread_id, checkpoint_ns, checkpoint_id
+    RETURNING thread_id, checkpoint_ns, checkpoint_id, (checkpoint ->> 'ts')::timestamptz AS made_at
+), pruned AS (
+    UPDATE runs r SET pruned_at = now()
+    FROM (SELECT thread_id, min(made_at) AS made_at FROM gone GROUP BY thread_id) first
+    WHERE r.thread_id = first.thread_id AND r.started_at >= first.made_at
+      AND r.status <> 'RUNNING' AND r.pruned_at IS NULL AND r.erased_at IS NULL
 ), writes AS (
     DELETE FROM checkpoint_writes w USING gone g
     WHERE (w.thread_id, w.checkpoint_ns, w.checkpoint_id) = (g.thread_id, g.checkpoint_ns, g.checkpoint_id)

@@ -58,7 +58,7 @@ def verify(
         say(_summary(counts))
     from sourcebound.contracts.replay.report import ACCOUNTED_FOR
 
-    raise typer.Exit(FAILED if counts.keys() - {"MATCH", *ACCOUNTED_FOR} else 0)
+    raise typer.Exit(FAILED if counts.keys() - {"MATCH", "FORK", *ACCOUNTED_FOR} else 0)
 
 
 @app.command("rerun")
@@ -225,7 +225,8 @@ async def _show_all(
 
 
 def _show(report: "RunReport") -> None:
-    _print(f"run {report.run_id}: {report.verdict}")
+    origin = f" of run {report.fork_of}" if report.fork_of else ""
+    _print(f"run {report.run_id}: {report.verdict}{origin}")
     for layer in report.layers:
         _print(f"  {layer.verdict:<9} {layer.layer:<13} {layer.note}".rstrip())
         _show_differences(layer)
@@ -246,7 +247,8 @@ def _print(line: str) -> None:
 
 def _summary(counts: "Counter[str]") -> str:
     """Summarize how many runs matched, drifted, or could not be recomputed, with the reasons."""
-    others = {code: count for code, count in sorted(counts.items()) if code not in ("MATCH", "DRIFT")}
+    others = {code: count for code, count in sorted(counts.items()) if code not in ("MATCH", "FORK", "DRIFT")}
     reasons = ", ".join(f"{count} {code}" for code, count in others.items())
     left_out = f", {sum(others.values())} not replayable ({reasons})" if others else ""
-    return f"{counts.total()} runs: {counts['MATCH']} match, {counts['DRIFT']} drifted{left_out}"
+    forks = f" (and {counts['FORK']} forks)" if counts["FORK"] else ""
+    return f"{counts.total()} runs: {counts['MATCH']} match{forks}, {counts['DRIFT']} drifted{left_out}"

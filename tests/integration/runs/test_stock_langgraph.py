@@ -31,7 +31,14 @@ SECOND: AskInput = {"question": "How often is the shaft of a stored HP-200 turne
 SECOND_ANSWER = "14 days"
 OTHER: AskInput = {"question": "To what is the spring compression of the HP-300 seal set?"}
 OTHER_ANSWER = "mm"
-NODES = ["retrieve", "assemble", "build_prompt", "generate"]
+FROM_THE_START = ["__start__", "accept"]
+NODES = [*FROM_THE_START, "retrieve", "assemble", "build_prompt", "generate", "validate"]
+FORKS = [
+    (writer, node)
+    for writer in ("engine", "stock", "server")
+    for node in NODES
+    if writer != "engine" or node not in FROM_THE_START  # the engine's input names its run, which exists already
+]
 
 
 class EngineHost:
@@ -127,9 +134,9 @@ async def test_a_thread_is_continued_by_any_host(
 
 
 @pytest.mark.contract("CP-9")
-@pytest.mark.parametrize("node", NODES)
+@pytest.mark.contract("CP-10")
 @pytest.mark.parametrize("reader", ["stock", "server"])
-@pytest.mark.parametrize("writer", ["engine", "stock", "server"])
+@pytest.mark.parametrize(("writer", "node"), FORKS)
 async def test_a_thread_is_forked_by_any_host(
     hosts: dict[str, Any], engine: Engine, writer: str, reader: str, node: str
 ) -> None:
@@ -137,9 +144,11 @@ async def test_a_thread_is_forked_by_any_host(
     fork = await hosts[reader].fork(first["thread_id"], node)
     assert (fork["status"], fork["answer"]) == ("OK", first["answer"])
     assert fork["run_id"] != first["run_id"]
-    report = await _verify(engine, first["run_id"])
-    assert isinstance(report, RunReport)
-    assert report.verdict is ReplayStatus.MATCH
+    reports = [await _verify(engine, response["run_id"]) for response in (first, fork)]
+    verdicts = [(each.verdict, each.fork_of) for each in reports if isinstance(each, RunReport)]
+    is_anew = node in FROM_THE_START  # such a fork has an identity of its own from its first node on
+    forked = (ReplayStatus.MATCH, None) if is_anew else (ReplayStatus.FORK, first["run_id"])
+    assert verdicts == [(ReplayStatus.MATCH, None), forked]
 
 
 @pytest.mark.contract("CP-9")
