@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import SecretStr
 
+from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.policy.releases import read_template
 from sourcebound.contracts.presentation.render import present
 from sourcebound.contracts.prompt.build import REFUSAL
@@ -27,6 +28,7 @@ REMOTE = {OPENAI: "/v1/responses", OLLAMA: "/api/chat"}
 KEY = "sk-right-0123456789"
 TIMES = {"started_at", "timestamp_utc", "latency_ms", "retrieval_latency_ms", "llm_latency_ms", "retrieval_sha256"}
 """And a digest over one of them."""
+SALTED = {"salt", *DIGESTS}
 OF_THE_MODEL = {
     "run": {"model"},
     "audit": {"model_name", "response_id", "prompt_tokens", "completion_tokens", "total_tokens"},
@@ -96,7 +98,7 @@ async def state_of(engine: Engine, run_id: str) -> dict[str, Any]:
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _timeless(item) for name, item in value.items() if name not in TIMES}
+        return {name: _timeless(item) for name, item in value.items() if name not in TIMES | SALTED}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
