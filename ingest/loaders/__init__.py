@@ -1,1 +1,1 @@
-"""One loader for each file format; each returns pages of text blocks with offsets (§13)."""
+"""The loaders, one for each file format. Each returns pages of text blocks with offsets (§13)."""

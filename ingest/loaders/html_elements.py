@@ -1,4 +1,4 @@
-"""Reads elements of a web page: what is visible, and which cells of a table form its rows and columns."""
+"""The elements of a web page: their visible text, and the rows and columns of tables."""
 
 import re
 from collections.abc import Iterator
@@ -7,112 +7,116 @@ from typing import Any
 from sourcebound.ingest.chunking.page_text import collapse
 
 Element = Any
-"""An lxml element; lxml ships no types."""
+"""An lxml element. The type is `Any`, because lxml ships no type annotations."""
 
-_UNSEEN = frozenset({
+_HIDDEN_TAGS = frozenset({
     "script", "style", "noscript", "template", "head", "iframe", "object", "embed", "svg", "canvas",
     "audio", "video", "map", "button", "select", "input", "textarea", "datalist", "dialog", "nav",
 })  # fmt: skip
-_FURNITURE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog"})
+_BOILERPLATE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog"})
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-BLOCKS = frozenset({
+BLOCK_TAGS = frozenset({
     "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "div", "dl", "dt",
     "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "li", "main", "ol",
     "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
     "caption", "h1", "h2", "h3", "h4", "h5", "h6", "legend",
 })  # fmt: skip
-_CELL_CONTENT = frozenset(
+_CONTENT_TAGS = frozenset(
     {"h1", "h2", "h3", "h4", "h5", "h6", "p", "ul", "ol", "table", "div", "pre", "center", "blockquote"}
 )
-_MOST_COLUMNS = 100
+_MAX_SPAN = 100
 
 
-def visible_text(element: Element) -> str:
+def get_visible_text(element: Element) -> str:
     """Return the visible text of an element, on one line."""
-    return collapse("".join(_strings(element)))
+    return collapse("".join(_iter_visible_strings(element)))
 
 
-def _strings(element: Element) -> Iterator[str]:
+def _iter_visible_strings(element: Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
         if not is_hidden(child):
-            yield from _strings(child)
+            yield from _iter_visible_strings(child)
         yield child.tail or ""
 
 
 def is_hidden(element: Element) -> bool:
-    """Whether a browser hides an element, or the page marks it as navigation or a control."""
-    if not isinstance(element.tag, str) or element.tag in _UNSEEN:
+    """Check whether a browser hides an element, or the page marks it as navigation or a control."""
+    if not isinstance(element.tag, str) or element.tag in _HIDDEN_TAGS:
         return True
     hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
-    return hidden or element.get("role") in _FURNITURE_ROLES or bool(_HIDDEN_STYLE.search(element.get("style") or ""))
+    return hidden or element.get("role") in _BOILERPLATE_ROLES or bool(_HIDDEN_STYLE.search(element.get("style") or ""))
 
 
-def table_rows(table: Element) -> Iterator[list[Element]]:
-    """Yield the visible cells of each row of a table, without those of nested tables."""
+def iter_rows(table: Element) -> Iterator[list[Element]]:
+    """Yield the visible cells of each row of a table, without the rows of nested tables."""
     for child in table:
         if child.tag == "tr":
             yield [cell for cell in child if cell.tag in ("td", "th") and not is_hidden(cell)]
         elif child.tag in ("thead", "tbody", "tfoot"):
-            yield from table_rows(child)
+            yield from iter_rows(child)
 
 
-def is_layout(rows: list[list[Element]]) -> bool:
-    """Whether a table only arranges the page: one column, or cells with headings, lists or long text."""
+def is_layout_table(rows: list[list[Element]]) -> bool:
+    """Check whether a table only arranges the page: one column, or cells with headings, lists or long text."""
     if max(map(len, rows), default=0) <= 1:
         return True
     cells = [cell for row in rows for cell in row]
-    rich = [cell for cell in cells if _holds_content(cell)]
-    return any(True for cell in cells for _ in cell.iter("h1", "h2")) or len(rich) * 3 >= len(cells) > 0
+    rich_cells = [cell for cell in cells if _is_rich_cell(cell)]
+    return any(True for cell in cells for _ in cell.iter("h1", "h2")) or len(rich_cells) * 3 >= len(cells) > 0
 
 
-def _holds_content(cell: Element) -> bool:
-    inner = [found for found in cell.iter(*_CELL_CONTENT) if visible_text(found)]
-    return len(inner) > 1 or len(visible_text(cell)) > 600
+def _is_rich_cell(cell: Element) -> bool:
+    content = [nested for nested in cell.iter(*_CONTENT_TAGS) if get_visible_text(nested)]
+    return len(content) > 1 or len(get_visible_text(cell)) > 600
 
 
-def to_grid(rows: list[list[Element]]) -> list[list[str]]:
-    """Return the texts of cells in columns; a cell that spans columns or rows is repeated in each."""
+def build_grid(rows: list[list[Element]]) -> list[list[str]]:
+    """Return the cell texts by row and column. A cell that spans columns or rows is repeated in each."""
     grid: list[list[str]] = []
-    spanning: dict[int, tuple[int, str]] = {}
+    row_spans: dict[int, tuple[int, str]] = {}
     for cells in rows:
         texts: list[str] = []
         for cell in cells:
-            _add_spanning_cells(texts, spanning)
-            text = _cell_text(cell)
-            down = _span(cell, "rowspan")
-            for _ in range(_span(cell, "colspan")):
-                if down > 1:
-                    spanning[len(texts)] = (down - 1, text)
+            _add_spanning_cells(texts, row_spans)
+            text = _read_cell_text(cell)
+            row_span = _read_span(cell, "rowspan")
+            for _ in range(_read_span(cell, "colspan")):
+                if row_span > 1:
+                    row_spans[len(texts)] = (row_span - 1, text)
                 texts.append(text)
-        _add_spanning_cells(texts, spanning)
+        _add_spanning_cells(texts, row_spans)
         grid.append(texts)
     return grid
 
 
-def _add_spanning_cells(texts: list[str], spanning: dict[int, tuple[int, str]]) -> None:
-    while len(texts) in spanning:
-        left, text = spanning.pop(len(texts))
-        if left > 1:
-            spanning[len(texts)] = (left - 1, text)
+def _add_spanning_cells(texts: list[str], row_spans: dict[int, tuple[int, str]]) -> None:
+    while len(texts) in row_spans:
+        remaining, text = row_spans.pop(len(texts))
+        if remaining > 1:
+            row_spans[len(texts)] = (remaining - 1, text)
         texts.append(text)
 
 
-def _cell_text(cell: Element) -> str:
-    return collapse(" ".join(part for part in _separated_strings(cell)))
+def _read_cell_text(cell: Element) -> str:
+    return collapse(" ".join(part for part in _iter_separated_strings(cell)))
 
 
-def _separated_strings(element: Element) -> Iterator[str]:
-    """Yield the strings of a cell, with a space at a block or line break and none inside a word."""
+def _iter_separated_strings(element: Element) -> Iterator[str]:
+    """Yield the text of a cell, with a space at each block or line break but not at inline elements."""
     pieces = [element.text or ""]
     for child in element:
         if not is_hidden(child):
-            apart = child.tag in BLOCKS or child.tag == "br"
-            pieces.append(f" {' '.join(_separated_strings(child))} " if apart else "".join(_separated_strings(child)))
+            is_separate = child.tag in BLOCK_TAGS or child.tag == "br"
+            pieces.append(
+                f" {' '.join(_iter_separated_strings(child))} "
+                if is_separate
+                else "".join(_iter_separated_strings(child))
+            )
         pieces.append(child.tail or "")
     yield "".join(pieces)
 
 
-def _span(cell: Element, name: str) -> int:
+def _read_span(cell: Element, name: str) -> int:
     value = cell.get(name) or "1"
-    return max(1, min(int(value), _MOST_COLUMNS)) if value.isdecimal() and len(value) < 6 else 1
+    return max(1, min(int(value), _MAX_SPAN)) if value.isdecimal() and len(value) < 6 else 1

@@ -1,7 +1,8 @@
-"""Reads Markdown: prose stays as written, so that a quotation can be found in the file; table rows are linearised.
+"""The loader of Markdown.
 
-Raw HTML in the file is text like any other. Front matter is metadata and not part of the page; of what it states only
-title, date and revision are believed, because a document must not declare its own authority.
+Prose keeps its Markdown source, so that a quotation can be found in the file. Table rows are linearised. Raw HTML is
+ordinary text. Front matter is metadata and not part of the page. Only its title, date and revision are used, because a
+document must not declare its own authority.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer
-from sourcebound.ingest.loaders.metadata import describe, parse_date
+from sourcebound.ingest.loaders.metadata import build_metadata, parse_date
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.loaders.text import decode
 from sourcebound.ingest.sandbox import failures
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "text/markdown"
 
 _FRONT_MATTER = re.compile(r"\s*(?P<fence>---|\+\+\+)[ \t]*\n(?P<body>.*?)\n(?P=fence)[ \t]*(?:\n|$)", re.DOTALL)
-_ENTRY = re.compile(r"(?P<key>[A-Za-z_][\w-]*)\s*[:=]\s*(?P<value>[^\n]+)")
-_ATX = re.compile(r"(?P<marks>[ ]{0,3}#{1,6}[ \t]+)(?P<title>.*?)(?:[ \t]+#+)?[ \t]*")
-_KINDS = {
+_FRONT_MATTER_ENTRY = re.compile(r"(?P<key>[A-Za-z_][\w-]*)\s*[:=]\s*(?P<value>[^\n]+)")
+_ATX_HEADING = re.compile(r"(?P<marks>[ ]{0,3}#{1,6}[ \t]+)(?P<title>.*?)(?:[ \t]+#+)?[ \t]*")
+_BLOCK_KINDS = {
     "paragraph_open": BlockKind.PARAGRAPH,
     "html_block": BlockKind.PARAGRAPH,
     "fence": BlockKind.CODE,
@@ -36,12 +37,12 @@ _DATE_KEYS = ("date", "event_date", "effective_date")
 _REVISION_KEYS = ("revision", "rev")
 
 
-class _Stretch(NamedTuple):
-    """Lines `first` to `last` (exclusive) of the file; `rows` only for a table, `level` only for a heading."""
+class _LineSpan(NamedTuple):
+    """The lines `lines[first:end]` of the file that form one block. `rows` is for tables, `level` for headings."""
 
     kind: BlockKind
     first: int
-    last: int
+    end: int
     level: int = 0
     rows: tuple[tuple[str, ...], ...] = ()
 
@@ -50,29 +51,29 @@ def load_markdown(path: Path, data: bytes) -> ParsedDocument:
     """Read a Markdown file.
 
     Args:
-        path: The file, for messages and as the title of last resort.
-        data: Its bytes.
+        path: The path of the file. Messages name the file, and its stem is the fallback title.
+        data: The bytes of the file.
 
     Returns:
-        One page, number None. A heading's block is its title without the `#` marks, which stay on the page before it.
+        A document of one page without a number. A heading block is the title alone; its `#` marks precede the block.
 
     Raises:
-        DocumentError: EMPTY or UNREADABLE.
+        DocumentError: With the code EMPTY or UNREADABLE.
     """
-    declared, text = _split_front_matter(decode(path, data))
+    front_matter, text = _split_front_matter(decode(path, data))
     composer = PageComposer()
     lines = text.split("\n")
-    for stretch in _stretches(text, len(lines)):
-        _add(composer, stretch, lines[stretch.first : stretch.last])
+    for span in _split_into_spans(text, len(lines)):
+        _add_span(composer, span, lines[span.first : span.end])
     page = composer.page()
     if not page.text:
         raise failures.empty(path)
-    metadata = describe(
+    metadata = build_metadata(
         path,
         (page,),
-        title=declared.get("title"),
-        revision=_first(declared, _REVISION_KEYS),
-        event_date=parse_date(_first(declared, _DATE_KEYS) or ""),
+        title=front_matter.get("title"),
+        revision=_find_first(front_matter, _REVISION_KEYS),
+        event_date=parse_date(_find_first(front_matter, _DATE_KEYS) or ""),
     )
     return ParsedDocument(media_type=MEDIA_TYPE, metadata=metadata, pages=(page,))
 
@@ -82,51 +83,53 @@ def _split_front_matter(text: str) -> tuple[dict[str, str], str]:
     if not match:
         return {}, text
     entries = {
-        entry["key"].lower(): entry["value"] for entry in map(_ENTRY.fullmatch, match["body"].split("\n")) if entry
+        entry["key"].lower(): entry["value"]
+        for entry in map(_FRONT_MATTER_ENTRY.fullmatch, match["body"].split("\n"))
+        if entry
     }
     if not entries:
         return {}, text
     return {key: value.strip().strip("\"'") for key, value in entries.items()}, text[match.end() :]
 
 
-def _first(declared: dict[str, str], keys: Sequence[str]) -> str | None:
-    return next((declared[key] for key in keys if declared.get(key)), None)
+def _find_first(front_matter: dict[str, str], keys: Sequence[str]) -> str | None:
+    return next((front_matter[key] for key in keys if front_matter.get(key)), None)
 
 
-def _stretches(text: str, line_count: int) -> Iterator[_Stretch]:
-    """Split the file into stretches of whole lines; lines without a token (such as link definitions) are paragraphs."""
+def _split_into_spans(text: str, line_count: int) -> Iterator[_LineSpan]:
+    """Split the file into spans of whole lines. Lines without a token, such as link definitions, are paragraphs."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    covered = 0
-    for stretch in _from_tokens(tokens):
-        if stretch.first < covered:
+    next_line = 0
+    for span in _iter_token_spans(tokens):
+        if span.first < next_line:
             continue
-        if stretch.first > covered:
-            yield _Stretch(BlockKind.PARAGRAPH, covered, stretch.first)
-        yield stretch
-        covered = stretch.last
-    yield _Stretch(BlockKind.PARAGRAPH, covered, line_count)
+        if span.first > next_line:
+            yield _LineSpan(BlockKind.PARAGRAPH, next_line, span.first)
+        yield span
+        next_line = span.end
+    yield _LineSpan(BlockKind.PARAGRAPH, next_line, line_count)
 
 
-def _from_tokens(tokens: Sequence["Token"]) -> Iterator[_Stretch]:
+def _iter_token_spans(tokens: Sequence["Token"]) -> Iterator[_LineSpan]:
     item_starts: list[int] = []
     for position, token in enumerate(tokens):
         if token.type == "list_item_open" and token.map:
             item_starts.append(token.map[0])
-        kind = _KINDS.get(token.type)
+        kind = _BLOCK_KINDS.get(token.type)
         if kind is None or token.map is None:
             continue
-        first, last = token.map
+        first, end = token.map
         if first in item_starts and kind is BlockKind.PARAGRAPH:
             kind = BlockKind.LIST_ITEM
         if kind is BlockKind.TABLE_ROW:
-            yield _Stretch(kind, first, last, rows=_table_rows(tokens[position:]))
+            yield _LineSpan(kind, first, end, rows=_read_table_rows(tokens[position:]))
         else:
-            yield _Stretch(kind, first, last, level=int(token.tag[1]) if kind is BlockKind.HEADING else 0)
+            yield _LineSpan(kind, first, end, level=int(token.tag[1]) if kind is BlockKind.HEADING else 0)
 
 
-def _table_rows(tokens: Sequence["Token"]) -> tuple[tuple[str, ...], ...]:
+def _read_table_rows(tokens: Sequence["Token"]) -> tuple[tuple[str, ...], ...]:
     rows: list[list[str]] = []
     for token in tokens:
         if token.type == "table_close":
@@ -138,16 +141,16 @@ def _table_rows(tokens: Sequence["Token"]) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, rows))
 
 
-def _add(composer: PageComposer, stretch: _Stretch, lines: Sequence[str]) -> None:
-    if stretch.rows:
-        for row in linearise(stretch.rows, has_header=True):
+def _add_span(composer: PageComposer, span: _LineSpan, lines: Sequence[str]) -> None:
+    if span.rows:
+        for row in linearise(span.rows, has_header=True):
             composer.add(BlockKind.TABLE_ROW, row)
         return
-    if stretch.kind is not BlockKind.HEADING:
-        composer.add(stretch.kind, "\n".join(lines))
+    if span.kind is not BlockKind.HEADING:
+        composer.add(span.kind, "\n".join(lines))
         return
-    atx = _ATX.fullmatch(lines[0]) if lines else None
+    atx = _ATX_HEADING.fullmatch(lines[0]) if lines else None
     if atx:
-        composer.add(BlockKind.HEADING, atx["title"], level=stretch.level, prefix=atx["marks"].lstrip())
+        composer.add(BlockKind.HEADING, atx["title"], level=span.level, prefix=atx["marks"].lstrip())
     else:
-        composer.add(BlockKind.HEADING, "\n".join(lines[:-1]), level=stretch.level)
+        composer.add(BlockKind.HEADING, "\n".join(lines[:-1]), level=span.level)

@@ -1,6 +1,6 @@
-"""Chooses the loader of a file by its content, and then by its name.
+"""The choice of the loader for a file: by its content first, and then by its suffix.
 
-Names lie: a download page saved as manual.pdf is HTML, and a password-protected .docx is no zip archive at all.
+A suffix can be wrong: a download page saved as manual.pdf is HTML, and a password-protected .docx is not a zip archive.
 """
 
 import io
@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from sourcebound.contracts.corpus.document import ParsedDocument
-from sourcebound.ingest.loaders.csv import load_table
+from sourcebound.ingest.loaders.csv import load_csv
 from sourcebound.ingest.loaders.html import load_html
 from sourcebound.ingest.loaders.markdown import load_markdown
 from sourcebound.ingest.loaders.pdf.load import load_pdf
@@ -24,18 +24,18 @@ _TEXT_LOADERS = {
     ".xhtml": load_html,
     ".md": load_markdown,
     ".markdown": load_markdown,
-    ".csv": load_table,
-    ".tsv": load_table,
+    ".csv": load_csv,
+    ".tsv": load_csv,
     ".txt": load_text,
     ".text": load_text,
 }
 _BINARY_SUFFIXES = {".pdf": "PDF", ".docx": "Word document"}
 
 SUPPORTED_SUFFIXES = frozenset({*_TEXT_LOADERS, *_BINARY_SUFFIXES})
-"""The suffixes, in lower case, that are ingested from a folder."""
+"""The suffixes, in lower case, of the files that are ingested from a folder."""
 
 _PDF_MAGIC = b"%PDF-"
-_PDF_MAGIC_WITHIN = 1024
+_PDF_MAGIC_WINDOW = 1024
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -43,32 +43,32 @@ _RTF_MAGIC = b"{\\rtf"
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
 )
-_CONVERT = "Save it as PDF or DOCX, and ingest that."
+_CONVERT_ADVICE = "Save it as PDF or DOCX, and ingest that."
 
 
 def load_document(path: Path, max_bytes: int) -> ParsedDocument:
     """Read one file in this process; use it for trusted files only.
 
     Args:
-        path: An existing file.
-        max_bytes: The largest size, in bytes, that is read.
+        path: The path of an existing file.
+        max_bytes: The size limit of the file, in bytes.
 
     Returns:
-        Its pages and metadata.
+        The pages and metadata of the file.
 
     Raises:
-        DocumentError: With a code of `DocumentFailure`; the message names the file, `next_step` says what to do.
-        OSError: The file cannot be opened at all.
+        DocumentError: With a code of `DocumentFailure`. The message names the file, and `next_step` says what to do.
+        OSError: If the file cannot be opened.
     """
     return parse_document(path, read_bytes(path, max_bytes), max_bytes)
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:
-    """Read the bytes of a file, unless it is too large.
+    """Read the bytes of a file up to the size limit.
 
     Raises:
-        DocumentError: TOO_LARGE.
-        OSError: The file cannot be opened at all.
+        DocumentError: With the code TOO_LARGE.
+        OSError: If the file cannot be opened.
     """
     with path.open("rb") as file:
         data = file.read(max_bytes + 1)
@@ -78,29 +78,29 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 
 def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
-    """Parse a file whose bytes have been read.
+    """Parse the bytes of a file with the loader for their format.
 
     Args:
-        path: The file, for its name alone; it is not opened.
-        data: Its bytes.
-        max_bytes: The size limit; what an archive unpacks to may be some times that.
+        path: The path of the file, for its name and suffix. The file is not opened.
+        data: The bytes of the file.
+        max_bytes: The size limit of the file. An unpacked archive may be several times as large.
 
     Raises:
-        DocumentError: As `load_document`.
+        DocumentError: As in `load_document`.
     """
     if not data.strip():
         raise failures.empty(path)
-    if _PDF_MAGIC in data[:_PDF_MAGIC_WITHIN]:
+    if _PDF_MAGIC in data[:_PDF_MAGIC_WINDOW]:
         return load_pdf(path, data)
     if data.startswith(_ZIP_MAGIC):
         return _load_archive(path, data, max_bytes)
-    _refuse_foreign(path, data)
+    _reject_unsupported(path, data)
     if _HTML_START.match(data[:4096]):
         return load_html(path, data)
     suffix = path.suffix.lower()
     if suffix in _BINARY_SUFFIXES:
         raise failures.unreadable(
-            path, f"is not a {_BINARY_SUFFIXES[suffix]}", "Check how the file was made or copied."
+            path, f"is not a {_BINARY_SUFFIXES[suffix]}", "Check that its export or copy was complete."
         )
     return _TEXT_LOADERS.get(suffix, load_text)(path, data)
 
@@ -113,13 +113,13 @@ def _load_archive(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
         raise failures.unreadable(path, f"is a damaged archive ({error})") from error
     if any(member.startswith("word/") for member in members):
         return load_word(path, data, max_bytes)
-    raise failures.unsupported(path, "an archive, but not a Word document", _CONVERT)
+    raise failures.unsupported(path, "an archive, but not a Word document", _CONVERT_ADVICE)
 
 
-def _refuse_foreign(path: Path, data: bytes) -> None:
+def _reject_unsupported(path: Path, data: bytes) -> None:
     if data.startswith(_OLE_MAGIC):
         if _OLE_ENCRYPTED in data:
             raise failures.encrypted(path)
-        raise failures.unsupported(path, "a legacy Office file", _CONVERT)
+        raise failures.unsupported(path, "a legacy Office file", _CONVERT_ADVICE)
     if data.startswith(_RTF_MAGIC):
-        raise failures.unsupported(path, "a Rich Text file", _CONVERT)
+        raise failures.unsupported(path, "a Rich Text file", _CONVERT_ADVICE)

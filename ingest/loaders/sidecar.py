@@ -1,7 +1,7 @@
-"""Reads `<file>.meta.toml`, the metadata that an operator states for a file.
+"""The sidecar `<file>.meta.toml`: an operator's metadata for one file.
 
-What an operator wrote wins over what a loader guessed, so a misspelt key must not be ignored in silence: it is an error
-that lists the keys there are.
+The values of a sidecar override those that a loader finds, so a misspelt key must not be ignored. It raises an error
+that lists the known keys.
 """
 
 import tomllib
@@ -20,7 +20,7 @@ SIDECAR_SUFFIX = ".meta.toml"
 
 
 class Sidecar(Contract):
-    """The metadata that an operator states for one file; the loader fills the fields that are None."""
+    """An operator's metadata for one file. A field that is None does not override the loader."""
 
     knowledge_id: str | None = Field(default=None, min_length=1)
     title: str | None = Field(default=None, min_length=1)
@@ -41,13 +41,14 @@ def read_sidecar(path: Path) -> Sidecar:
     """Read the sidecar of a document.
 
     Args:
-        path: The document, not the sidecar.
+        path: The path of the document, not of the sidecar.
 
     Returns:
-        The sidecar; an empty `Sidecar` when there is none.
+        The sidecar; an empty `Sidecar` if the document has none.
 
     Raises:
-        DocumentError: With code BAD_SIDECAR: not TOML, an unknown key, or a value of the wrong type.
+        DocumentError: With the code BAD_SIDECAR, if the file is not valid TOML, or has an unknown key or an invalid
+            value.
     """
     sidecar = sidecar_path(path)
     try:
@@ -58,22 +59,22 @@ def read_sidecar(path: Path) -> Sidecar:
     except OSError as error:
         if error.errno == ENAMETOOLONG:  # then there is no such file
             return Sidecar()
-        raise _bad(sidecar, f"cannot be read: {error.strerror}") from error
+        raise _bad_sidecar(sidecar, f"cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise _bad(sidecar, f"is not TOML: {error}") from error
+        raise _bad_sidecar(sidecar, f"is not valid TOML: {error}") from error
     if to_storable(values) != values:
-        raise _bad(sidecar, "holds a NUL character")
+        raise _bad_sidecar(sidecar, "contains a NUL character")
     unknown = sorted(set(values) - set(Sidecar.model_fields))
     if unknown:
-        raise _bad(sidecar, f"has the unknown key {', '.join(map(repr, unknown))}")
+        raise _bad_sidecar(sidecar, f"has the unknown key {', '.join(map(repr, unknown))}")
     try:
         return Sidecar.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise _bad(sidecar, f"has a bad {first['loc'][0]}: {first['msg']}") from error
+        raise _bad_sidecar(sidecar, f"has an invalid {first['loc'][0]}: {first['msg']}") from error
 
 
-def _bad(sidecar: Path, reason: str) -> DocumentError:
+def _bad_sidecar(sidecar: Path, reason: str) -> DocumentError:
     known = ", ".join(Sidecar.model_fields)
     return DocumentError(
         f"{sidecar.name} {reason}.", f"Known keys, all optional: {known}.", code=DocumentFailure.BAD_SIDECAR

@@ -1,71 +1,72 @@
-"""Table rows as sentences: `Header: value; Header: value`.
+"""The text of table rows: `Header: value; Header: value`.
 
-A row that is quoted alone must still say what its numbers are, so every row carries its headers. Where no row
-looks like a header the cells are given as they stand; nothing is invented.
+Every row repeats the headers, because a row that is quoted alone must still say what its numbers mean. If no row looks
+like a header, the row contains only its cells.
 """
 
 from collections.abc import Sequence
 
 from sourcebound.ingest.chunking.page_text import collapse
 
-_LONGEST_HEADER = 80
+_MAX_HEADER_LENGTH = 80
 
 
 def linearise(rows: Sequence[Sequence[str]], has_header: bool | None = None) -> list[str]:
-    """Write each row of a table as one line.
+    """Render each row of a table as one line.
 
     Args:
-        rows: Cells as the loader read them, the header row (if any) first.
-        has_header: Whether the first row is a header; None asks `looks_like_header`.
+        rows: The cells of each row. A header row, if there is one, comes first.
+        has_header: Whether the first row is a header. If None, `looks_like_header` decides.
 
     Returns:
-        One line for each row with a visible cell. The header row has no line of its own unless it is the only row.
+        One line for each row that has text. A header row has a line of its own only if it is the only row.
     """
     cells = [[collapse(cell) for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
-    captions = 0
-    while len(cells) - captions > 2 and _spans_the_table(cells[captions]):
-        captions += 1
-    lines = [_without_headers(row) for row in cells[:captions]]
-    return lines + _linearise_body(cells[captions:], has_header)
+    caption_count = 0
+    while len(cells) - caption_count > 2 and _is_caption(cells[caption_count]):
+        caption_count += 1
+    lines = [_render_without_headers(row) for row in cells[:caption_count]]
+    return lines + _linearise_below_captions(cells[caption_count:], has_header)
 
 
-def _linearise_body(cells: list[list[str]], has_header: bool | None) -> list[str]:
+def _linearise_below_captions(cells: list[list[str]], has_header: bool | None) -> list[str]:
     if has_header is None:
         has_header = looks_like_header(cells)
     if has_header and len(cells) > 1:
-        return [_with_headers(cells[0], row) for row in cells[1:]]
-    return [_without_headers(row) for row in cells]
+        return [_render_with_headers(cells[0], row) for row in cells[1:]]
+    return [_render_without_headers(row) for row in cells]
 
 
 def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first of these rows names the columns of the rest.
+    """Check whether the first row names the columns of the other rows.
 
-    It does when a row follows it and it has two or more cells, all of them filled, short, different and without a
-    number as a value. A first cell that ends in a colon names its row, and not a column.
+    A header row is followed by another row and has two or more cells. Its cells are short and all different, and none
+    is a numeric value; a year is allowed. Only the first cell may be empty. It must not end in a colon, because such a
+    cell names its row.
     """
     if len(rows) < 2:
         return False
     first = [cell.strip() for cell in rows[0]]
     if len(first) < 2 or len(set(first)) < len(first) or first[0].endswith(":"):
         return False
-    named = [cell for cell in first[1:] if cell]
-    return len(named) == len(first) - 1 and all(_names_a_column(cell) for cell in first if cell)
+    filled = [cell for cell in first[1:] if cell]
+    return len(filled) == len(first) - 1 and all(_looks_like_column_name(cell) for cell in first if cell)
 
 
-def _spans_the_table(row: Sequence[str]) -> bool:
-    """Whether one merged cell, or only a first cell, fills the row: a caption above the header."""
+def _is_caption(row: Sequence[str]) -> bool:
+    """Check whether a row is a caption above the header: one merged cell, or only a first cell."""
     return len(row) > 1 and len({cell for cell in row if cell}) == 1 and bool(row[0])
 
 
-def _names_a_column(cell: str) -> bool:
+def _looks_like_column_name(cell: str) -> bool:
     letters = sum(character.isalpha() for character in cell)
     digits = sum(character.isdigit() for character in cell)
     is_year = cell.isdigit() and len(cell) == 4
-    return len(cell) <= _LONGEST_HEADER and (letters > digits or is_year or (not digits and len(cell) <= 3))
+    return len(cell) <= _MAX_HEADER_LENGTH and (letters > digits or is_year or (not digits and len(cell) <= 3))
 
 
-def _with_headers(header: Sequence[str], row: Sequence[str]) -> str:
+def _render_with_headers(header: Sequence[str], row: Sequence[str]) -> str:
     pairs = []
     for position, cell in enumerate(row):
         if not cell:
@@ -75,7 +76,7 @@ def _with_headers(header: Sequence[str], row: Sequence[str]) -> str:
     return "; ".join(pairs)
 
 
-def _without_headers(row: Sequence[str]) -> str:
+def _render_without_headers(row: Sequence[str]) -> str:
     filled = [cell for position, cell in enumerate(row) if cell and (position == 0 or cell != row[position - 1])]
     if len(row) == 2 and len(filled) == 2:
         return f"{filled[0].rstrip(': ')}: {filled[1]}"

@@ -1,8 +1,8 @@
-"""Reads Word documents (.docx): headings, lists, tables, text boxes, footnotes and endnotes, in document order.
+"""The loader of Word documents (.docx).
 
-It reads the XML and not `Paragraph.text`, because that property omits the text of tracked
-insertions, content controls and text boxes, and an answer must not miss a sentence for the way it was typed.
-Word decides where pages break only when it prints, so the whole text is one page without a number.
+It reads headings, lists, tables, text boxes, footnotes and endnotes, in document order. It parses the XML itself,
+because `Paragraph.text` omits the text of tracked insertions, content controls and text boxes. A .docx file does not
+store its page breaks, so the whole text is one page without a number.
 """
 
 import io
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
-from sourcebound.ingest.loaders.metadata import describe
+from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, UnicodeDecodeError)
-"""Errors of zipfile on a damaged archive, broken names included."""
+"""The exceptions that zipfile raises for a damaged archive, including undecodable member names."""
 
-_LEAKED_ERRORS = (KeyError, ValueError, AttributeError, TypeError)
-"""Errors of python-docx on a missing or wrong part, found by fuzzing."""
+_PYTHON_DOCX_ERRORS = (KeyError, ValueError, AttributeError, TypeError)
+"""The exceptions that python-docx raises for a missing or invalid part, found by fuzzing."""
 
-_MOST_TIMES_UNPACKED = 10
-_ZIP_ENCRYPTED = 1
-_BODY_OUTLINE_LEVEL = 9
-_MOST_COLUMNS = 100
+_MAX_UNPACK_RATIO = 10
+_ZIP_ENCRYPTED_FLAG = 1
+_BODY_TEXT_OUTLINE_LEVEL = 9
+_MAX_COLUMN_SPAN = 100
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MC_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_TEXT_BOX = f"{_W}txbxContent"
-_WRAPPERS = frozenset(
+_TEXT_BOX_TAG = f"{_W}txbxContent"
+_WRAPPER_TAGS = frozenset(
     {f"{_W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "body")}
 )
-_SKIPPED = frozenset({f"{_W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText")} | {_MC_FALLBACK})
-_CHARACTERS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
-_TEXTS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
+_SKIPPED_TAGS = frozenset({f"{_W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText")} | {_MC_FALLBACK})
+_CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
-_NOTE_PARTS = ("footnotes", "endnotes")
+_NOTE_PART_NAMES = ("footnotes", "endnotes")
 
 Element = Any
-"""An lxml element; lxml ships no types."""
+"""An lxml element. The type is `Any`, because lxml ships no type annotations."""
 
 
 class _ParagraphStyle(NamedTuple):
@@ -59,54 +59,54 @@ def load_word(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     """Read a Word document.
 
     Args:
-        path: The file, for messages and as the title of last resort.
-        data: Its bytes.
-        max_bytes: The size limit; what the archive unpacks to may be ten times that.
+        path: The path of the file. Messages name the file, and its stem is the fallback title.
+        data: The bytes of the file.
+        max_bytes: The size limit of the file. The unpacked archive may be ten times as large.
 
     Returns:
-        One page, number None, with table rows linearised.
+        A document of one page without a number, with table rows linearised.
 
     Raises:
-        DocumentError: TOO_LARGE for a decompression bomb, NO_TEXT or UNREADABLE.
+        DocumentError: With the code TOO_LARGE for a decompression bomb, ENCRYPTED, NO_TEXT or UNREADABLE.
     """
     from docx.opc.exceptions import OpcError
     from lxml.etree import XMLSyntaxError
 
     try:
         _check_archive(path, data, max_bytes)
-        page, title = _read(data)
-    except (*ARCHIVE_ERRORS, *_LEAKED_ERRORS, OpcError, XMLSyntaxError) as error:
+        page, title = _read_page(data)
+    except (*ARCHIVE_ERRORS, *_PYTHON_DOCX_ERRORS, OpcError, XMLSyntaxError) as error:
         raise failures.unreadable(path, f"is not a readable Word document ({error})") from error
     if not page.text:
         raise failures.no_text(path)
-    return ParsedDocument(media_type=MEDIA_TYPE, metadata=describe(path, (page,), title=title), pages=(page,))
+    return ParsedDocument(media_type=MEDIA_TYPE, metadata=build_metadata(path, (page,), title=title), pages=(page,))
 
 
 def _check_archive(path: Path, data: bytes, max_bytes: int) -> None:
-    """Refuse an archive that is locked or would fill the memory, before anything is unpacked."""
+    """Reject an encrypted archive or a decompression bomb before anything is unpacked."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
-    if any(member.flag_bits & _ZIP_ENCRYPTED for member in members):
+    if any(member.flag_bits & _ZIP_ENCRYPTED_FLAG for member in members):
         raise failures.encrypted(path)
-    unpacked, limit = sum(member.file_size for member in members), max_bytes * _MOST_TIMES_UNPACKED
-    if unpacked > limit:
-        raise failures.too_large(path, unpacked, limit, "unpacks to")
+    unpacked_size, limit = sum(member.file_size for member in members), max_bytes * _MAX_UNPACK_RATIO
+    if unpacked_size > limit:
+        raise failures.too_large(path, unpacked_size, limit, "unpacks to")
 
 
-def _read(data: bytes) -> tuple[Page, str]:
+def _read_page(data: bytes) -> tuple[Page, str]:
     import docx
 
     document = docx.Document(io.BytesIO(data))
     composer = PageComposer()
-    writer = _Writer(composer, _paragraph_styles(document))
+    writer = _BlockWriter(composer, _resolve_styles(document))
     writer.write(document.element.body)
-    for root in _notes(document):
+    for root in _iter_note_roots(document):
         writer.write_notes(root)
     return composer.page(), document.core_properties.title
 
 
-def _paragraph_styles(document: "Document") -> dict[str, _ParagraphStyle]:
-    """Resolve each paragraph style; a style inherits from the style that it is based on."""
+def _resolve_styles(document: "Document") -> dict[str, _ParagraphStyle]:
+    """Resolve each style by its id. A style inherits from the style that it is based on."""
     elements = {style.get(f"{_W}styleId"): style for style in document.styles.element.iter(f"{_W}style")}
     return {style_id: _resolve_style(elements, style_id) for style_id in elements if style_id}
 
@@ -117,30 +117,30 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
     while style_id in elements and style_id not in seen:
         seen.add(style_id)
         style = elements[style_id]
-        name = _value(style, "name") or ""
+        name = _read_value(style, "name") or ""
         heading = _HEADING_STYLE.fullmatch(name)
-        outline = _value(style, "pPr", "outlineLvl")
+        outline = _read_value(style, "pPr", "outlineLvl")
         if not level and (heading or name.lower() == "title"):
             level = int(heading[1]) if heading else 1
-        elif not level and outline and outline.isdigit() and int(outline) < _BODY_OUTLINE_LEVEL:
+        elif not level and outline and outline.isdigit() and int(outline) < _BODY_TEXT_OUTLINE_LEVEL:
             level = int(outline) + 1
-        is_list = is_list or name.startswith("List") or _value(style, "pPr", "numPr", "numId") is not None
-        style_id = _value(style, "basedOn") or ""
+        is_list = is_list or name.startswith("List") or _read_value(style, "pPr", "numPr", "numId") is not None
+        style_id = _read_value(style, "basedOn") or ""
     return _ParagraphStyle(level, is_list)
 
 
-def _notes(document: "Document") -> Iterator[Element]:
-    """Yield the roots of the footnotes and endnotes parts, footnotes first."""
+def _iter_note_roots(document: "Document") -> Iterator[Element]:
+    """Yield the root elements of the footnotes and endnotes parts, footnotes first."""
     from docx.oxml import parse_xml
 
-    for name in _NOTE_PARTS:
+    for name in _NOTE_PART_NAMES:
         for relationship in document.part.rels.values():
             if not relationship.is_external and relationship.reltype.endswith(f"/{name}"):
                 yield parse_xml(relationship.target_part.blob)
 
 
-class _Writer:
-    """Writes the elements of a body to the page, in order."""
+class _BlockWriter:
+    """The writer that adds the elements of a document body to the page as blocks, in order."""
 
     def __init__(self, composer: PageComposer, styles: dict[str, _ParagraphStyle]) -> None:
         self._composer = composer
@@ -152,7 +152,7 @@ class _Writer:
                 self._write_paragraph(child)
             elif child.tag == f"{_W}tbl":
                 self._write_table(child)
-            elif child.tag in _WRAPPERS:
+            elif child.tag in _WRAPPER_TAGS:
                 self.write(child)
 
     def write_notes(self, root: Element) -> None:
@@ -161,31 +161,31 @@ class _Writer:
                 self.write(note)
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        style = self._styles.get(_value(paragraph, "pPr", "pStyle") or "", _ParagraphStyle(0, False))
-        numbering = _value(paragraph, "pPr", "numPr", "numId")
+        style = self._styles.get(_read_value(paragraph, "pPr", "pStyle") or "", _ParagraphStyle(0, False))
+        numbering = _read_value(paragraph, "pPr", "numPr", "numId")
         kind = BlockKind.PARAGRAPH
         if style.level:
             kind = BlockKind.HEADING
         elif numbering not in (None, "0") or (style.is_list and numbering != "0"):
             kind = BlockKind.LIST_ITEM
-        text = "".join(_characters(paragraph))
+        text = "".join(_iter_text(paragraph))
         self._composer.add(kind, collapse(text) if style.level else text, level=style.level)
-        for box in _text_boxes(paragraph):
+        for box in _iter_text_boxes(paragraph):
             self.write(box)
 
     def _write_table(self, table: Element) -> None:
-        rows = [list(_cells(row)) for row in _rows(table)]
+        rows = [list(_iter_cells(row)) for row in _iter_rows(table)]
         if max(map(len, rows), default=0) <= 1:
             for row in rows:
                 for cell in row:
                     self.write(cell)
             return
-        for line in linearise(_to_grid(rows), has_header=_declares_header(table)):
+        for line in linearise(_build_grid(rows), has_header=_declares_header(table)):
             self._composer.add(BlockKind.TABLE_ROW, line)
 
 
-def _value(element: Element, *names: str) -> str | None:
-    """Return the `w:val` of the descendant on a path of child names."""
+def _read_value(element: Element, *names: str) -> str | None:
+    """Return the `w:val` attribute of the descendant at a path of child names; None if there is none."""
     for name in names:
         element = element.find(f"{_W}{name}")
         if element is None:
@@ -194,64 +194,64 @@ def _value(element: Element, *names: str) -> str | None:
     return value
 
 
-def _characters(element: Element) -> Iterator[str]:
+def _iter_text(element: Element) -> Iterator[str]:
     for child in element:
-        if child.tag in _SKIPPED or child.tag == _TEXT_BOX:
+        if child.tag in _SKIPPED_TAGS or child.tag == _TEXT_BOX_TAG:
             continue
-        if child.tag in _TEXTS:
+        if child.tag in _TEXT_TAGS:
             yield child.text or ""
-        elif child.tag in _CHARACTERS:
-            yield _CHARACTERS[child.tag]
+        elif child.tag in _CHARACTER_TAGS:
+            yield _CHARACTER_TAGS[child.tag]
         else:
-            yield from _characters(child)
+            yield from _iter_text(child)
 
 
-def _text_boxes(element: Element) -> Iterator[Element]:
+def _iter_text_boxes(element: Element) -> Iterator[Element]:
     for child in element:
-        if child.tag == _TEXT_BOX:
+        if child.tag == _TEXT_BOX_TAG:
             yield child
-        elif child.tag not in _SKIPPED:
-            yield from _text_boxes(child)
+        elif child.tag not in _SKIPPED_TAGS:
+            yield from _iter_text_boxes(child)
 
 
-def _rows(table: Element) -> Iterator[Element]:
+def _iter_rows(table: Element) -> Iterator[Element]:
     for child in table:
         if child.tag == f"{_W}tr":
             yield child
-        elif child.tag in _WRAPPERS:
-            yield from _rows(child)
+        elif child.tag in _WRAPPER_TAGS:
+            yield from _iter_rows(child)
 
 
-def _cells(row: Element) -> Iterator[Element]:
+def _iter_cells(row: Element) -> Iterator[Element]:
     for child in row:
         if child.tag == f"{_W}tc":
             yield child
-        elif child.tag in _WRAPPERS:
-            yield from _cells(child)
+        elif child.tag in _WRAPPER_TAGS:
+            yield from _iter_cells(child)
 
 
-def _to_grid(rows: list[list[Element]]) -> list[list[str]]:
-    """Return the texts of cells in columns; a cell merged over columns or rows is repeated in each."""
+def _build_grid(rows: list[list[Element]]) -> list[list[str]]:
+    """Return the cell texts by row and column. A merged cell is repeated in each column or row that it covers."""
     grid: list[list[str]] = []
     for cells in rows:
         texts: list[str] = []
         for cell in cells:
-            span = _value(cell, "tcPr", "gridSpan") or "1"
-            text = _cell_text(cell)
+            span = _read_value(cell, "tcPr", "gridSpan") or "1"
+            text = _read_cell_text(cell)
             merge = cell.find(f"{_W}tcPr/{_W}vMerge")
             if merge is not None and merge.get(f"{_W}val") != "restart" and grid and len(texts) < len(grid[-1]):
                 text = grid[-1][len(texts)]
-            texts.extend([text] * min(int(span), _MOST_COLUMNS))
+            texts.extend([text] * min(int(span), _MAX_COLUMN_SPAN))
         grid.append(texts)
     return grid
 
 
-def _cell_text(cell: Element) -> str:
-    return " ".join("".join(_characters(paragraph)) for paragraph in cell.iter(f"{_W}p"))
+def _read_cell_text(cell: Element) -> str:
+    return " ".join("".join(_iter_text(paragraph)) for paragraph in cell.iter(f"{_W}p"))
 
 
 def _declares_header(table: Element) -> bool | None:
-    first = next(_rows(table), None)
+    first = next(_iter_rows(table), None)
     if first is not None and first.find(f"{_W}trPr/{_W}tblHeader") is not None:
         return True
     return None

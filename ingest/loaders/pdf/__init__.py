@@ -1,1 +1,1 @@
-"""PDF: text, columns, headings and tables, from positions on the page."""
+"""The PDF loader: text, columns, headings and tables, from positions on the page."""

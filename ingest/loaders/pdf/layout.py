@@ -1,7 +1,8 @@
-"""Finds headings, list items, table rows and paragraphs among the lines of a PDF page. Pure.
+"""The layout of a PDF page: headings, list items, table rows and paragraphs among its lines. Pure.
 
-A PDF knows glyphs, not paragraphs. The rules here are few and look only at what a reader sees: size, weight, gaps and
-bullets. A wrong guess costs a worse cut or a missing heading, never text: every line ends up in exactly one block.
+A PDF stores glyphs, not paragraphs. The few rules here use only what a reader sees: size, weight, gaps and bullets.
+A wrong guess causes a wrong block boundary or a missing heading, but it never loses text, because every line is in
+exactly one block.
 """
 
 import re
@@ -13,26 +14,26 @@ from typing import NamedTuple
 
 from sourcebound.contracts.corpus.document import Block, BlockKind
 
-_LARGER = 1.12
-_COMMON = 0.15
-_RUNNING_PAGES = 3
-_RUNNING_SHARE = 0.3
-_WIDE_GAP = 1.45
-_WIDE_HEADING_GAP = 1.7
-_LONGEST_HEADING = 120
-_MOST_HEADING_LINES = 3
-_MOST_LEVELS = 6
-_MOST_WORDS_BEFORE_STOP = 14
-_BULLET = re.compile(r"[•●○▪■◦‣⁃\uf0b7\uf0a7\uf06f]\s*|[-–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+\S")
+_HEADING_SIZE_RATIO = 1.12
+_MIN_BODY_SHARE = 0.15
+_MAX_HEADING_PAGES = 3
+_MAX_HEADING_PAGE_SHARE = 0.3
+_PARAGRAPH_GAP_RATIO = 1.45
+_MAX_HEADING_GAP = 1.7
+_MAX_HEADING_LENGTH = 120
+_MAX_HEADING_LINES = 3
+_MAX_LEVELS = 6
+_MAX_WORDS_BEFORE_FULL_STOP = 14
+_LIST_MARKER = re.compile(r"[•●○▪■◦‣⁃\uf0b7\uf0a7\uf06f]\s*|[-–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+\S")
 _NUMBER = re.compile(r"[-–—+(]*[$€£]?[-–—(]*\d[\d.,:/%)]*|[$€£%)—–-]+")
 _SENTENCE_END = re.compile(r"[.!?:;。！？][\"”’)\]]*$")
-_OPENING = "“\"'‘([§¿¡"
-_NOT_WORD = re.compile(r"[\W_]+")
+_OPENING_MARKS = "“\"'‘([§¿¡"
+_NON_WORD = re.compile(r"[\W_]+")
 _NUMBERING = re.compile(r"^(?:[\dA-Z]{1,3}[.)]?(?:\d+\.?)*)\s+")
 
 
 class Cell(NamedTuple):
-    """A part of a line without a wide gap, in points; `baseline` is that of its first glyph."""
+    """A part of a line without a wide gap. Positions are in points; `baseline` is that of the first glyph."""
 
     text: str
     left: float
@@ -43,7 +44,7 @@ class Cell(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a page: `text[start:end]` of the page's text, and its style, in points."""
+    """One line of a page: its offsets in the page's text, and its style and extent in points."""
 
     start: int
     end: int
@@ -54,7 +55,7 @@ class Line(NamedTuple):
     right: float
     bottom: float
     cells: tuple[Cell, ...] = ()
-    """The cells of the line; empty if a word is hyphenated at the line's end."""
+    """The cells of the line; empty if the line has a word that is hyphenated at a line's end."""
     is_row: bool = False
     """Whether the text is a table row with its headers."""
 
@@ -74,149 +75,152 @@ class OutlineEntry(NamedTuple):
     title: str
 
 
-Levels = Mapping[Style, int]
+HeadingLevels = Mapping[Style, int]
 
 
-def heading_levels(pages: Sequence[Sequence[Line]]) -> dict[Style, int]:
-    """Rank the styles that stand out from the body: the largest is level 1.
+def rank_heading_styles(pages: Sequence[Sequence[Line]]) -> dict[Style, int]:
+    """Rank the heading styles of a document: the largest is level 1.
 
-    Every style that sets a good part of the text is body, so a report with a small-print annex keeps its body type.
+    Every style with a large share of the text is a body style, such as the small print of an annex. A heading style is
+    larger than the largest body style, or bold where that style is not.
 
     Args:
         pages: The lines of every page.
 
     Returns:
-        The level of each heading style; empty where nothing stands out.
+        The level of each heading style; empty if the pages have no heading styles.
     """
     weights: Counter[Style] = Counter()
     for line in (line for page in pages for line in page):
-        weights[_style(line)] += len(line.text)
+        weights[_get_style(line)] += len(line.text)
     if not weights:
         return {}
     total = weights.total()
-    common = [style for style, weight in weights.items() if weight >= total * _COMMON]
-    body = max(common or [weights.most_common(1)[0][0]])
-    standing_out = [style for style in weights if style not in common and _stands_out(style, body)]
-    ranked = sorted(standing_out, key=lambda style: (-style.size, not style.bold))
-    return {style: min(rank, _MOST_LEVELS) for rank, style in enumerate(ranked, start=1)}
+    body_styles = [style for style, weight in weights.items() if weight >= total * _MIN_BODY_SHARE]
+    body_style = max(body_styles or [weights.most_common(1)[0][0]])
+    heading_styles = [style for style in weights if style not in body_styles and _is_heading_style(style, body_style)]
+    ranked = sorted(heading_styles, key=lambda style: (-style.size, not style.bold))
+    return {style: min(rank, _MAX_LEVELS) for rank, style in enumerate(ranked, start=1)}
 
 
-def running_heads(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
-    """Return the lines that are on so many pages that they are page headers or footers, not section headings."""
+def find_running_heads(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
+    """Return the texts of lines that are on so many pages that they are page headers or footers."""
     counts = Counter(text for page in pages for text in {line.text for line in page})
-    most = max(_RUNNING_PAGES, len(pages) * _RUNNING_SHARE)
-    return frozenset(text for text, count in counts.items() if count > most)
+    page_limit = max(_MAX_HEADING_PAGES, len(pages) * _MAX_HEADING_PAGE_SHARE)
+    return frozenset(text for text, count in counts.items() if count > page_limit)
 
 
-def blocks_by_style(lines: Sequence[Line], levels: Levels, running: frozenset[str]) -> tuple[Block, ...]:
-    """Split one page into blocks; headings are recognized by their style.
+def split_by_style(lines: Sequence[Line], levels: HeadingLevels, running_heads: frozenset[str]) -> tuple[Block, ...]:
+    """Split one page into blocks. The style of a line decides whether it is a heading.
 
     Args:
-        lines: The page's lines in reading order.
-        levels: What `heading_levels` found for the document.
-        running: What `running_heads` found for the document; these lines are never headings.
+        lines: The lines of the page in reading order.
+        levels: The levels of the document's heading styles, from `rank_heading_styles`.
+        running_heads: The page headers and footers of the document, from `find_running_heads`. They are not headings.
     """
-    marks: list[int] = [0] * len(lines)
+    line_levels: list[int] = [0] * len(lines)
     position = 0
     while position < len(lines):
-        run = 0 if lines[position].text in running else _heading_run(lines, position, levels)
-        if 0 < run <= _MOST_HEADING_LINES:
-            marks[position : position + run] = [levels[_style(lines[position])]] * run
-        position += max(run, 1)
-    return _group(lines, marks)
+        heading_lines = 0 if lines[position].text in running_heads else _count_heading_lines(lines, position, levels)
+        if 0 < heading_lines <= _MAX_HEADING_LINES:
+            line_levels[position : position + heading_lines] = [levels[_get_style(lines[position])]] * heading_lines
+        position += max(heading_lines, 1)
+    return _group_into_blocks(lines, line_levels)
 
 
-def blocks_by_outline(lines: Sequence[Line], entries: Sequence[OutlineEntry]) -> tuple[Block, ...]:
-    """Split one page into blocks; headings are those of the document's outline.
+def split_by_outline(lines: Sequence[Line], entries: Sequence[OutlineEntry]) -> tuple[Block, ...]:
+    """Split one page into blocks. Headings are the lines that the document's outline names.
 
     Args:
-        lines: The page's lines in reading order.
+        lines: The lines of the page in reading order.
         entries: The outline entries that point at this page.
     """
-    marks = [0] * len(lines)
+    line_levels = [0] * len(lines)
     for entry in entries:
         for position in _find_title(lines, entry.title):
-            marks[position] = entry.level
-    return _group(lines, marks)
+            line_levels[position] = entry.level
+    return _group_into_blocks(lines, line_levels)
 
 
-def _style(line: Line) -> Style:
+def _get_style(line: Line) -> Style:
     return Style(round(line.size * 2) / 2, line.bold)
 
 
-def _stands_out(style: Style, body: Style) -> bool:
-    return style.size >= body.size * _LARGER or (style.bold and not body.bold and style.size >= body.size * 0.95)
+def _is_heading_style(style: Style, body_style: Style) -> bool:
+    return style.size >= body_style.size * _HEADING_SIZE_RATIO or (
+        style.bold and not body_style.bold and style.size >= body_style.size * 0.95
+    )
 
 
-def _heading_run(lines: Sequence[Line], start: int, levels: Levels) -> int:
-    """Return the number of lines from `start` on that share a heading style and look like a heading."""
-    style = _style(lines[start])
+def _count_heading_lines(lines: Sequence[Line], start: int, levels: HeadingLevels) -> int:
+    """Count the lines from `start` that share a heading style and look like one heading."""
+    style = _get_style(lines[start])
     if style not in levels:
         return 0
     end = start
-    while end < len(lines) and _style(lines[end]) == style and _reads_like_heading(lines[end]):
-        if end > start and _stands_apart(lines[end - 1], lines[end]):
+    while end < len(lines) and _get_style(lines[end]) == style and _looks_like_heading(lines[end]):
+        if end > start and _is_separated(lines[end - 1], lines[end]):
             break
         end += 1
     return end - start
 
 
-def _reads_like_heading(line: Line) -> bool:
+def _looks_like_heading(line: Line) -> bool:
     text = line.text
     letters = sum(character.isalpha() for character in text)
-    if len(text) > _LONGEST_HEADING or letters < 3 or letters < len(text) / 2:
+    if len(text) > _MAX_HEADING_LENGTH or letters < 3 or letters < len(text) / 2:
         return False
-    if text[0].islower() or not (text[0].isalnum() or text[0] in _OPENING):
+    if text[0].islower() or not (text[0].isalnum() or text[0] in _OPENING_MARKS):
         return False
     return (
         not text.endswith((",", ";"))
-        and not (text.endswith(".") and len(text.split()) > _MOST_WORDS_BEFORE_STOP)
-        and not _is_row(line)
+        and not (text.endswith(".") and len(text.split()) > _MAX_WORDS_BEFORE_FULL_STOP)
+        and not _is_table_row(line)
     )
 
 
 def _find_title(lines: Sequence[Line], title: str) -> range:
-    """Return the positions of the one to three lines that together spell a title; empty if there are none."""
-    wanted = _letters(title)
-    alternatives = {wanted, _letters(_NUMBERING.sub("", title))} - {""}
+    """Return the positions of the one to three lines that together form a title; empty if there are none."""
+    normalized = _normalize_title(title)
+    targets = {normalized, _normalize_title(_NUMBERING.sub("", title))} - {""}
     for start in range(len(lines)):
-        spelled = ""
-        for end in range(start, min(start + _MOST_HEADING_LINES, len(lines))):
-            spelled = f"{spelled} {lines[end].text}"
-            if _letters(spelled) in alternatives or _letters(_NUMBERING.sub("", spelled.strip())) in alternatives:
+        joined = ""
+        for end in range(start, min(start + _MAX_HEADING_LINES, len(lines))):
+            joined = f"{joined} {lines[end].text}"
+            if _normalize_title(joined) in targets or _normalize_title(_NUMBERING.sub("", joined.strip())) in targets:
                 return range(start, end + 1)
     return range(0)
 
 
-def _letters(text: str) -> str:
-    return _NOT_WORD.sub("", text).casefold()
+def _normalize_title(text: str) -> str:
+    return _NON_WORD.sub("", text).casefold()
 
 
-def _group(lines: Sequence[Line], marks: Sequence[int]) -> tuple[Block, ...]:
-    gaps = [gap for before, line in pairwise(lines) if (gap := _gap(before, line)) > 0]
-    leading = median(gaps) if gaps else 0.0
+def _group_into_blocks(lines: Sequence[Line], line_levels: Sequence[int]) -> tuple[Block, ...]:
+    gaps = [gap for previous, line in pairwise(lines) if (gap := _measure_gap(previous, line)) > 0]
+    line_spacing = median(gaps) if gaps else 0.0
     blocks: list[Block] = []
     first = 0
     for position in range(1, len(lines) + 1):
-        if position == len(lines) or _starts_block(lines, marks, first, position, leading):
+        if position == len(lines) or _starts_block(lines, line_levels, first, position, line_spacing):
             if lines:
-                blocks.append(_block(lines, marks, first, position - 1))
+                blocks.append(_make_block(lines, line_levels, first, position - 1))
             first = position
     return tuple(blocks)
 
 
-def _block(lines: Sequence[Line], marks: Sequence[int], first: int, last: int) -> Block:
-    kind = BlockKind.HEADING if marks[first] else _kind(lines[first])
-    return Block(kind=kind, char_start=lines[first].start, char_end=lines[last].end, level=marks[first])
+def _make_block(lines: Sequence[Line], line_levels: Sequence[int], first: int, last: int) -> Block:
+    kind = BlockKind.HEADING if line_levels[first] else _classify_line(lines[first])
+    return Block(kind=kind, char_start=lines[first].start, char_end=lines[last].end, level=line_levels[first])
 
 
-def _kind(line: Line) -> BlockKind:
-    if _is_row(line):
+def _classify_line(line: Line) -> BlockKind:
+    if _is_table_row(line):
         return BlockKind.TABLE_ROW
-    return BlockKind.LIST_ITEM if _BULLET.match(line.text) else BlockKind.PARAGRAPH
+    return BlockKind.LIST_ITEM if _LIST_MARKER.match(line.text) else BlockKind.PARAGRAPH
 
 
-def _is_row(line: Line) -> bool:
+def _is_table_row(line: Line) -> bool:
     if line.is_row:
         return True
     tokens = line.text.split()
@@ -224,37 +228,39 @@ def _is_row(line: Line) -> bool:
     return numbers >= 2 and numbers >= len(tokens) * 0.35
 
 
-def _starts_block(lines: Sequence[Line], marks: Sequence[int], first: int, position: int, leading: float) -> bool:
-    before, line = lines[position - 1], lines[position]
-    if marks[position] or marks[position - 1]:
-        same_heading = marks[position] == marks[position - 1] and _style(before) == _style(line)
-        return not same_heading or position - first >= _MOST_HEADING_LINES or _stands_apart(before, line)
-    if _kind(line) is not BlockKind.PARAGRAPH or _is_row(before):
+def _starts_block(
+    lines: Sequence[Line], line_levels: Sequence[int], first: int, position: int, line_spacing: float
+) -> bool:
+    previous, line = lines[position - 1], lines[position]
+    if line_levels[position] or line_levels[position - 1]:
+        same_heading = line_levels[position] == line_levels[position - 1] and _get_style(previous) == _get_style(line)
+        return not same_heading or position - first >= _MAX_HEADING_LINES or _is_separated(previous, line)
+    if _classify_line(line) is not BlockKind.PARAGRAPH or _is_table_row(previous):
         return True
-    gap = _gap(before, line)
+    gap = _measure_gap(previous, line)
     if gap < 0:
-        return _SENTENCE_END.search(before.text) is not None or not line.text[0].islower()
-    if leading and gap > leading * _WIDE_GAP:
+        return _SENTENCE_END.search(previous.text) is not None or not line.text[0].islower()
+    if line_spacing and gap > line_spacing * _PARAGRAPH_GAP_RATIO:
         return True
-    return _left_a_list(lines[first], line) or _ends_short(lines[first : position + 1])
+    return _ends_list_item(lines[first], line) or _ends_paragraph(lines[first : position + 1])
 
 
-def _left_a_list(item: Line, line: Line) -> bool:
-    return _kind(item) is BlockKind.LIST_ITEM and line.left <= item.left + 1
+def _ends_list_item(item: Line, line: Line) -> bool:
+    return _classify_line(item) is BlockKind.LIST_ITEM and line.left <= item.left + 1
 
 
-def _ends_short(lines: Sequence[Line]) -> bool:
-    """Whether the second to last line ends a sentence far from the right edge of its paragraph."""
-    before = lines[-2]
+def _ends_paragraph(lines: Sequence[Line]) -> bool:
+    """Check whether the second to last line ends a sentence far from the right edge of its paragraph."""
+    previous = lines[-2]
     widest = max(line.right for line in lines)
     width = widest - min(line.left for line in lines)
-    return _SENTENCE_END.search(before.text) is not None and before.right < widest - width * 0.15
+    return _SENTENCE_END.search(previous.text) is not None and previous.right < widest - width * 0.15
 
 
-def _stands_apart(before: Line, line: Line) -> bool:
-    return not 0 <= _gap(before, line) <= max(before.size, line.size) * _WIDE_HEADING_GAP
+def _is_separated(previous: Line, line: Line) -> bool:
+    return not 0 <= _measure_gap(previous, line) <= max(previous.size, line.size) * _MAX_HEADING_GAP
 
 
-def _gap(before: Line, line: Line) -> float:
-    """Return the distance of `line` below `before`; negative when it is above, as at the top of a column."""
-    return before.bottom - line.bottom
+def _measure_gap(previous: Line, line: Line) -> float:
+    """Return the distance of `line` below `previous`; negative if it is above, as at the top of a column."""
+    return previous.bottom - line.bottom

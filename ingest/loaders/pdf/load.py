@@ -1,7 +1,7 @@
-"""Reads PDFs: text in the file's own reading order, page by page, with headings from the outline or from the type.
+"""The loader of PDFs: the text of each page in the file's reading order, with headings from the outline or the style.
 
-PDFium does all of it: it reads multi-column and right-to-left pages in order and is the library that also draws pages,
-so a quotation can be found again on the page it came from. PDFium is not thread-safe; one lock serialises every call.
+PDFium extracts the text, because it reads multi-column and right-to-left pages in order. It also renders pages, so a
+quotation can be found on its page. PDFium is not thread-safe, so one lock serialises all calls.
 """
 
 import ctypes
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from sourcebound.contracts.corpus.document import Block, Page, ParsedDocument
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.chunking.page_text import clean_text
-from sourcebound.ingest.loaders.metadata import describe
+from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.pdf.columns import starts_cell
 from sourcebound.ingest.loaders.pdf.layout import (
     Cell,
     Line,
     OutlineEntry,
-    blocks_by_outline,
-    blocks_by_style,
-    heading_levels,
-    running_heads,
+    find_running_heads,
+    rank_heading_styles,
+    split_by_outline,
+    split_by_style,
 )
 from sourcebound.ingest.loaders.pdf.table import replace_tables
 from sourcebound.ingest.sandbox import failures
@@ -36,11 +36,11 @@ MEDIA_TYPE = "application/pdf"
 PDFIUM_LOCK = threading.RLock()
 
 _PASSWORD_ERROR = 4
-_LINE_HYPHEN = "\x02"
-_HYPHENATED = re.compile(rf"(\w+){_LINE_HYPHEN}(\w+)")
+_HYPHEN_MARK = "\x02"
+_HYPHENATED = re.compile(rf"(\w+){_HYPHEN_MARK}(\w+)")
 _WORD = re.compile(r"\w+")
 _LINE = re.compile(r"[^\n]+")
-_SHOWN = re.compile(r"\S+")
+_NON_SPACE = re.compile(r"\S+")
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _BOLD_WEIGHT = 600
 
@@ -54,14 +54,14 @@ def load_pdf(path: Path, data: bytes) -> ParsedDocument:
     """Read a PDF.
 
     Args:
-        path: The file, for messages and as the title of last resort.
-        data: Its bytes.
+        path: The path of the file. Messages name the file, and its stem is the fallback title.
+        data: The bytes of the file.
 
     Returns:
-        One `Page` a page, numbered from 1; a page of pictures is a page with empty text.
+        A document with one `Page` for each page, numbered from 1. A page of pictures has an empty text.
 
     Raises:
-        DocumentError: ENCRYPTED, NO_TEXT or UNREADABLE.
+        DocumentError: With the code ENCRYPTED, NO_TEXT or UNREADABLE.
     """
     import pypdfium2
 
@@ -73,14 +73,14 @@ def load_pdf(path: Path, data: bytes) -> ParsedDocument:
                 outline = list(_read_outline(document))
                 title = _read_string(lambda: document.get_metadata_value("Title"))
         except pypdfium2.PdfiumError as error:
-            raise _describe_failure(path, error) from error
+            raise _make_error(path, error) from error
     if not any(page.text.strip() for page in raw_pages):
         raise failures.no_text(path)
     pages = _split_into_blocks(raw_pages, outline)
-    return ParsedDocument(media_type=MEDIA_TYPE, metadata=describe(path, pages, title=title), pages=pages)
+    return ParsedDocument(media_type=MEDIA_TYPE, metadata=build_metadata(path, pages, title=title), pages=pages)
 
 
-def _describe_failure(path: Path, error: Exception) -> DocumentError:
+def _make_error(path: Path, error: Exception) -> DocumentError:
     if getattr(error, "err_code", None) == _PASSWORD_ERROR or "password" in str(error).lower():
         return failures.encrypted(path)
     return failures.unreadable(path, f"is not a readable PDF ({error})".replace(".)", ")"))
@@ -88,16 +88,16 @@ def _describe_failure(path: Path, error: Exception) -> DocumentError:
 
 def _split_into_blocks(raw_pages: Sequence[_RawPage], outline: Sequence[OutlineEntry]) -> tuple[Page, ...]:
     by_outline = [
-        blocks_by_outline(page.lines, [entry for entry in outline if entry.page_index == index])
+        split_by_outline(page.lines, [entry for entry in outline if entry.page_index == index])
         for index, page in enumerate(raw_pages)
     ]
-    found = sum(block.level > 0 for blocks in by_outline for block in blocks)
-    if outline and found * 2 >= len(outline):
+    heading_count = sum(block.level > 0 for blocks in by_outline for block in blocks)
+    if outline and heading_count * 2 >= len(outline):
         all_blocks: list[tuple[Block, ...]] = by_outline
     else:
         lines = [page.lines for page in raw_pages]
-        levels, running = heading_levels(lines), running_heads(lines)
-        all_blocks = [blocks_by_style(page_lines, levels, running) for page_lines in lines]
+        levels, running_heads = rank_heading_styles(lines), find_running_heads(lines)
+        all_blocks = [split_by_style(page_lines, levels, running_heads) for page_lines in lines]
     return tuple(
         Page(index=index, number=index + 1, text=page.text, blocks=blocks)
         for index, (page, blocks) in enumerate(zip(raw_pages, all_blocks, strict=True))
@@ -113,7 +113,7 @@ def _read_outline(document: "PdfDocument") -> Iterator[OutlineEntry]:
 
 
 def _read_string(read: Callable[[], str]) -> str:
-    """Read a string of the document's dictionary; empty if damaged, because the text does not depend on it."""
+    """Read a string of the outline or the metadata; empty if it is damaged, because the text does not depend on it."""
     try:
         return read()
     except UnicodeDecodeError:
@@ -125,48 +125,48 @@ def _read_page(document: "PdfDocument", index: int) -> _RawPage:
     text_page = page.get_textpage()
     try:
         extracted = text_page.get_text_bounded()
-        positions = _char_positions(text_page, extracted)
-        return _read_lines(text_page, extracted, positions)
+        char_indices = _align_characters(text_page, extracted)
+        return _read_lines(text_page, extracted, char_indices)
     finally:
         text_page.close()
         page.close()
 
 
-def _char_positions(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
-    """Return the index of each character of the text in PDFium's own list, which may have a few more."""
+def _align_characters(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
+    """Return the index of each extracted character in PDFium's list of characters, which may have a few more."""
     from pypdfium2 import raw
 
     count = text_page.count_chars()
     if count == len(extracted):
         return range(count)
-    positions = []
-    position = 0
+    char_indices = []
+    char_index = 0
     for character in extracted:
-        ahead = position
-        while ahead < count and raw.FPDFText_GetUnicode(text_page, ahead) != ord(character):
-            ahead += 1
-        position = ahead if ahead < count else position
-        positions.append(min(position, count - 1))
-        position += 1
-    return positions
+        candidate = char_index
+        while candidate < count and raw.FPDFText_GetUnicode(text_page, candidate) != ord(character):
+            candidate += 1
+        char_index = candidate if candidate < count else char_index
+        char_indices.append(min(char_index, count - 1))
+        char_index += 1
+    return char_indices
 
 
-def _read_lines(text_page: "PdfTextPage", extracted: str, positions: Sequence[int]) -> _RawPage:
+def _read_lines(text_page: "PdfTextPage", extracted: str, char_indices: Sequence[int]) -> _RawPage:
     lines: list[Line] = []
     for match in _LINE.finditer(extracted.replace("\r", "\n")):
-        shown = match.group().strip()
-        text = clean_text(_join_hyphenated(shown, extracted))
+        visible = match.group().strip()
+        text = clean_text(_replace_hyphen_marks(visible, extracted))
         if not text.strip():
             continue
         first = match.start() + len(match.group()) - len(match.group().lstrip())
-        look = _line_style(text_page, positions[first], positions[first + len(shown) - 1])
-        cells = _cells(text_page, extracted, range(first, first + len(shown)), positions)
-        lines.append(look._replace(text=text, cells=cells))
+        style = _measure_line(text_page, char_indices[first], char_indices[first + len(visible) - 1])
+        cells = _split_cells(text_page, extracted, range(first, first + len(visible)), char_indices)
+        lines.append(style._replace(text=text, cells=cells))
     return _assemble_page(replace_tables(lines))
 
 
 def _assemble_page(lines: Sequence[Line]) -> _RawPage:
-    """Build the text of a page from its lines, and set the offsets of each line."""
+    """Join the lines of a page to its text, and set the offsets of each line."""
     placed: list[Line] = []
     start = 0
     for line in lines:
@@ -175,53 +175,59 @@ def _assemble_page(lines: Sequence[Line]) -> _RawPage:
     return _RawPage("\n".join(line.text for line in lines), tuple(placed))
 
 
-def _cells(text_page: "PdfTextPage", extracted: str, stretch: range, positions: Sequence[int]) -> tuple[Cell, ...]:
-    """Split a line at its wide gaps. Text that does not run from left to right is one cell, a hyphenated word none."""
+def _split_cells(
+    text_page: "PdfTextPage", extracted: str, span: range, char_indices: Sequence[int]
+) -> tuple[Cell, ...]:
+    """Split a line into cells at its wide gaps.
+
+    A line that does not run from left to right is one cell. A line with a hyphen mark has no cells.
+    """
     from pypdfium2 import raw
 
     cells: list[Cell] = []
-    start, box, end_box = stretch.start, raw.FS_RECTF(), raw.FS_RECTF()
-    for word in _SHOWN.finditer(extracted, stretch.start, stretch.stop):
-        raw.FPDFText_GetLooseCharBox(text_page, positions[word.start()], box)
-        raw.FPDFText_GetLooseCharBox(text_page, positions[word.end() - 1], end_box)
+    start, box, end_box = span.start, raw.FS_RECTF(), raw.FS_RECTF()
+    for word in _NON_SPACE.finditer(extracted, span.start, span.stop):
+        raw.FPDFText_GetLooseCharBox(text_page, char_indices[word.start()], box)
+        raw.FPDFText_GetLooseCharBox(text_page, char_indices[word.end() - 1], end_box)
         left, right = min(box.left, end_box.left), max(box.right, end_box.right)
-        if _LINE_HYPHEN in word.group():
+        if _HYPHEN_MARK in word.group():
             return ()
         if cells and not starts_cell(left - cells[-1].right, cells[-1].size, word.group()):
-            before = cells[-1]
+            previous = cells[-1]
             text = clean_text(extracted[start : word.end()])
-            cells[-1] = before._replace(text=text, left=min(left, before.left), right=max(right, before.right))
+            cells[-1] = previous._replace(text=text, left=min(left, previous.left), right=max(right, previous.right))
         else:
             start = word.start()
-            cells.append(_cell(text_page, positions[start], clean_text(word.group()), left, right))
+            cells.append(_make_cell(text_page, char_indices[start], clean_text(word.group()), left, right))
     return tuple(cell for cell in cells if cell.text)
 
 
-def _cell(text_page: "PdfTextPage", position: int, text: str, left: float, right: float) -> Cell:
-    """Make a cell of one word, whose first glyph is at a position."""
+def _make_cell(text_page: "PdfTextPage", char_index: int, text: str, left: float, right: float) -> Cell:
+    """Make a cell of one word. `char_index` is the index of its first character."""
     from pypdfium2 import raw
 
-    across, up = ctypes.c_double(), ctypes.c_double()
-    raw.FPDFText_GetCharOrigin(text_page, position, across, up)
-    return Cell(text, left, right, up.value, _size(text_page, position), _is_bold(text_page, position))
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(text_page, char_index, x, y)
+    return Cell(text, left, right, y.value, _measure_font_size(text_page, char_index), _is_bold(text_page, char_index))
 
 
-def _size(text_page: "PdfTextPage", position: int) -> float:
-    """Return the font size of a glyph on the page."""
+def _measure_font_size(text_page: "PdfTextPage", char_index: int) -> float:
+    """Return the font size of a character on the page."""
     from pypdfium2 import raw
 
     matrix = raw.FS_MATRIX()
-    raw.FPDFText_GetMatrix(text_page, position, matrix)
+    raw.FPDFText_GetMatrix(text_page, char_index, matrix)
     scale: float = (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
-    return float(raw.FPDFText_GetFontSize(text_page, position)) * scale
+    return float(raw.FPDFText_GetFontSize(text_page, char_index)) * scale
 
 
-def _join_hyphenated(line: str, page_text: str) -> str:
-    """Undo PDFium's mark for a hyphen at a line's end: joined if the page has the joined word, else a hyphen.
+def _replace_hyphen_marks(line: str, page_text: str) -> str:
+    """Replace PDFium's marks for hyphens at a line's end.
 
-    A hyphen too many is harmless where one too few would turn `IO-470` into another part number.
+    The parts of a word are joined if the page has the joined word elsewhere. Otherwise the mark becomes a hyphen. An
+    extra hyphen is harmless, but a missing one would turn `IO-470` into another part number.
     """
-    if _LINE_HYPHEN not in line:
+    if _HYPHEN_MARK not in line:
         return line
     words = set(_WORD.findall(page_text))
 
@@ -229,11 +235,11 @@ def _join_hyphenated(line: str, page_text: str) -> str:
         joined = match[1] + match[2]
         return joined if joined.isalpha() and joined in words else f"{match[1]}-{match[2]}"
 
-    return _HYPHENATED.sub(join, line).replace(_LINE_HYPHEN, "-")
+    return _HYPHENATED.sub(join, line).replace(_HYPHEN_MARK, "-")
 
 
-def _line_style(text_page: "PdfTextPage", first: int, last: int) -> Line:
-    """Return the style of a line, from its first and last characters."""
+def _measure_line(text_page: "PdfTextPage", first: int, last: int) -> Line:
+    """Return a line without text, with its style and extent from its first and last characters."""
     from pypdfium2 import raw
 
     box, end_box = raw.FS_RECTF(), raw.FS_RECTF()
@@ -243,7 +249,7 @@ def _line_style(text_page: "PdfTextPage", first: int, last: int) -> Line:
         start=0,
         end=0,
         text="",
-        size=_size(text_page, first),
+        size=_measure_font_size(text_page, first),
         bold=_is_bold(text_page, first) and _is_bold(text_page, last),
         left=box.left,
         right=end_box.right,
@@ -251,12 +257,12 @@ def _line_style(text_page: "PdfTextPage", first: int, last: int) -> Line:
     )
 
 
-def _is_bold(text_page: "PdfTextPage", position: int) -> bool:
+def _is_bold(text_page: "PdfTextPage", char_index: int) -> bool:
     from pypdfium2 import raw
 
-    if raw.FPDFText_GetFontWeight(text_page, position) >= _BOLD_WEIGHT:
+    if raw.FPDFText_GetFontWeight(text_page, char_index) >= _BOLD_WEIGHT:
         return True
     name = ctypes.create_string_buffer(128)
     flags = ctypes.c_int()
-    raw.FPDFText_GetFontInfo(text_page, position, name, len(name), flags)
+    raw.FPDFText_GetFontInfo(text_page, char_index, name, len(name), flags)
     return _BOLD_NAME.search(name.value) is not None

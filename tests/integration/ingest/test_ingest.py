@@ -215,10 +215,10 @@ async def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_stored(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("title = [", "is not TOML"),
+        ("title = [", "is not valid TOML"),
         ('colour = "red"', "unknown key 'colour'"),
         ('title = "a\\u0000b"', "NUL"),
-        ("equipment_id = 5", "bad equipment_id"),
+        ("equipment_id = 5", "invalid equipment_id"),
     ],
 )
 async def test_a_file_with_a_bad_sidecar_is_named_and_the_rest_is_stored(

@@ -49,10 +49,10 @@ def test_a_date_may_be_an_iso_string(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ('tittle = "x"', "unknown key 'tittle'"),
-        ("title = ", "is not TOML"),
-        ('event_date = "last spring"', "bad event_date"),
-        ("revision = 3", "bad revision"),
-        ('title = ""', "bad title"),
+        ("title = ", "is not valid TOML"),
+        ('event_date = "last spring"', "invalid event_date"),
+        ("revision = 3", "invalid revision"),
+        ('title = ""', "invalid title"),
     ],
 )
 def test_mistakes_name_the_file_and_list_the_keys(tmp_path: Path, text: str, expected: str) -> None:
