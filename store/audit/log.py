@@ -157,6 +157,7 @@ class PostgresAuditLog:
             "run_id": run.run_id,
             "reason": FailureCode.AUDIT_UNAVAILABLE.value,
             "policy_version": run.policy_version,
+            "workers": self._buffer.lease_ids(run.run_id),
         }
         with store_faults():
             async with self._pool.connection() as connection:

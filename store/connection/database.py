@@ -25,21 +25,42 @@ PREPARED_AFTER: Final = 2
 """Executions on one connection after which a statement is prepared on the server."""
 Row = dict[str, Any]
 """A row as psycopg returns it. It is converted to a typed model before it leaves this room."""
-Pool = AsyncConnectionPool[AsyncConnection[Row]]
 Result = TypeVar("Result")
 
 
-class LifoPool(Pool):
+class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
     """A LIFO pool: it reuses the most recently returned connection, whose server process still has warm caches.
 
     psycopg's own pool rotates through all connections and has no setting for this. When there are too many, this pool
     closes the connection that was returned first.
     """
 
+    _connect_error: Exception | None = None
+    """The error of the last attempt to connect, if it failed."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the database is known to be away: no idle connection is alive, or the last attempt to connect failed.
+
+        This sends nothing. Without an idle connection only the attempt counts, because others may be in use.
+        """
+        if self._pool:
+            return not any(_is_silent(connection) for connection in reversed(self._pool))
+        return self._connect_error is not None
+
     async def getconn(self, timeout: float | None = None) -> AsyncConnection[Row]:  # noqa: ASYNC109
         """Return a connection that is not in use."""
         self._pool.rotate(1)
         return await super().getconn(timeout)
+
+    async def _connect(self, timeout: float | None = None) -> AsyncConnection[Row]:  # noqa: ASYNC109
+        try:
+            connection = await super()._connect(timeout)
+        except Exception as error:
+            self._connect_error = error
+            raise
+        self._connect_error = None
+        return connection
 
 
 @contextmanager
@@ -98,7 +119,7 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
             await _check_server(connection)
             is_direct = await _is_direct(connection)
-    pool = LifoPool(
+    pool = Pool(
         url,
         min_size=1,
         max_size=max_size,
@@ -194,10 +215,17 @@ async def check_connection(connection: AsyncConnection[Any]) -> None:
     The server sends nothing to an idle client unless it ends the connection, so a socket with nothing to read counts as
     alive without a query. A socket with data is tested by a query, which fails if the server has gone.
     """
+    if not _is_silent(connection):
+        await AsyncConnectionPool.check_connection(connection)
+
+
+def _is_silent(connection: AsyncConnection[Any]) -> bool:
+    """Tell whether a connection is open and has nothing to read."""
+    if connection.closed:
+        return False
     poller = select.poll()  # select.select fails on file descriptors above 1023
     poller.register(connection.fileno(), select.POLLIN)
-    if poller.poll(0):
-        await AsyncConnectionPool.check_connection(connection)
+    return not poller.poll(0)
 
 
 def _check_url(url: str) -> None:

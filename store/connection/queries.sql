@@ -293,7 +293,7 @@ opened AS (
         started_at = excluded.started_at, context = excluded.context, worker = excluded.worker,
         policy_version = NULL, conversation_id = NULL, ordinal = NULL
     WHERE runs.status = 'RUNNING' AND runs.thread_id = excluded.thread_id AND runs.erased_at IS NULL
-      AND NOT is_at_work(runs.worker)
+      AND NOT is_lease_active(runs.worker)
     RETURNING run_id
 ),
 earlier_turn_gone AS (DELETE FROM turn_texts WHERE run_id IN (SELECT run_id FROM opened))
@@ -318,15 +318,27 @@ SET policy_version = excluded.policy_version, collection = excluded.collection, 
     started_at = excluded.started_at, conversation_id = excluded.conversation_id, ordinal = excluded.ordinal
 WHERE runs.policy_version IS NULL
 
--- name: be_at_work
--- Holds the lease for the length of a transaction that is intentionally idle.
-SELECT pg_advisory_xact_lock(%(number)s)
+-- name: hold_lease
+-- Acquires or renews a lease. No commit waits for the disk: a lease that a crashed database has lost is acquired again.
+-- Also deletes leases that expired long ago; a locked row is skipped, so that two processes never deadlock.
+WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)),
+forgotten AS (
+    DELETE FROM leases WHERE lease_id IN (
+        SELECT lease_id FROM leases
+        WHERE expires_at < clock_timestamp() - interval '1 hour' AND lease_id <> %(lease_id)s FOR UPDATE SKIP LOCKED)
+)
+INSERT INTO leases (lease_id, expires_at, host, pid, started)
+SELECT %(lease_id)s, clock_timestamp() + make_interval(secs => %(seconds)s), %(host)s, %(pid)s, %(started)s
+FROM durability
+ON CONFLICT (lease_id) DO UPDATE SET expires_at = excluded.expires_at
 
--- name: be_idle
--- Has no values, so that it is sent as a simple query. Until then the server keeps the previous statement with values
--- open, and its snapshot with it: no dead row of the database could be vacuumed, and a concurrent index build would
--- wait for this process to end.
-SET LOCAL idle_in_transaction_session_timeout = 0
+-- name: end_leases
+WITH durability AS (SELECT set_config('synchronous_commit', 'off', true))
+DELETE FROM leases WHERE lease_id IN (
+    SELECT lease_id FROM leases, durability WHERE lease_id = ANY(%(lease_ids)s) ORDER BY lease_id FOR UPDATE OF leases)
+
+-- name: leases_of_host
+SELECT lease_id, pid, started FROM leases WHERE host = %(host)s AND expires_at > clock_timestamp()
 
 -- name: run_holder
 SELECT erased_at IS NOT NULL AS erased, coalesce(worker = ANY(%(workers)s::bigint[]), false) AS held
@@ -337,7 +349,7 @@ FROM runs WHERE run_id = %(run_id)s
 -- context and is not claimed.
 UPDATE runs SET worker = %(worker)s
 WHERE run_id = %(run_id)s AND context IS NOT NULL
-  AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_at_work(worker)
+  AND erased_at IS NULL AND pruned_at IS NULL AND NOT is_lease_active(worker)
 RETURNING thread_id, context
 
 -- name: renumber_runs
@@ -347,11 +359,11 @@ UPDATE runs SET worker = %(worker)s WHERE run_id = ANY(%(run_ids)s) AND worker =
 -- name: cut_off_runs
 -- Returns interrupted runs, oldest first: begun here, without a stored response, and held by no process.
 SELECT run_id FROM runs
-WHERE context IS NOT NULL AND erased_at IS NULL AND NOT is_at_work(worker)
+WHERE context IS NOT NULL AND erased_at IS NULL AND NOT is_lease_active(worker)
 ORDER BY started_at, run_id
 
 -- name: run_place
-SELECT thread_id, (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work,
+SELECT thread_id, (context IS NOT NULL OR status = 'RUNNING') AND is_lease_active(worker) AS at_work,
        context IS NULL AND status = 'RUNNING' AND erased_at IS NULL AND pruned_at IS NULL AS of_another_host
 FROM runs WHERE run_id = %(run_id)s
 
@@ -416,11 +428,13 @@ UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 
 -- name: close_unrecorded_run
--- Ends a run without an audit record as failed, because it released nothing. A run with a record keeps its end.
+-- Ends a run without an audit record as failed, because it released nothing. A run with a record keeps its end, and so
+-- does a run that is not held by one of `workers`.
 UPDATE runs
 SET status = 'FAILED', reason = %(reason)s, finished_at = now(),
     policy_version = coalesce(policy_version, %(policy_version)s)
 WHERE run_id = %(run_id)s AND status = 'RUNNING'
+  AND (%(workers)s::bigint[] IS NULL OR worker = ANY(%(workers)s::bigint[]))
 
 -- name: list_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
@@ -541,7 +555,7 @@ FROM audit_head
 -- name: lock_runs_of_thread
 -- No process can claim one of these runs or save any of their data before the transaction ends.
 SELECT run_id, pruned_at IS NULL AND erased_at IS NULL AS whole,
-       (context IS NOT NULL OR status = 'RUNNING') AND is_at_work(worker) AS at_work
+       (context IS NOT NULL OR status = 'RUNNING') AND is_lease_active(worker) AS at_work
 FROM runs WHERE thread_id = %(thread_id)s ORDER BY started_at FOR UPDATE
 
 -- name: erase_run_texts
@@ -687,7 +701,8 @@ UPDATE runs SET pruned_at = now(), context = NULL WHERE thread_id = ANY(%(thread
 -- Returns sizes on disk, with indexes. Every table outside runs, checkpoints and audit belongs to the collections.
 WITH tables AS (
     SELECT pg_total_relation_size(c.oid) AS bytes,
-           CASE WHEN c.relname IN ('runs', 'run_texts', 'turn_texts', 'conversations', 'model_answers') THEN 'runs'
+           CASE WHEN c.relname IN ('runs', 'run_texts', 'turn_texts', 'conversations', 'model_answers', 'leases')
+                THEN 'runs'
                 WHEN starts_with(c.relname, 'checkpoint') THEN 'checkpoints'
                 WHEN c.relname IN ('validations', 'audit_head') THEN 'audit'
                 ELSE 'collections' END AS purpose

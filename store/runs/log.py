@@ -15,7 +15,7 @@ from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import NEVER_BEGAN
-from sourcebound.store.checkpoints.process_lease import ProcessLease
+from sourcebound.store.checkpoints.process_lease import LEASE_SECONDS, ProcessLease
 from sourcebound.store.connection.database import (
     Pool,
     Row,
@@ -148,7 +148,10 @@ class PostgresRunLog:
             collections.extend(await collection_cursor.fetchall() if collection else [])
             return await run_cursor.fetchone()
 
-        if await self._claim_if_free(open_run, values) is None:
+        opened = await self._claim_if_free(open_run, values)
+        if opened is None and await self._lease.end_dead_leases():
+            opened = await self._claim_if_free(open_run, values)
+        if opened is None:
             return None
         self._buffer.begin(run_id, has_run_row=question is not None, is_fresh=is_fresh)
         return Opened(to_collection(collections[0]) if collections else None)
@@ -194,7 +197,7 @@ class PostgresRunLog:
             RequestError: Another host of the graph started the run (`RUN_OF_ANOTHER_HOST`), or a newer version did,
                 whose context this version cannot read (`RUN_UNREADABLE`).
         """
-        await self._lease.acquire()  # a later lease goes to active runs only, and this run is not active yet
+        await self._lease.end_dead_leases()
         row = await self._claim_if_free(_claim_run, {"run_id": run_id})
         if row is None:
             await self._check_host(run_id)
@@ -238,6 +241,7 @@ class PostgresRunLog:
 
     async def list_cut_off(self) -> list[str]:
         """Return the ids of interrupted runs that no process holds, the oldest first."""
+        await self._lease.end_dead_leases()
         with store_faults():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("cut_off_runs"))
@@ -249,6 +253,7 @@ class PostgresRunLog:
         Raises:
             RequestError: A process holds the run, maybe this one (`RUN_AT_WORK`).
         """
+        await self._lease.end_dead_leases()
         row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
         if run_id in self._lease.runs or (row and row["at_work"]):
             raise _run_at_work_error()
@@ -290,6 +295,7 @@ class PostgresRunLog:
             RequestError: The thread has other runs, whose checkpoints hold texts of this one (`THREAD_SHARED`), or a
                 process holds one of the runs (`RUN_AT_WORK`).
         """
+        await self._lease.end_dead_leases()
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await connection.execute(query("removal_turn"))
@@ -343,6 +349,7 @@ class PostgresRunLog:
     async def _claim_if_free(self, statement: ClaimStatement, values: Row) -> Row | None:
         """Claim a run for this process if it is free."""
         run_id = values["run_id"]
+        await self._lease.acquire()  # a new lease is assigned to the active runs; this run is not active yet
         if run_id in self._lease.runs:
             return None
         self._lease.runs.add(run_id)
@@ -379,7 +386,7 @@ def _restartable_request(request: AskInput) -> Mapping[str, object] | None:
 def _run_at_work_error() -> RequestError:
     return RequestError(
         "the run is active.",
-        "Wait until it ends, or until the process that holds it ends.",
+        f"Wait until it ends. If its process died on another machine, the run is free {LEASE_SECONDS} seconds later.",
         code="RUN_AT_WORK",
     )
 

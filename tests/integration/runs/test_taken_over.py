@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import wraps
+from itertools import count
 from typing import Any, cast
 
 import psycopg
@@ -11,13 +12,14 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 
 from sourcebound.contracts.state import AskInput, RunContext
-from sourcebound.errors import RequestError
+from sourcebound.errors import RequestError, StoreError
 from sourcebound.graph import workflow
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.studio.server import studio_graph
 from sourcebound.store.checkpoints import buffer as buffer
 from sourcebound.store.checkpoints import pending as pages
+from sourcebound.store.checkpoints import process_lease
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import Flush
 from sourcebound.store.checkpoints.process_lease import ProcessLease
@@ -32,7 +34,7 @@ WORD = "Featherstonehaugh"
 EVIDENCE = without(bundle([row(chunk_text=f"{SEAL} {WORD} does it.")]), "policy_version")
 CONTEXT = RunContext(model="extractive")
 THREAD: RunnableConfig = {"configurable": {"thread_id": "talk"}}
-KEEPERS = "FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND pid <> pg_backend_pid()"
+EXPIRE = "UPDATE leases SET expires_at = '-infinity' WHERE lease_id = ANY(%s)"
 
 
 @pytest.fixture
@@ -70,18 +72,18 @@ def halt(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], Halt]:
 
 
 @pytest.fixture
-def lose_number(database: str, services: Services, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Has the process of `services` lose its number, and get no other."""
-    take = ProcessLease._acquire
+def lose_lease(database: str, services: Services, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Expires the lease of the process of `services`, which cannot renew it."""
+    acquire = ProcessLease._acquire
 
     async def never(self: ProcessLease) -> None:
         if self is services.lease:
-            raise psycopg.OperationalError("no connection")
-        await take(self)
+            raise StoreError("no connection", "Wait.")
+        await acquire(self)
 
     def lose() -> None:
         monkeypatch.setattr(ProcessLease, "_acquire", never)
-        rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
+        rows(database, EXPIRE, services.lease.lease_ids)
 
     return lose
 
@@ -93,12 +95,12 @@ def kept_checkpoints(database: str) -> list[Any]:
 @pytest.mark.contract("CP-2")
 @pytest.mark.parametrize("node", ["assemble", "record"])
 async def test_whoever_a_run_was_taken_from_stops_and_changes_nothing(
-    services: Services, other: Services, database: str, halt: Any, lose_number: Any, node: str
+    services: Services, other: Services, database: str, halt: Any, lose_lease: Any, node: str
 ) -> None:
     at = halt(workflow, node)
     asked = ask(Engine(services))
     await asyncio.wait_for(at.reached.wait(), 30)
-    lose_number()
+    lose_lease()
     taker = Engine(other)
     response = await taker.resume("run-1")
     before = kept_checkpoints(database), rows(database, "SELECT status, reason, finished_at, worker FROM runs")
@@ -183,68 +185,82 @@ async def test_a_run_that_a_crashed_database_has_lost_begins_again(
 
 
 @pytest.mark.contract("CP-2")
-async def test_a_number_that_is_lost_before_the_run_has_it_is_replaced(
+async def test_a_lease_that_is_surrendered_before_the_run_has_it_is_replaced(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, acquire = services.lease, ProcessLease.acquire
+    lease, acquire, calls = services.lease, ProcessLease.acquire, count(1)
 
     async def unlucky(self: ProcessLease) -> int:
         number = await acquire(self)
-        if len(self.lease_ids) == 1:
-            rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
+        if next(calls) == 2:  # for the run, which is active by now
+            self.surrender()
             await asyncio.to_thread(wait_until, lambda: lease.current_id not in (number, None))
         return number
 
     monkeypatch.setattr(ProcessLease, "acquire", unlucky)
     assert await services.run_log.open("run-1", "request-1", CONTEXT)
-    assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(lease.current_id, True)]
+    assert rows(database, "SELECT worker, is_lease_active(worker) FROM runs") == [(lease.current_id, True)]
     assert len(lease.lease_ids) == 2
 
 
 @pytest.mark.contract("CP-2")
-async def test_a_process_at_work_keeps_no_row_that_has_died(services: Services, database: str) -> None:
-    """For as long as it lives; the end of the audit chain would else leave one behind with every run."""
+async def test_a_lease_holds_no_transaction_and_no_connection_of_its_own(services: Services, database: str) -> None:
     await services.lease.acquire()
-    keeper = "FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
-    assert rows(database, f"SELECT backend_xid, backend_xmin {keeper}") == [(None, None)]
-    rows(database, "CREATE TABLE short AS SELECT generate_series(1, 1000) AS number")
-    rows(database, "DELETE FROM short")
-    rows(database, "VACUUM short")
-    assert single(database, "SELECT pg_relation_size('short')") == 0
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    assert set(rows(database, f"SELECT state, backend_xid, backend_xmin {others}")) == {("idle", None, None)}
+    pooled = services.pool.get_stats()["pool_size"]
+    await asyncio.to_thread(wait_until, lambda: single(database, f"SELECT count(*) {others}") == pooled)
 
 
 @pytest.mark.contract("CP-2")
-async def test_a_process_may_be_at_work_for_longer_than_a_transaction_may_be_idle(
-    services: Services, database: str
-) -> None:
-    impatient = "ALTER DATABASE %I SET idle_in_transaction_session_timeout = 200"
-    rows(database, f"DO $$ BEGIN EXECUTE format('{impatient}', current_database()); END $$")
-    number = await services.lease.acquire()
-    await asyncio.sleep(0.6)
-    assert services.lease.current_id == number
-
-
-@pytest.mark.contract("CP-2")
-async def test_a_number_that_was_given_without_word_of_it_is_replaced_too(
+async def test_a_lease_is_renewed_while_a_run_is_active(
     services: Services, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(process_lease, "RENEW_SECONDS", 0.01)
     assert await services.run_log.open("run-1", "request-1", CONTEXT)
-    connect, lost = type(services.pool).connection, False
+    number, expires = services.lease.lease_ids[0], "SELECT expires_at FROM leases"
+    first = single(database, expires)
+    await asyncio.to_thread(wait_until, lambda: single(database, expires) > first)
+    rows(database, EXPIRE, [number])
+    await asyncio.to_thread(wait_until, lambda: bool(single(database, "SELECT is_lease_active(worker) FROM runs")))
+    services.run_log.finish("run-1")
+    assert services.lease._keeper is not None
+    await asyncio.wait_for(services.lease._keeper, 30)  # an idle process sends nothing
+    assert services.lease.lease_ids == [number]
+
+
+@pytest.mark.contract("CP-2")
+async def test_an_idle_process_renews_the_lease_before_its_next_run(services: Services, database: str) -> None:
+    number = await services.lease.acquire()
+    rows(database, EXPIRE, [number])
+    services.lease._expires_at = 0
+    assert services.lease.current_id is None
+    assert await services.run_log.open("run-1", "request-1", CONTEXT)
+    assert rows(database, "SELECT worker, is_lease_active(worker) FROM runs") == [(number, True)]
+
+
+@pytest.mark.contract("CP-2")
+@pytest.mark.parametrize("statement", [1, 2, 3])
+async def test_a_lease_whose_assignment_is_not_confirmed_is_replaced_too(
+    services: Services, database: str, monkeypatch: pytest.MonkeyPatch, statement: int
+) -> None:
+    assert await services.run_log.open("run-1", "request-1", CONTEXT)
+    connect, done = type(services.pool).connection, 0
 
     @asynccontextmanager
     async def losing(self: Any, *arguments: Any) -> AsyncIterator[Any]:
-        nonlocal lost
+        nonlocal done
         async with connect(self, *arguments) as connection:
             yield connection
-        if not lost:
-            lost = True
+        done += 1
+        if done == statement:
             raise psycopg.OperationalError("lost after the commit")
 
     monkeypatch.setattr(type(services.pool), "connection", losing)
-    rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
-    await asyncio.to_thread(wait_until, lambda: len(services.lease.lease_ids) == 3)
-    await asyncio.to_thread(wait_until, lambda: services.lease.current_id is not None)
-    assert rows(database, "SELECT worker, is_at_work(worker) FROM runs") == [(services.lease.current_id, True)]
+    services.lease.surrender()
+    await asyncio.to_thread(wait_until, lambda: services.lease.current_id is not None and done > statement)
+    await asyncio.to_thread(wait_until, lambda: single(database, "SELECT count(*) FROM leases") == 1)
+    assert rows(database, "SELECT worker, is_lease_active(worker) FROM runs") == [(services.lease.current_id, True)]
 
 
 @asynccontextmanager
@@ -273,17 +289,19 @@ async def test_a_run_is_let_go_although_whoever_is_at_it_is_cancelled_again_mean
 
 
 @pytest.mark.contract("CP-2")
-async def test_a_run_that_is_let_go_while_its_process_is_given_another_number_does_not_get_it(
-    services: Services, database: str
+async def test_a_run_that_is_released_while_its_process_gets_another_lease_does_not_get_it(
+    services: Services, database: str, halt: Any
 ) -> None:
     assert await services.run_log.open("run-1", "request-1", CONTEXT)
     assert await services.run_log.open("run-2", "request-2", CONTEXT)
-    async with busy(services):
-        rows(database, f"SELECT pg_terminate_backend(pid, 5000) {KEEPERS}")
-        await asyncio.to_thread(wait_until, lambda: len(services.lease.lease_ids) == 2)
-        await services.run_log.release("run-1")
+    at = halt(ProcessLease, "_assign")
+    services.lease.surrender()
+    await asyncio.wait_for(at.reached.wait(), 30)
+    await services.run_log.release("run-1")
+    at.go.set()
     await asyncio.to_thread(wait_until, lambda: services.lease.current_id is not None)
-    at_work = "SELECT run_id, coalesce(is_at_work(worker), false) FROM runs ORDER BY 1"
+    await asyncio.to_thread(wait_until, lambda: single(database, "SELECT count(*) FROM leases") == 1)
+    at_work = "SELECT run_id, is_lease_active(worker) FROM runs ORDER BY 1"
     assert rows(database, at_work) == [("run-1", False), ("run-2", True)]
 
 
@@ -298,7 +316,7 @@ async def test_a_process_that_ends_before_it_could_let_a_run_go_is_not_at_it(ser
         with pytest.raises(asyncio.CancelledError):
             await letting
     assert services.lease.current_id is None
-    await asyncio.to_thread(wait_until, lambda: not single(database, "SELECT is_at_work(worker) FROM runs"))
+    await asyncio.to_thread(wait_until, lambda: not single(database, "SELECT is_lease_active(worker) FROM runs"))
 
 
 @pytest.mark.contract("R5P-3")
@@ -310,13 +328,13 @@ async def test_a_process_that_ends_before_it_could_let_a_run_go_is_not_at_it(ser
         pytest.param(workflow, "record", id="its texts"),
     ],
 )
-async def test_nothing_comes_back_of_a_run_that_is_erased_while_it_is_at_work(
-    services: Services, other: Services, database: str, halt: Any, lose_number: Any, holder: Any, function: str
+async def test_nothing_comes_back_of_a_run_that_is_erased_while_it_is_lease_active(
+    services: Services, other: Services, database: str, halt: Any, lose_lease: Any, holder: Any, function: str
 ) -> None:
     at, engine = halt(holder, function), Engine(services)
     asked = ask(engine, conversation_id=await engine.start_conversation())
     await asyncio.wait_for(at.reached.wait(), 30)
-    lose_number()
+    lose_lease()
     await Engine(other).erase("run-1", "run-1")
     assert tables_with(database, WORD) == set()
     at.go.set()
@@ -427,6 +445,6 @@ async def test_a_run_that_lost_its_number_is_gone_on_with_by_the_process_that_be
     lease = services.lease
     assert await services.run_log.open("run-1", "request-1", CONTEXT, {"retrieval_bundle": EVIDENCE})
     lease.runs.discard("run-1")  # as who lets a run go without a number does
-    await lease.surrender()
+    lease.surrender()
     assert await services.run_log.claim("run-1") is not None
     assert single(database, "SELECT worker FROM runs") == lease.current_id
