@@ -104,7 +104,7 @@ class DirectRunner:
             with writer.deferred():
                 await self._run_nodes(writer, arguments, RECORD, END, ended_nodes.append)
         except StoreError as error:
-            if error.failure_code == StoreError.code:
+            if error.is_unavailable:
                 raise
             ended_nodes.clear()
             await self._run_nodes(writer, arguments, RECORD, END, ended_nodes.append)

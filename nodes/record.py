@@ -31,7 +31,7 @@ async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetim
         last = len(typed.attempts) + 1
         entry = await _append(audit_log, typed, now(), last, typed.outcome, typed.generation, typed.validation)
     except StoreError as error:
-        if error.failure_code == StoreError.code:
+        if error.is_unavailable:
             raise  # the database is unavailable: the run is interrupted, and its record is written on resume
         return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).to_json()}
     return {"audit": entry.to_json()}

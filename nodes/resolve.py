@@ -50,7 +50,7 @@ async def resolve(
         run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
         await conversations.keep(run)
     except SourceboundError as error:
-        if error.failure_code == StoreError.code:
+        if isinstance(error, StoreError) and error.is_unavailable:
             raise
         code = model_fault(error) if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
         return {"outcome": fail(STAGE, code, str(error)).to_json()}

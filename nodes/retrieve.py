@@ -22,7 +22,7 @@ async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
     try:
         bundle = await retriever.retrieve(run, policy)
     except SourceboundError as error:
-        if error.failure_code == StoreError.code:
+        if isinstance(error, StoreError) and error.is_unavailable:
             raise
         return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).to_json()}
     return {"retrieval": bundle.to_json(), "outcome": proceed(STAGE).to_json()}

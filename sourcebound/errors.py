@@ -25,6 +25,8 @@ DATA_ERRORS: Final = (
     NotImplementedError,
 )
 """Errors that damaged or altered data causes in code that reads it."""
+TOO_MANY_CLIENTS: Final = "TOO_MANY_CLIENTS"
+"""The code of a database that accepts no further connection."""
 
 
 class SourceboundError(RuntimeError):
@@ -78,6 +80,11 @@ class StoreError(SourceboundError):
     """PostgreSQL is unreachable, too old, lacks pgvector or refused a statement."""
 
     code = "STORE_UNAVAILABLE"
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether the database does not answer, so that it is unknown what it has stored."""
+        return self.failure_code in (self.code, TOO_MANY_CLIENTS)
 
 
 class ModelError(SourceboundError):

@@ -74,7 +74,7 @@ class PostgresAuditLog:
                 async with self._append_lock:
                     return await self._write(run.thread_id, record, run_values, is_last=is_last)
             except StoreError as error:
-                if error.failure_code != StoreError.code and not is_last:  # the database answers
+                if not error.is_unavailable and not is_last:  # the database answers
                     with contextlib.suppress(StoreError):
                         await self._close_unrecorded(run)
                 raise

@@ -6,6 +6,7 @@ between (it would mix them up), and a check of each connection before use (so th
 
 import asyncio
 import select
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, LiteralString, TypeVar
@@ -16,7 +17,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from sourcebound.errors import ConfigurationError, StoreError
+from sourcebound.errors import TOO_MANY_CLIENTS, ConfigurationError, StoreError
+from sourcebound.store.connection import saturation
+from sourcebound.store.connection.saturation import is_saturated, wait_for_slot
 
 MINIMUM_VERSION: Final = 140000
 """PostgreSQL 14, as `server_version_num` writes it."""
@@ -46,12 +49,44 @@ class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
         """
         if self._pool:
             return not any(_is_silent(connection) for connection in reversed(self._pool))
-        return self._connect_error is not None
+        return self._connect_error is not None and not is_saturated(self._connect_error)
+
+    async def wait_for_first(self) -> None:
+        """Wait for the first connection, because a client that asks for it earlier makes the pool open a second one.
+
+        Raises:
+            PoolTimeout: There was no connection in time.
+            TooManyConnections: The server still has too many clients after `WAIT_SECONDS`.
+        """
+        try:
+            await self.wait(saturation.WAIT_SECONDS)
+        except PoolTimeout as error:
+            self._raise_if_saturated(error)
+            raise
 
     async def getconn(self, timeout: float | None = None) -> AsyncConnection[Row]:  # noqa: ASYNC109
-        """Return a connection that is not in use."""
-        self._pool.rotate(1)
-        return await super().getconn(timeout)
+        """Return a connection that is not in use.
+
+        While the server has too many clients, this waits longer than `timeout`.
+
+        Raises:
+            PoolTimeout: There was no connection in time.
+            TooManyConnections: The server still has too many clients after `WAIT_SECONDS`.
+        """
+        deadline = time.monotonic() + saturation.WAIT_SECONDS
+        while True:
+            self._pool.rotate(1)
+            try:
+                return await super().getconn(timeout)
+            except PoolTimeout as error:
+                if not is_saturated(self._connect_error):
+                    raise
+                if time.monotonic() >= deadline:
+                    self._raise_if_saturated(error)
+
+    def _raise_if_saturated(self, timeout: PoolTimeout) -> None:
+        if is_saturated(self._connect_error):
+            raise errors.TooManyConnections(str(self._connect_error)) from timeout
 
     async def _connect(self, timeout: float | None = None) -> AsyncConnection[Row]:  # noqa: ASYNC109
         try:
@@ -87,6 +122,13 @@ def store_faults() -> Iterator[None]:
             code="SCHEMA_MISSING",
         ) from error
     except (psycopg.OperationalError, PoolTimeout) as error:
+        if is_saturated(error):
+            raise StoreError(
+                "the database has too many clients and accepts no further connection.",
+                "Run the command again later. If this persists, end other clients, or raise max_connections of the "
+                "server that DATABASE_URL names.",
+                code=TOO_MANY_CLIENTS,
+            ) from error
         raise StoreError(
             f"the database does not answer: {_first_line(error)}.",
             "Check `sourcebound db status`, or the server that DATABASE_URL names, and run the command again.",
@@ -116,7 +158,9 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
     """
     _check_url(url)
     with store_faults():
-        async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+        async with await wait_for_slot(
+            lambda: AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        ) as connection:
             await _check_server(connection)
             is_direct = await _is_direct(connection)
     pool = Pool(
@@ -133,6 +177,8 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
         },
     )
     async with pool:
+        with store_faults():
+            await pool.wait_for_first()
         yield pool
 
 

@@ -27,6 +27,7 @@ from urllib.parse import quote
 import psycopg
 
 from sourcebound.errors import StoreError
+from sourcebound.store.connection.saturation import is_saturated
 from sourcebound.store.server.binaries import (
     OWN_DATABASE,
     PARTIAL,
@@ -55,7 +56,7 @@ SETTINGS = {
     "unix_socket_permissions": "0700",
     "fsync": "on",
     "shared_buffers": "512MB",
-    "max_connections": "100",
+    "max_connections": "200",
     "jit": "off",
     "logging_collector": "off",
     "log_destination": "stderr",
@@ -110,11 +111,14 @@ class Postmaster:
 
     def answering_version(self) -> str | None:
         """Return the full version of the server, such as `18.4`, or None while no server answers."""
-        connection = self._connect(self.read_claim())
-        if connection is None:
+        claim = self.read_claim()
+        if claim is None or not claim.ready or not self.is_occupied():
             return None
-        with connection:
-            return connection.info.parameter_status("server_version")
+        try:
+            with self._open(claim) as connection:
+                return connection.info.parameter_status("server_version")
+        except psycopg.OperationalError:
+            return None
 
     def answering_url(self) -> str | None:
         """Return the URL of our database, created if missing, or None while no server answers.
@@ -123,9 +127,12 @@ class Postmaster:
             StoreError: The server answers but cannot create the database.
         """
         claim = self.read_claim()
-        connection = self._connect(claim)
-        if claim is None or connection is None:
+        if claim is None or not claim.ready or not self.is_occupied():
             return None
+        try:
+            connection = self._open(claim)
+        except psycopg.OperationalError as error:
+            return claim.url() if is_saturated(error) else None  # its clients have created the database
         try:
             with connection:
                 if not connection.execute("SELECT FROM pg_database WHERE datname = 'sourcebound'").rowcount:
@@ -244,13 +251,8 @@ class Postmaster:
             opened.seek(max(start, self.log.stat().st_size - 4000))
             return _last_lines(opened.read().decode(errors="replace"))
 
-    def _connect(self, claim: Claim | None) -> psycopg.Connection | None:
-        if claim is None or not claim.ready or not self.is_occupied():
-            return None
-        try:
-            return psycopg.connect(claim.url("postgres"), autocommit=True, connect_timeout=10)
-        except psycopg.OperationalError:
-            return None
+    def _open(self, claim: Claim) -> psycopg.Connection:
+        return psycopg.connect(claim.url("postgres"), autocommit=True, connect_timeout=10)
 
     def _make_data(self, binaries: Binaries, account: Account) -> None:
         """Create the data in a temporary folder and rename it, so that a kill leaves either all of it or nothing."""

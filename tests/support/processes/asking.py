@@ -5,6 +5,7 @@ keeps its services open until the standard input is closed.
 """
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -29,19 +30,25 @@ async def ask(url: str, question: str) -> None:
     try:
         async with open_services(Settings(database_url=SecretStr(url))) as services:
             response = await Engine(services).ask({"question": question})
-            print(json.dumps(response.answer), flush=True)
+            say(response.answer)
             await asyncio.to_thread(sys.stdin.read)
     except SourceboundError as error:
-        print(json.dumps(error.failure_code), flush=True)
+        say(error.failure_code)
 
 
-def ask_at_once(url: str, question: str, processes: int) -> list[str]:
-    """Ask from many processes, which all hold their services until each has its answer.
+def say(text: str) -> None:
+    """Print a line in one write, so that the lines of several processes do not mix."""
+    os.write(1, (json.dumps(text) + "\n").encode())
+
+
+def ask_at_once(url: str, question: str, processes: int, *, stay: bool = True) -> list[str]:
+    """Ask from many processes.
 
     Args:
         url: The database.
         question: The question.
         processes: The number of processes.
+        stay: Whether each process stays connected until all have their answers.
 
     Returns:
         The answers, and the codes of faults.
@@ -55,6 +62,8 @@ def ask_at_once(url: str, question: str, processes: int) -> list[str]:
         assert program.stdin is not None
         deadline = threading.Timer(DEADLINE_SECONDS, os.killpg, (program.pid, signal.SIGKILL))
         deadline.start()
+        if not stay:
+            program.stdin.close()
         lines = [program.stdout.readline() for _ in range(processes)]
         deadline.cancel()
         program.stdin.close()
@@ -64,11 +73,12 @@ def ask_at_once(url: str, question: str, processes: int) -> list[str]:
 def main(arguments: Sequence[str]) -> None:
     url, question, processes = arguments
     children = []
+    gc.freeze()  # no child copies the memory of the imports
     for _ in range(int(processes)):
         child = os.fork()
         if child == 0:
             asyncio.run(ask(url, question))
-            return
+            os._exit(0)
         children.append(child)
     for child in children:
         os.waitpid(child, 0)
