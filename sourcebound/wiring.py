@@ -79,8 +79,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         StoreError: The database cannot be opened, or your own database is not up to date.
     """
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(database_url(settings))
-        pool = await stack.enter_async_context(open_pool(url))
+        pool = await stack.enter_async_context(open_database(settings))
         if await pending_migrations(pool):
             if settings.database_url:
                 raise StoreError(
@@ -98,17 +97,30 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 @asynccontextmanager
-async def database_url(settings: Settings) -> AsyncIterator[str]:
-    """Yield the connection string: DATABASE_URL unchanged, or that of the embedded server, which is held meanwhile."""
+async def open_database(settings: Settings, max_size: int = 8) -> AsyncIterator[Pool]:
+    """Open a pool on the database of DATABASE_URL, or on the embedded one, which is held and restarted meanwhile.
+
+    Args:
+        settings: The settings.
+        max_size: The maximum number of connections.
+
+    Yields:
+        The pool, closed at the end.
+
+    Raises:
+        StoreError: The database cannot be opened.
+    """
     if settings.database_url:
-        yield settings.database_url.get_secret_value()
+        async with open_pool(settings.database_url.get_secret_value(), max_size) as pool:
+            yield pool
         return
     from sourcebound.store.server.embedded import EmbeddedServer
 
     server = EmbeddedServer(settings.home)
     url = await asyncio.to_thread(server.start)
     try:
-        yield url
+        async with open_pool(url, max_size, restart=lambda: asyncio.to_thread(server.restart)) as pool:
+            yield pool
     finally:
         await asyncio.to_thread(server.release)
 

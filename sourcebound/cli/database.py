@@ -74,8 +74,7 @@ def migrate() -> None:
 async def _migrate() -> list[str]:
     from sourcebound.settings import get_settings
     from sourcebound.store.connection import migrations
-    from sourcebound.store.connection.database import open_pool
-    from sourcebound.wiring import database_url
+    from sourcebound.wiring import open_database
 
-    async with database_url(get_settings()) as url, open_pool(url, max_size=1) as pool:
+    async with open_database(get_settings(), max_size=1) as pool:
         return [f"{migration.version:04}_{migration.name}" for migration in await migrations.migrate(pool)]

@@ -16,6 +16,7 @@ from psycopg import AsyncConnection, errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool.base import AttemptWithBackoff
 
 from sourcebound.errors import TOO_MANY_CLIENTS, ConfigurationError, StoreError
 from sourcebound.store.connection import saturation
@@ -31,6 +32,17 @@ Row = dict[str, Any]
 Result = TypeVar("Result")
 
 
+class SteadyAttempt(AttemptWithBackoff):
+    """Attempts to connect in constant intervals, so that a pool recovers within a second of its server.
+
+    psycopg's own intervals double, and after a minute of outage the next attempt may be a minute away.
+    """
+
+    INITIAL_DELAY = 0.5
+    DELAY_JITTER = 0.5
+    DELAY_BACKOFF = 1.0
+
+
 class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
     """A LIFO pool: it reuses the most recently returned connection, whose server process still has warm caches.
 
@@ -38,6 +50,8 @@ class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
     closes the connection that was returned first.
     """
 
+    restart: Callable[[], Awaitable[None]] | None = None
+    """Starts a server that has died again. None for a server that is not ours."""
     _connect_error: Exception | None = None
     """The error of the last attempt to connect, if it failed."""
 
@@ -76,6 +90,8 @@ class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
         deadline = time.monotonic() + saturation.WAIT_SECONDS
         while True:
             self._pool.rotate(1)
+            if self._pool and not _is_silent(self._pool[0]):
+                await self.check()  # of all, because the client would meet the lost ones with growing pauses
             try:
                 return await super().getconn(timeout)
             except PoolTimeout as error:
@@ -93,9 +109,15 @@ class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
             connection = await super()._connect(timeout)
         except Exception as error:
             self._connect_error = error
-            raise
+            if self.restart is None or is_saturated(error):
+                raise
+            await self.restart()
+            connection = await super()._connect(timeout)
         self._connect_error = None
         return connection
+
+    async def _add_connection(self, attempt: AttemptWithBackoff | None, growing: bool = False) -> None:
+        await super()._add_connection(attempt or SteadyAttempt(timeout=self.reconnect_timeout), growing)
 
 
 @contextmanager
@@ -142,12 +164,15 @@ def store_faults() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
+async def open_pool(
+    url: str, max_size: int = 8, *, restart: Callable[[], Awaitable[None]] | None = None
+) -> AsyncIterator[Pool]:
     """Open a pool after checking that the server meets our requirements.
 
     Args:
         url: A libpq connection string, used unchanged.
         max_size: The maximum number of connections.
+        restart: Starts the server again if it has died.
 
     Yields:
         The pool, closed at the end.
@@ -176,6 +201,7 @@ async def open_pool(url: str, max_size: int = 8) -> AsyncIterator[Pool]:
             "row_factory": dict_row,
         },
     )
+    pool.restart = restart
     async with pool:
         with store_faults():
             await pool.wait_for_first()

@@ -7,6 +7,9 @@ keeps the server running for ever. Two locks in the home folder coordinate the p
 - `clients.lock`: held shared by each client, so that the last client to leave detects that it is the last.
 
 If the only client is killed with -9, the server idles until the next client leaves.
+
+Two files keep what users asked for: `keep`, that the server stays without clients, and `stopped`, that no client
+restarts it.
 """
 
 import atexit
@@ -70,6 +73,7 @@ class EmbeddedServer:
         self._postmaster = Postmaster(self.home)
         self._clients = self.home / "clients.lock"
         self._marker = self.home / "keep"
+        self._stopped = self.home / "stopped"
         self._hold: int | None = None
         self._holder = 0
 
@@ -102,6 +106,22 @@ class EmbeddedServer:
         """
         return self._start(keep=True)
 
+    def restart(self) -> None:
+        """Start the server again if it has died under this client. A server that was stopped by `stop` stays stopped.
+
+        Missing data is not created again.
+
+        Raises:
+            StoreError: The server cannot be started or reached.
+        """
+        with self._system_errors():
+            if not self._postmaster.data.is_dir():
+                return
+            account = self._prepare_home()
+            with self._lock_server():
+                if self._hold is not None and not self._stopped.exists():
+                    self._ensure_running(account)
+
     def release(self) -> None:
         """Drop the hold, if there is one. The last client to leave stops the server unless it is kept.
 
@@ -131,6 +151,7 @@ class EmbeddedServer:
                 return False
             with self._lock_server():
                 self._marker.unlink(missing_ok=True)
+                self._stopped.touch()
                 self._drop_hold()
                 return self._postmaster.stop()
 
@@ -190,6 +211,7 @@ class EmbeddedServer:
                 self._take_hold()
                 cleanup.callback(self._leave)
                 url = self._ensure_running(account)
+                self._stopped.unlink(missing_ok=True)
                 if keep:
                     self._marker.touch()
                 if had_hold or not keep:
