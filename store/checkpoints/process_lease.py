@@ -50,6 +50,7 @@ class ProcessLease:
         self._keeper: asyncio.Task[None] | None = None
         self._due_at = 0.0
         self._is_due = asyncio.Event()
+        self._is_closed = False
         self.lease_ids: list[int] = []
         """All leases of this process, the latest last. A run may carry any of them."""
         self.runs: set[str] = set()
@@ -155,10 +156,12 @@ class ProcessLease:
     async def close(self) -> None:
         """End the lease and the releases in progress. If the database does not answer, the lease will expire."""
         self.runs.clear()
+        self._is_closed = True
         tasks = [*self._releases, *([self._keeper] if self._keeper else [])]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:  # a pool whose wait has just timed out swallows the cancellation
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
         if self._lease_id is not None:
             self._ended.add(self._lease_id)
             self._lease_id = None
@@ -220,9 +223,10 @@ class ProcessLease:
 
     async def _keep(self) -> None:
         """Renew the lease while a run is active, and end the surrendered leases."""
-        while self.runs or self._ended:
+        while (self.runs or self._ended) and not self._is_closed:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_due.wait(), max(0.0, self._due_at - _now()))
+                async with asyncio.timeout(max(0.0, self._due_at - _now())):
+                    await self._is_due.wait()
             self._is_due.clear()
             try:
                 async with self._lock:

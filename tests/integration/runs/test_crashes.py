@@ -256,6 +256,7 @@ def cut_off(way: Way, cases: list[Case], program: Program, mortal: Mortal) -> No
     match way:
         case Way.KILLED:
             program.process.kill()
+            program.process.wait()
         case Way.AWAY:
             mortal.die()
             program.let_on(cases, IMPATIENCE)

@@ -9,10 +9,11 @@ import pytest
 from pydantic import SecretStr
 
 from sourcebound.contracts.state import RunContext
-from sourcebound.errors import RequestError
+from sourcebound.errors import RequestError, StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.settings import Settings
 from sourcebound.store.checkpoints.process_identity import find_identity
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.wiring import Services, open_services
 from support.builders import SEAL, bundle, row, without
 from support.processes.commands import Program, end
@@ -146,3 +147,23 @@ async def test_an_id_of_which_nothing_was_stored_is_free_again(services: Service
         lease.surrender()
     assert await services.run_log.open("run-1", "request-3", RunContext(model=MODEL))
     assert rows(database, "SELECT request_id, worker FROM runs") == [("request-3", lease.current_id)]
+
+
+@pytest.mark.contract("CP-2")
+async def test_a_lease_is_closed_although_the_pool_swallows_the_cancellation(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = asyncio.Event()
+
+    async def stubborn(self: ProcessLease) -> None:
+        reached.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise StoreError("no connection in time.", "Wait.") from None
+
+    monkeypatch.setattr(ProcessLease, "_end_leases", stubborn)
+    await services.lease.acquire()
+    services.lease.surrender()
+    await asyncio.wait_for(reached.wait(), 30)
+    await asyncio.wait_for(services.lease.close(), 30)

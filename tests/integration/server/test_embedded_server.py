@@ -244,7 +244,7 @@ def test_the_database_is_utf8_durable_and_listens_on_no_network(own_home: Path) 
             "max_connections",
         )
         shown = [query(url, f"SHOW {name}")[0][0] for name in settings]
-        assert shown == ["UTF8", "on", "", "off", "512MB", "100"]
+        assert shown == ["UTF8", "on", "", "off", "512MB", "200"]
         version = server.status().version
         assert version == query(url, "SHOW server_version")[0][0]
     assert not is_running(own_home)
