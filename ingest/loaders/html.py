@@ -95,7 +95,7 @@ def _parse(path: Path, data: bytes) -> Element:
 def _decode_as(data: bytes, encoding: str) -> str | None:
     """Decode with the encoding that the page declares; None if that fails.
 
-    UTF-16 and UTF-32 are ignored, because a declaration that can be read as ASCII is not in those encodings.
+    UTF-16 and UTF-32 are ignored, because a declaration in those encodings cannot be read as ASCII.
     """
     if encoding.lower().startswith(("utf-16", "utf-32")):
         return None

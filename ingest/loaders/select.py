@@ -100,7 +100,7 @@ def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     suffix = path.suffix.lower()
     if suffix in _BINARY_SUFFIXES:
         raise failures.unreadable(
-            path, f"is not a {_BINARY_SUFFIXES[suffix]}", "Check that its export or copy was complete."
+            path, f"is not a {_BINARY_SUFFIXES[suffix]}", "Export or copy the file again, or correct its suffix."
         )
     return _TEXT_LOADERS.get(suffix, load_text)(path, data)
 

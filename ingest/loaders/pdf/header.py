@@ -172,7 +172,10 @@ def _may_be_body_row(level: _Level, lower: _Level, columns: Sequence[Column]) ->
 
 
 def _compute_extents(stack: Sequence[tuple[_Level, Sequence[range]]], columns: Sequence[Column]) -> list[Column]:
-    """Return the extent with which a header cell above each column must align: of its header cell or of itself."""
+    """Return for each column the extent with which a header cell above it must align.
+
+    It is the extent of the highest cell in `stack` that names only this column, otherwise that of the column.
+    """
     extents = list(columns)
     for level, assignment in stack:
         for cell, span in zip(level.row.cells, assignment, strict=True):
