@@ -24,6 +24,7 @@ from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Filters, Run
 from sourcebound.contracts.response.chat_messages import question_of
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.contracts.text.sanitize import sanitize
+from sourcebound.contracts.versions import Versions
 
 STAGE = OPENING
 TEXT_FIELDS: Final = ("question", "collection")
@@ -49,6 +50,7 @@ def admit(
     started_at: str,
     is_draft: bool = False,
     salt: str | None = None,
+    made_by: Versions | None = None,
 ) -> Admission:
     """Open a run.
 
@@ -63,6 +65,7 @@ def admit(
         started_at: The start of the run, in UTC (ISO 8601).
         is_draft: Whether the policy is a draft (P-1).
         salt: Random text, for the digests of the audit record (R5P-7).
+        made_by: The versions of the code and the contracts (CP-10).
 
     Returns:
         The run and its first outcome.
@@ -91,6 +94,7 @@ def admit(
         conversation_id=request.get("conversation_id"),
         is_draft=is_draft,
         salt=salt,
+        made_by=made_by,
     )
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))

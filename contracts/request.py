@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from sourcebound.contracts.base import Contract, is_absent
+from sourcebound.contracts.versions import Versions
 
 MAX_QUESTION_CHARACTERS = 4000
 EVERY_AUTHORITY: Final = "MIXED"
@@ -58,6 +59,8 @@ class Run(Contract):
     conversation_id: str | None = None
     salt: Annotated[str | None, Field(exclude_if=is_absent)] = None
     """Random, so that the digests of the audit record say nothing about erased texts (R5P-7)."""
+    made_by: Annotated[Versions | None, Field(exclude_if=is_absent)] = None
+    """The versions that made the run; None for 0.1.0 (CP-10)."""
     search_query: str | None = None
     """The search query of a follow-up, which replaces the question in retrieval (CP-6)."""
     carried: tuple[str, ...] = ()

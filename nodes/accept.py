@@ -15,6 +15,7 @@ from sourcebound.contracts.policy.request_limits import apply_request_limits
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModels, Catalog, RunLog
 from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.errors import RequestError
 
 
@@ -97,6 +98,7 @@ async def accept(
         started_at=datetime.now(UTC).isoformat(),
         is_draft=settings.is_draft,
         salt=new_salt(),
+        made_by=THIS_VERSION,
     )
     await run_log.begin(admission.run)
     return {

@@ -72,8 +72,14 @@ class ReplayStatus(StrEnum):
 
     MATCH = "MATCH"
     DRIFT = "DRIFT"
+    OLDER = "OLDER"
+    """The run obeyed earlier rules, which are kept, and matches under them (CP-10)."""
     FORK = "FORK"
     """The run continues another one from a checkpoint, and matches from there (CP-10)."""
+    EDITED = "EDITED"
+    """A person changed the state of the run between two nodes (CP-11)."""
+    UNREADABLE = "UNREADABLE"
+    """The record cannot be read (CP-10)."""
     RECORDED = "RECORDED"
     """Not recomputed: the layer holds input from outside, on which every later layer depends."""
 
@@ -116,22 +122,33 @@ class NotReplayable(NamedTuple):
     message: str
     next_step: str
 
+    @property
+    def verdict(self) -> ReplayStatus | None:
+        """UNREADABLE; None for a run that was pruned or erased, or has not ended."""
+        return None if self.code in ACCOUNTED_FOR else ReplayStatus.UNREADABLE
+
 
 ACCOUNTED_FOR: Final = frozenset({"RUN_UNFINISHED", "RUN_PRUNED", "RUN_ERASED"})
 """Codes of runs that cannot be recomputed although nothing was altered or lost."""
+VERIFIED: Final = frozenset({ReplayStatus.MATCH, ReplayStatus.OLDER, ReplayStatus.FORK})
+"""The verdicts that say that a run is as it was made (CP-10)."""
 
 
-def judge_run(run_id: str, layers: tuple[LayerReport, ...], fork_of: str | None = None) -> RunReport:
+def judge_run(
+    run_id: str, layers: tuple[LayerReport, ...], fork_of: str | None = None, *, is_older: bool = False
+) -> RunReport:
     """Derive the verdict on a run from those on its layers.
 
     Args:
         run_id: The run.
         layers: The verdict on each layer.
         fork_of: The run that it continues, if it is a fork.
+        is_older: Whether it obeyed earlier rules.
     """
-    matched = ReplayStatus.FORK if fork_of else ReplayStatus.MATCH
-    drifted = any(layer.verdict is ReplayStatus.DRIFT for layer in layers)
-    return RunReport(run_id=run_id, verdict=ReplayStatus.DRIFT if drifted else matched, layers=layers, fork_of=fork_of)
+    verdicts = {layer.verdict for layer in layers}
+    matched = ReplayStatus.FORK if fork_of else ReplayStatus.OLDER if is_older else ReplayStatus.MATCH
+    failed = (verdict for verdict in (ReplayStatus.EDITED, ReplayStatus.DRIFT) if verdict in verdicts)
+    return RunReport(run_id=run_id, verdict=next(failed, matched), layers=layers, fork_of=fork_of)
 
 
 def stored_json(value: object) -> bytes:

@@ -27,6 +27,12 @@ WORTH_A_WORKER: Final = 1000
 Result = RunReport | NotReplayable
 
 
+async def verify_run(history: PostgresHistory, summary: RunSummary) -> Result:
+    """Recompute one run; return a report, or the reason why there is none."""
+    run = read_recorded(await history.read(summary))
+    return run if isinstance(run, NotReplayable) else await verify(run, _shipped())
+
+
 async def read_run(history: PostgresHistory, summary: RunSummary) -> RecordedRun:
     """Load the record of a run.
 

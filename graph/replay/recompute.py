@@ -70,6 +70,7 @@ async def _accept(recorded: RecomputeInput) -> JsonObject:
         started_at=run.started_at,
         is_draft=run.is_draft,
         salt=run.salt,
+        made_by=run.made_by,
     )
     bundle = request.get("retrieval_bundle")
     by_request = bundle is not None or admission.outcome.status is Status.FAILED

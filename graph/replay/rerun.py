@@ -21,6 +21,7 @@ from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import ValidationResult, skip_validation
+from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.workflow import new_id
@@ -165,6 +166,7 @@ def _fork(origin: Run, policy: Policy, model: str | None) -> Run:
         "policy_sha256": policy.sha256,
         "started_at": datetime.now(UTC).isoformat(),
         "salt": new_salt(),
+        "made_by": THIS_VERSION,
         "conversation_id": None,  # a fork is not part of the conversation
     }
     return origin.model_copy(update=changes)

@@ -5,7 +5,7 @@ the state that was recorded before it, so that a difference is reported at the l
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, cast, get_type_hints
+from typing import Any, Final, cast
 
 from langgraph.constants import END, START
 from pydantic import ValidationError
@@ -27,23 +27,17 @@ from sourcebound.contracts.replay.report import (
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.chat_messages import merge_messages
 from sourcebound.contracts.state import JsonObject, State
+from sourcebound.contracts.versions import CODE, Versions, is_newer, is_older
 from sourcebound.errors import DATA_ERRORS
 from sourcebound.graph.replay.recompute import LAYERS, RecomputeInput, stored_row
 from sourcebound.graph.routing import FORKABLE, STRAIGHT, route_from
 
-UNKNOWN_VALUE: Final = frozenset({"extra_forbidden", "literal_error", "enum"})
-"""Pydantic's error types for a field or a value that the contracts of this version do not have."""
 REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": merge_messages}
 """The reducers of the channels that accumulate values."""
-FORK_IDENTITY: Final = ("run_id", "thread_id", "model", "conversation_id", "started_at", "salt")
+FORK_IDENTITY: Final = ("run_id", "thread_id", "model", "conversation_id", "started_at", "salt", "made_by")
 """The fields in which a fork differs from the run that it continues."""
-CHANNELS: Final = frozenset(get_type_hints(State))
 RULES: Final = "rules"
 """The first layer of a report: the released files of the run."""
-
-
-class _Newer(Exception):
-    """The record holds a field or a value that this version does not know."""
 
 
 async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotReplayable:
@@ -56,26 +50,35 @@ async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotRe
     Returns:
         A verdict for each layer, in order; or the reason why there is none: a newer version made the run.
     """
-    try:
-        layers = [_rules(run, shipped)]
-        state, following = run.start, [*(step.node for step in run.steps[1:]), END]
-        origin = None
-        for step, after in zip(run.steps, following, strict=False):
-            forked = _forked_run(step, state)
-            if forked is not None:
-                origin, state = state["run"]["run_id"], {**state, "run": forked}
-            layers.append(await _verify_step(step, state, after, run, forked))
-            if step.damaged:
-                break
-            state = {**state, **step.changes}
-    except _Newer as newer:
+    made_by = _made_by(run)
+    if made_by is not None and is_newer(made_by):
         return NotReplayable(
             run.run_id,
             "RUN_NEWER",
-            f"a newer version of sourcebound made the run, or it was altered: {newer}",
-            "Verify it with the version that made it.",
+            f"version {made_by.code} of sourcebound made the run, by contracts that this version ({CODE}) does not "
+            "have",
+            "Verify it with that version.",
         )
-    return judge_run(run.run_id, tuple(layers), origin)
+    layers = [_rules(run, shipped)]
+    state, following = run.start, [*(step.node for step in run.steps[1:]), END]
+    origin = None
+    for step, after in zip(run.steps, following, strict=False):
+        forked = _forked_run(step, state)
+        if forked is not None:
+            origin, state = state["run"]["run_id"], {**state, "run": forked}
+        layers.append(await _verify_step(step, state, after, run, forked))
+        if step.damaged:
+            break
+        state = {**state, **step.changes}
+    return judge_run(run.run_id, tuple(layers), origin, is_older=is_older(made_by))
+
+
+def _made_by(run: RecordedRun) -> Versions | None:
+    """Return the versions that a run names; None if it names none that can be read."""
+    try:
+        return Run.model_validate(run.final_state().get("run")).made_by
+    except ValidationError:
+        return None
 
 
 def _forked_run(step: RecordedStep, state: JsonObject) -> JsonObject | None:
@@ -99,11 +102,12 @@ def _rules(run: RecordedRun, shipped: ShippedRelease) -> LayerReport:
         policy = Policy.model_validate(state.get("policy"))
         release = compare_release(policy, state.get("limits") or {}, _further_templates(state), shipped)
         digest = find_difference("run.policy_sha256", state["run"]["policy_sha256"], policy.sha256)
+        identity = find_difference("run_id", run.run_id, state["run"]["run_id"])
     except DATA_ERRORS as error:
         return _report(RULES, [_unreadable(RULES, error)])
     first = "assemble" if "origin" in run.start else STRAIGHT[START]
     entry = find_difference("first node", run.steps[0].node if run.steps else None, first)
-    return _report(RULES, [*release.differences, digest, entry], release.note)
+    return _report(RULES, [*release.differences, digest, identity, entry], release.note)
 
 
 def _further_templates(state: JsonObject) -> list[str]:
@@ -126,8 +130,6 @@ async def _verify_step(
             Difference(path=name, recorded="(bytes that cannot be read)", computed="") for name in step.damaged
         ]
         return _report(step.node, unreadable, "no later layer can be computed")
-    if unknown := [name for name in step.changes if name not in CHANNELS]:
-        raise _Newer(f"its state has a channel {unknown[0]!r}")
     if step.node not in LAYERS:
         return _foreign(step)
     note = "a fork begins here" if forked else LAYERS[step.node].note
@@ -155,11 +157,14 @@ async def _differences(
 
 
 def _foreign(step: RecordedStep) -> LayerReport:
-    """Report a change that no node of this graph made."""
-    if not step.node.startswith("("):
-        raise _Newer(f"it passed a node {step.node!r}")
-    differences = [find_difference(name, [value], []) for name, value in step.changes.items()]
-    return _report(step.node, differences, "the state was changed by hand")
+    """Report a change that no node of this graph made: a person did, or a node that this graph does not have."""
+    found = (find_difference(name, [value], []) for name, value in step.changes.items())
+    differences = tuple(difference for difference in found if difference is not None)
+    if step.node.startswith("("):
+        note = "the state was changed by hand"
+        return LayerReport(layer=step.node, verdict=ReplayStatus.EDITED, note=note, differences=differences)
+    note = "the graph has no such node"
+    return LayerReport(layer=step.node, verdict=ReplayStatus.DRIFT, note=note, differences=differences)
 
 
 def _compare(name: str, stored: JsonObject, computed: JsonObject) -> Difference | None:
@@ -174,17 +179,11 @@ def _route(node: str, state: JsonObject) -> str:
 
 
 def _unreadable(where: str, error: Exception) -> Difference:
-    """Report a record that the contracts cannot read.
-
-    Raises:
-        _Newer: It holds a field or a value that this version does not know.
-    """
+    """Report a record that the contracts cannot read."""
     if not isinstance(error, ValidationError):
         return Difference(path=where, recorded=f"cannot be read: {error!r}", computed="")
     detail = error.errors(include_url=False)[0]
     place = ".".join(map(str, [error.title, *detail["loc"]]))
-    if any(each["type"] in UNKNOWN_VALUE for each in error.errors(include_url=False)):
-        raise _Newer(f"{place!r}: {detail['msg']}")
     return Difference(path=place, recorded=f"cannot be read: {detail['msg']}", computed="")
 
 

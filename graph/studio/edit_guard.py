@@ -17,6 +17,7 @@ from sourcebound.contracts.outcome import fail_with
 from sourcebound.contracts.replay.edited_state import StateEdit, find_state_edit
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import RunContext, State
+from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.errors import RequestError
 from sourcebound.graph.routing import BEFORE_THE_ANSWER, FORKABLE
 from sourcebound.graph.workflow import Node, Ports
@@ -106,7 +107,7 @@ async def _fork(name: str, state: State, context: RunContext, config: RunnableCo
     if (run.model, run.thread_id) == (model, thread_id) and not await ports.run_log.has_ended(run.run_id):
         return {}
     identity = {"run_id": ports.new_id(), "thread_id": thread_id, "model": model, "conversation_id": None}
-    started = {"started_at": datetime.now(UTC).isoformat(), "salt": new_salt()}
+    started = {"started_at": datetime.now(UTC).isoformat(), "salt": new_salt(), "made_by": THIS_VERSION}
     fork = run.model_copy(update=identity | started)
     await ports.run_log.begin(fork)
     return {"run": fork.model_dump(mode="json")}

@@ -156,7 +156,7 @@ def drifts(report: RunReport) -> dict[str, list[str]]:
     return {
         layer.layer: [difference.path for difference in layer.differences]
         for layer in report.layers
-        if layer.verdict == "DRIFT"
+        if layer.verdict in ("DRIFT", "EDITED")
     }
 
 

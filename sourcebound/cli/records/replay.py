@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -23,6 +23,11 @@ app = typer.Typer(help="Recompute recorded runs or ask again, and compare.", no_
 
 Run = Annotated[str, typer.Argument(help="A run id, the start of one, or a request id.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
+_COUNTED: Final = (
+    ("MATCH", "match"), ("OLDER", "older"), ("FORK", "forks"), ("DRIFT", "drifted"), ("EDITED", "edited")
+)  # fmt: skip
+"""Verdicts and their words in a summary, in order."""
+_ALWAYS: Final = ("MATCH", "DRIFT")
 
 
 @app.command("verify")
@@ -42,9 +47,11 @@ def verify(
 ) -> None:
     """Recompute every deterministic layer of a run from its recorded input, and compare byte for byte.
 
-    No model is called and nothing is retrieved. A file needs no database and no network. Exit codes: 0 every layer
-    matches, 4 one differs or, with --all, cannot be read, 2 the run cannot be recomputed, 1 fault. With --all, a run
-    that was pruned, erased or has not ended is named and counts as neither.
+    No model is called and nothing is retrieved. A file needs no database and no network. The verdicts are MATCH; OLDER
+    (made under earlier rules, and matches under them); FORK (continues another run, and matches from there); DRIFT (a
+    layer differs); EDITED (a person changed the state) and UNREADABLE. Exit codes: 0 MATCH, OLDER or FORK, 4 DRIFT,
+    EDITED or UNREADABLE, 2 the run was pruned, erased or has not ended, 1 fault. With --all, such a run is named and
+    changes nothing.
     """
     if every == (run is not None):
         raise RequestError("give one of: a run, a file, --all.", "See `sourcebound runs list`.")
@@ -56,9 +63,9 @@ def verify(
         counts = run_async(lambda: _show_all(_verify_run(run), as_json, every=False))
     if every or counts.total() > 1:
         say(_summary(counts))
-    from sourcebound.contracts.replay.report import ACCOUNTED_FOR
+    from sourcebound.contracts.replay.report import ACCOUNTED_FOR, VERIFIED
 
-    raise typer.Exit(FAILED if counts.keys() - {"MATCH", "FORK", *ACCOUNTED_FOR} else 0)
+    raise typer.Exit(FAILED if counts.keys() - {*VERIFIED, *ACCOUNTED_FOR} else 0)
 
 
 @app.command("rerun")
@@ -129,16 +136,14 @@ def _show_run_diff(found: "RunDiff") -> None:
 
 async def _verify_run(run: str) -> "AsyncIterator[RunReport | NotReplayable]":
     from sourcebound.cli.records.lookup import find_run
-    from sourcebound.contracts.replay.release_diff import load_shipped_release
-    from sourcebound.graph.replay.history import read_run
-    from sourcebound.graph.replay.verify import verify
+    from sourcebound.graph.replay.history import verify_run
     from sourcebound.settings import get_settings
     from sourcebound.store.checkpoints.archive import PostgresHistory
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        recorded = await read_run(PostgresHistory(services.pool), await find_run(services, run))
-    yield await verify(recorded, load_shipped_release())
+        result = await verify_run(PostgresHistory(services.pool), await find_run(services, run))
+    yield result
 
 
 async def _verify_file(path: Path) -> "AsyncIterator[RunReport | NotReplayable]":
@@ -207,21 +212,31 @@ async def _show_all(
     results: "AsyncIterator[RunReport | NotReplayable]", as_json: bool, *, every: bool
 ) -> "Counter[str]":
     """Print results in order, and count verdicts and codes. With `every`, print only runs that do not match."""
-    from sourcebound.contracts.replay.report import RunReport
+    from sourcebound.contracts.replay.report import VERIFIED, RunReport
     from sourcebound.graph.replay.history import not_replayable_error
 
     counts: Counter[str] = Counter()
     async for result in results:
-        if not isinstance(result, RunReport) and not every:
+        if not isinstance(result, RunReport) and not every and result.verdict is None:
             raise not_replayable_error(result)
         counts[result.verdict if isinstance(result, RunReport) else result.code] += 1
         if as_json:
-            print(json.dumps(result.model_dump(mode="json") if isinstance(result, RunReport) else result._asdict()))
+            print(json.dumps(_to_json(result)))
         elif not isinstance(result, RunReport):
-            _print(f"run {result.run_id}: {result.message} [{result.code}]")
-        elif not every or result.verdict == "DRIFT":
+            verdict = f"{result.verdict}: " if result.verdict else ""
+            _print(f"run {result.run_id}: {verdict}{result.message} [{result.code}]")
+        elif not every or result.verdict not in VERIFIED:
             _show(result)
     return counts
+
+
+def _to_json(result: "RunReport | NotReplayable") -> dict[str, object]:
+    """Return a report, or the reason why there is none, as JSON."""
+    from sourcebound.contracts.replay.report import RunReport
+
+    if isinstance(result, RunReport):
+        return result.model_dump(mode="json")
+    return {**({"verdict": result.verdict} if result.verdict else {}), **result._asdict()}
 
 
 def _show(report: "RunReport") -> None:
@@ -247,8 +262,9 @@ def _print(line: str) -> None:
 
 def _summary(counts: "Counter[str]") -> str:
     """Summarize how many runs matched, drifted, or could not be recomputed, with the reasons."""
-    others = {code: count for code, count in sorted(counts.items()) if code not in ("MATCH", "FORK", "DRIFT")}
+    counted = dict(_COUNTED)
+    words = [f"{counts[verdict]} {word}" for verdict, word in _COUNTED if counts[verdict] or verdict in _ALWAYS]
+    others = {code: count for code, count in sorted(counts.items()) if code not in counted}
     reasons = ", ".join(f"{count} {code}" for code, count in others.items())
     left_out = f", {sum(others.values())} not replayable ({reasons})" if others else ""
-    forks = f" (and {counts['FORK']} forks)" if counts["FORK"] else ""
-    return f"{counts.total()} runs: {counts['MATCH']} match{forks}, {counts['DRIFT']} drifted{left_out}"
+    return f"{counts.total()} runs: {', '.join(words)}{left_out}"

@@ -1,6 +1,6 @@
 """A record that is changed in any place: the layer that has it differs, and nothing that is in it breaks the replay."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from sourcebound.contracts.replay.release_diff import load_shipped_release
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRun, RunReport
+from sourcebound.contracts.versions import CODE, CONTRACTS
 from sourcebound.graph.replay.verify import verify
 from support.replaying import changed, drifts, verified
 
@@ -66,20 +67,50 @@ async def test_a_run_that_went_another_way_than_the_routing_says_differs(kept: R
     assert drifts(await verified(late)) == {"rules": ["first node"]}
 
 
+UNKNOWN: dict[str, Callable[[RecordedRun], RecordedRun]] = {
+    "field": lambda run: changed(run, "assemble", "assembly", lambda it: {**it, "colour": "red"}),
+    "value": lambda run: changed(run, "package", "response", lambda it: {**it, "schema_version": "2"}),
+    "node": lambda run: run.model_copy(
+        update={"steps": (run.steps[0].model_copy(update={"node": "rerank"}), *run.steps[1:])}
+    ),
+    "channel": lambda run: run.model_copy(
+        update={"steps": (run.steps[0].model_copy(update={"changes": {"figures": []}}), *run.steps[1:])}
+    ),
+}
+
+
+@pytest.mark.contract("CP-10")
+@pytest.mark.parametrize("name", UNKNOWN)
+async def test_what_this_version_does_not_know_is_drift_in_a_run_of_its_own(kept: RecordedRun, name: str) -> None:
+    assert (await verified(UNKNOWN[name](kept))).verdict == "DRIFT"
+
+
+@pytest.mark.contract("CP-10")
+async def test_a_run_names_the_code_and_the_contracts_that_made_it(kept: RecordedRun) -> None:
+    assert kept.final_state()["run"]["made_by"] == {"code": CODE, "contracts": {**CONTRACTS}}
+
+
+@pytest.mark.contract("CP-10")
+@pytest.mark.parametrize("contracts", [{**CONTRACTS, "validation": 99}, {**CONTRACTS, "figures": 1}])
+async def test_a_run_of_newer_contracts_is_unreadable(kept: RecordedRun, contracts: dict[str, int]) -> None:
+    made_by = {"code": "9.0.0", "contracts": contracts}
+    newer = changed(kept, "accept", "run", lambda it: {**it, "made_by": made_by})
+    found = await verify(newer, load_shipped_release())
+    assert isinstance(found, NotReplayable)
+    assert (found.code, found.verdict) == ("RUN_NEWER", "UNREADABLE")
+    assert "9.0.0" in found.message
+
+
+@pytest.mark.contract("CP-10")
+async def test_a_run_that_was_relabelled_as_older_drifts(kept: RecordedRun) -> None:
+    older = changed(kept, "accept", "run", lambda it: {name: it[name] for name in it if name != "made_by"})
+    assert set(drifts(await verified(older))) == {"record"}
+
+
 @pytest.mark.contract("CP-3")
-async def test_a_run_of_a_newer_version_is_said_to_be_one(kept: RecordedRun) -> None:
-    for newer in (
-        changed(kept, "assemble", "assembly", lambda it: {**it, "colour": "red"}),
-        changed(kept, "accept", "policy", lambda it: {**it, "presentation": "footnotes"}),
-        kept.model_copy(update={"steps": (kept.steps[0].model_copy(update={"node": "rerank"}), *kept.steps[1:])}),
-        changed(kept, "package", "response", lambda it: {**it, "schema_version": "2"}),
-        kept.model_copy(
-            update={"steps": (kept.steps[0].model_copy(update={"changes": {"figures": []}}), *kept.steps[1:])}
-        ),
-    ):
-        found = await verify(newer, load_shipped_release())
-        assert isinstance(found, NotReplayable)
-        assert found.code == "RUN_NEWER"
+async def test_a_run_is_the_one_that_its_record_names(kept: RecordedRun) -> None:
+    other = kept.model_copy(update={"run_id": "another"})
+    assert drifts(await verified(other)) == {"rules": ["run_id"]}
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -110,7 +141,7 @@ def _other(value: Any) -> Any:
 @pytest.mark.contract("CP-3")
 async def test_no_recorded_value_can_change_unseen_but_those_that_the_contract_names(kept: RecordedRun) -> None:
     form, unseen = kept.model_dump(mode="json"), set()
-    leaves = [(path, leaf) for path, leaf in _leaves(form) if leaf not in ({}, []) and path != ("run_id",)]
+    leaves = [(path, leaf) for path, leaf in _leaves(form) if leaf not in ({}, [])]
     assert len(leaves) > 400
     for path, leaf in leaves:
         report = await verify(RecordedRun.model_validate(_replaced(form, path, _other(leaf))), load_shipped_release())
