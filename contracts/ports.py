@@ -5,7 +5,7 @@ Other packages implement them, and `wiring` passes them to the nodes.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sourcebound.contracts.audit.record import AuditLog as AuditLog
 from sourcebound.contracts.conversation.turns import Conversations as Conversations
@@ -184,4 +184,25 @@ class RunLog(Protocol):
 
     async def has_ended(self, run_id: str) -> bool:
         """Return whether a run was recorded, or closed without a record."""
+        ...
+
+    async def replace_unfinished(self, thread_id: str, run_id: str) -> None:
+        """End every other unfinished run of a thread, because a new run began on it."""
+        ...
+
+
+class StartPoint(NamedTuple):
+    """The checkpoint from which a node starts."""
+
+    is_branch: bool
+    """Whether it begins a branch of the thread, and no node wrote it."""
+    is_edited: bool
+    """Whether a person changed the state since a node wrote it."""
+
+
+class Lineage(Protocol):
+    """The ancestors of checkpoints."""
+
+    async def find_start(self, thread_id: str, checkpoint_id: str, *, wait: bool = False) -> StartPoint:
+        """Describe a checkpoint; with `wait`, wait for one that is not stored yet."""
         ...

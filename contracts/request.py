@@ -61,6 +61,8 @@ class Run(Contract):
     """Random, so that the digests of the audit record say nothing about erased texts (R5P-7)."""
     made_by: Annotated[Versions | None, Field(exclude_if=is_absent)] = None
     """The versions that made the run; None for 0.1.0 (CP-10)."""
+    evidence_supplied_by_hand: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether a person edited the state of the run between two nodes (CP-11)."""
     search_query: str | None = None
     """The search query of a follow-up, which replaces the question in retrieval (CP-6)."""
     carried: tuple[str, ...] = ()

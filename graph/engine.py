@@ -21,11 +21,13 @@ from sourcebound.graph.node_trace import belongs_to_another_run
 from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph, read_request
 from sourcebound.graph.run_views.reader import RunReader, thread_config
 from sourcebound.graph.run_views.retrieval_preview import search
+from sourcebound.graph.studio.edit_guard import guard_edited_state
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes, new_id
 from sourcebound.settings import Settings, get_settings
 from sourcebound.store.checkpoints.pending import NEVER_BEGAN, NO_LONGER_OURS
 from sourcebound.store.connection.database import store_faults
-from sourcebound.store.runs.log import Opened, never_began_error, not_resumable_error, unreadable_run_error
+from sourcebound.store.runs.log import Opened
+from sourcebound.store.runs.refusals import never_began_error, not_resumable_error, unreadable_run_error
 from sourcebound.wiring import Services, open_services, resolve_policy
 
 OnNode = Callable[[str], None] | None
@@ -46,6 +48,7 @@ class Engine(RunReader):
             catalog=services.index,
             retriever=services.retriever,
             run_log=services.run_log,
+            lineage=services.lineage,
             conversations=services.conversations,
             read_state=self.state,
             audit_log=services.audit_log,
@@ -188,7 +191,10 @@ class Engine(RunReader):
                     raise not_resumable_error()
                 raise never_began_error()
             try:
-                return await self._run_graph(claimed.thread_id, None, claimed.context)
+                place = snapshot.config["configurable"]
+                start = await self._services.lineage.find_start(claimed.thread_id, place["checkpoint_id"])
+                is_edited = start.is_edited and snapshot.parent_config is not None  # `fork` writes the first one
+                return await self._run_graph(claimed.thread_id, None, claimed.context, is_edited=is_edited)
             except ValidationError as error:
                 raise unreadable_run_error() from error
 
@@ -293,15 +299,21 @@ class Engine(RunReader):
         context: RunContext,
         on_node: OnNode = None,
         opened: CatalogOverride = None,
+        *,
+        is_edited: bool = False,
     ) -> PublicResponse:
-        """Run the graph to its end; each checkpoint is in the buffer before the next node starts."""
+        """Run the graph to its end; each checkpoint is in the buffer before the next node starts.
+
+        A state that a person edited is checked before each node, and its run is marked (CP-11).
+        """
         with hidden_from_streams():
             if request is not None and can_run_directly():
                 saver = make_saver(self._services.pool, self._services.buffer)
                 overrides = {"catalog": opened} if opened else None
                 state = await self._direct_runner.run(request, thread_id, context, saver, on_node, overrides)
                 return PublicResponse.model_validate(state["response"])
-            graph, thread = self._compiled(), thread_config(thread_id)
+            pipeline = build_graph(self.ports, guard_edited_state(self.ports)).compile() if is_edited else None
+            graph, thread = self._compiled(pipeline), thread_config(thread_id)
             updates = graph.astream(request, thread, context=context, durability="sync", stream_mode="updates")
             async for update in updates:
                 if on_node:

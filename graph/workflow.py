@@ -14,6 +14,7 @@ from sourcebound.contracts.ports import (
     AuditLog,
     Catalog,
     Conversations,
+    Lineage,
     Retriever,
     RunLog,
 )
@@ -37,6 +38,7 @@ class Ports(NamedTuple):
     catalog: Catalog
     retriever: Retriever
     run_log: RunLog
+    lineage: Lineage
     conversations: Conversations
     read_state: StateReader
     audit_log: AuditLog

@@ -16,6 +16,7 @@ from sourcebound.policies import look_up_policy
 from sourcebound.settings import Settings
 from sourcebound.store.audit.log import PostgresAuditLog
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
+from sourcebound.store.checkpoints.lineage import PostgresLineage
 from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.checkpoints.retention import Retention
 from sourcebound.store.connection.database import Pool, open_pool
@@ -50,6 +51,7 @@ class Services:
         self.lease = ProcessLease(self.pool)
         self.buffer = CheckpointBuffer(self.pool, self.lease, is_sync=self.settings.durability == "sync")
         self.run_log = PostgresRunLog(self.pool, self.lease, self.buffer)
+        self.lineage = PostgresLineage(self.pool)
         self.conversations = PostgresConversations(self.pool)
         self.audit_log = PostgresAuditLog(self.pool, self.buffer)
         self.answers = PostgresAnswerLog(self.pool, self.buffer)

@@ -14,6 +14,9 @@ JsonObject = dict[str, Any]
 UNRECORDED = "AUDIT_UNAVAILABLE"
 """The reason of a run whose record the database refused (R5P-6)."""
 
+REPLACED = "REPLACED"
+"""The status of a run that another one replaced on its thread before it ended (CP-11)."""
+
 
 class RunRow(NamedTuple):
     """The row of a run in `runs`."""
@@ -47,6 +50,8 @@ def find_disagreements(
         state: The state of its last checkpoint; None without checkpoints.
     """
     if run.status == "RUNNING":
+        return
+    if run.status == REPLACED and not records:
         return
     if run.reason == UNRECORDED:
         return
@@ -115,6 +120,7 @@ def _compare_state(run: RunRow, records: Sequence[ChainedRow], state: JsonObject
             "raw_text_digest": ("text of the model in its checkpoint", generation.get("raw_model_text") or None),
             "answer_digest": ("released answer in its checkpoint", released or None),
             "evidence_digest": ("evidence in its checkpoint", evidence),
+            "generation_digest": ("result of the model in its checkpoint", generation or None),
         }
         yield from _compare_digests(record, identity.get("salt"), values)
     response = state.get("response") or {}

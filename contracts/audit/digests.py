@@ -26,6 +26,8 @@ class ContentDigests(NamedTuple):
     """Of the released text; None if nothing was released."""
     evidence_digest: str | None = None
     """Of the selected evidence; None if assembly did not run."""
+    generation_digest: str | None = None
+    """Of the whole result of the model, with its request; None if no model was called."""
 
 
 DIGESTS: Final = ContentDigests._fields
@@ -51,6 +53,7 @@ def digest_content(
         raw_text_digest=salted_digest(run.salt, (generation and generation.raw_model_text) or None),
         answer_digest=salted_digest(run.salt, (validation and validation.validated_answer_text) or None),
         evidence_digest=salted_digest(run.salt, evidence),
+        generation_digest=salted_digest(run.salt, generation.model_dump(mode="json") if generation else None),
     )
 
 

@@ -3,11 +3,11 @@
 A record holds ids, hashes and counts, never text (contract §7).
 """
 
-from typing import Annotated, Protocol
+from typing import Annotated, Final, Protocol
 
 from pydantic import Field
 
-from sourcebound.contracts.audit.digests import digest_content
+from sourcebound.contracts.audit.digests import DIGESTS, digest_content
 from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.execution.generation import Generation
@@ -58,6 +58,13 @@ class AuditRecord(Contract):
     raw_text_digest: Digest = None
     answer_digest: Digest = None
     evidence_digest: Digest = None
+    generation_digest: Digest = None
+    evidence_supplied_by_hand: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether a person edited the state of the run (CP-11)."""
+
+
+ADDED: Final = (*DIGESTS, "evidence_supplied_by_hand")
+"""Columns that records of earlier versions do not have."""
 
 
 class AuditLog(Protocol):
@@ -132,5 +139,6 @@ def audit_record(
         policy_version=run.policy_version,
         policy_sha256=run.policy_sha256,
         support_level=verdict.support_level,
+        evidence_supplied_by_hand=run.evidence_supplied_by_hand,
         **digest_content(run, bundle, generation, validation)._asdict(),
     )

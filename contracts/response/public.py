@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from sourcebound.contracts.base import Contract
+from pydantic import Field
+
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, Status
@@ -13,6 +15,8 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult
 
 SCHEMA_VERSION: Final = "1"
+EDITED_NOTICE: Final = "A person edited the evidence or the state of this run."
+"""Told to the reader of an answer whose evidence no retrieval found, or not as it is (CP-11)."""
 
 
 class PublicCitation(Contract):
@@ -58,6 +62,8 @@ class PublicResponse(Contract):
     """The query that replaced the question in the search, if the question is a follow-up (CP-6)."""
     notices: tuple[str, ...] = ()
     """Notes for the reader, such as how a follow-up was understood or that the policy is a draft (P-1)."""
+    evidence_supplied_by_hand: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether a person edited the evidence or the state of the run (CP-11)."""
 
 
 def package_response(
@@ -108,7 +114,8 @@ def package_response(
         policy_version=run.policy_version,
         conversation_id=run.conversation_id,
         search_query=run.search_query,
-        notices=tuple(notices),
+        notices=(*notices, *([EDITED_NOTICE] if run.evidence_supplied_by_hand else [])),
+        evidence_supplied_by_hand=run.evidence_supplied_by_hand,
     )
 
 

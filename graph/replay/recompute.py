@@ -122,10 +122,19 @@ async def _retrieve(recorded: RecomputeInput) -> JsonObject:
 
 
 async def _select_facts(recorded: RecomputeInput) -> JsonObject:
-    """Recompute the facts and their outcomes; for a model filter, the request and the reading of its reply."""
-    generation = recorded.changes["facts"].get("generation")
+    return await replay_facts(recorded.before, recorded.changes["facts"])
+
+
+async def replay_facts(before: State, facts: JsonObject) -> JsonObject:
+    """Recompute the facts and their outcomes; for a model filter, the request and the reading of its reply.
+
+    Args:
+        before: The state before `select_facts`.
+        facts: The recorded phase, with what the model chose.
+    """
+    generation = facts.get("generation")
     model = _ReplayedModel(Generation.model_validate(generation) if generation else None)
-    return await select_facts(recorded.before, models=model, answers=model)
+    return await select_facts(before, models=model, answers=model)
 
 
 class _ReplayedModel:

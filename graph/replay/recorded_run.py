@@ -48,6 +48,8 @@ def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         return _without_checkpoints(stored)
     values: Values = {(value.channel, value.version): value for value in stored.values}
     end = _end(run_id, stored.checkpoints, values)
+    if stored.summary.status == "REPLACED":
+        return _replaced(run_id)
     if end is None:
         is_recorded = stored.summary.status != "RUNNING"
         return _missing(run_id, "its checkpoints are gone from its thread") if is_recorded else _unfinished(run_id)
@@ -82,6 +84,8 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
         return NotReplayable(run_id, "RUN_PRUNED", f"its checkpoints were pruned on {pruned_at:%Y-%m-%d}", step)
     if stored.texts:
         return _missing(run_id, "its checkpoints are gone")
+    if status == "REPLACED":
+        return _replaced(run_id)
     if status == "RUNNING":
         return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", "Ask the question again.")
     return NotReplayable(
@@ -94,6 +98,11 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
 
 def _missing(run_id: str, how: str) -> NotReplayable:
     return NotReplayable(run_id, "CHECKPOINTS_MISSING", how, "Restore them from a backup of the database.")
+
+
+def _replaced(run_id: str) -> NotReplayable:
+    message = "another run began on its thread before it ended"
+    return NotReplayable(run_id, "RUN_REPLACED", message, "See the later run: `sourcebound runs list`.")
 
 
 def _unfinished(run_id: str) -> NotReplayable:
@@ -132,11 +141,15 @@ def _lineage(checkpoints: tuple[StoredCheckpoint, ...], end: StoredCheckpoint) -
 def _without_earlier_run(start: RecordedStep, steps: list[RecordedStep]) -> tuple[RecordedStep, list[RecordedStep]]:
     """Remove the values of the thread's previous run from the input, and their clearing from the first node."""
     request = {name: value for name, value in start.changes.items() if name in AskInput.__annotations__}
-    first = [
-        step.model_copy(update={"changes": {name: value for name, value in step.changes.items() if value is not None}})
-        for step in steps[:1]
-    ]
+    first = [step.model_copy(update={"changes": _written(step)}) for step in steps[:1]]
     return start.model_copy(update={"changes": request}), [*first, *steps[1:]]
+
+
+def _written(step: RecordedStep) -> JsonObject:
+    """Return the changes of a node without the channels of the previous run that it cleared."""
+    return {
+        name: value for name, value in step.changes.items() if value is not None or name in AskInput.__annotations__
+    }
 
 
 def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values) -> RecordedStep:

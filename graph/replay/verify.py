@@ -34,7 +34,8 @@ from sourcebound.graph.routing import FORKABLE, STRAIGHT, route_from
 
 REDUCERS: Final[dict[str, Callable[[Any, Any], Any]]] = {"outcome": keep_worst, "messages": merge_messages}
 """The reducers of the channels that accumulate values."""
-FORK_IDENTITY: Final = ("run_id", "thread_id", "model", "conversation_id", "started_at", "salt", "made_by")
+FORK_IDENTITY: Final = ("run_id", "thread_id", "model", "conversation_id", "started_at", "salt", "made_by",
+                         "evidence_supplied_by_hand")  # fmt: skip
 """The fields in which a fork differs from the run that it continues."""
 RULES: Final = "rules"
 """The first layer of a report: the released files of the run."""
@@ -61,11 +62,12 @@ async def verify(run: RecordedRun, shipped: ShippedRelease) -> RunReport | NotRe
         )
     layers = [_rules(run, shipped)]
     state, following = run.start, [*(step.node for step in run.steps[1:]), END]
-    origin = None
+    origin = run.start.get("run_id") if run.steps and _is_renamed(run.steps[0]) else None
     for step, after in zip(run.steps, following, strict=False):
         forked = _forked_run(step, state)
         if forked is not None:
-            origin, state = state["run"]["run_id"], {**state, "run": forked}
+            is_fork = forked["run_id"] != state["run"]["run_id"]
+            origin, state = state["run"]["run_id"] if is_fork else origin, {**state, "run": forked}
         layers.append(await _verify_step(step, state, after, run, forked))
         if step.damaged:
             break
@@ -82,17 +84,22 @@ def _made_by(run: RecordedRun) -> Versions | None:
 
 
 def _forked_run(step: RecordedStep, state: JsonObject) -> JsonObject | None:
-    """Return the run that a fork begins at this step: the earlier run with an identity of its own; None for no fork."""
+    """Return the run that a branch or an edit begins at this step: the earlier run with another identity; or None."""
     before, after = state.get("run"), step.changes.get("run")
     if step.node not in FORKABLE or not isinstance(before, dict) or not isinstance(after, dict):
         return None
-    if after.get("run_id") == before.get("run_id"):
+    if all(after.get(name) == before.get(name) for name in FORK_IDENTITY):
         return None
     try:
         forked = Run.model_validate({**before, **{name: after[name] for name in FORK_IDENTITY if name in after}})
     except ValidationError:
         return None
     return forked.model_dump(mode="json")
+
+
+def _is_renamed(step: RecordedStep) -> bool:
+    """Whether a branch from the input of an ended run opened a run with an id of its own."""
+    return step.node == "accept" and step.changes.get("run_id", step) is None
 
 
 def _rules(run: RecordedRun, shipped: ShippedRelease) -> LayerReport:
@@ -143,7 +150,9 @@ async def _differences(
     step: RecordedStep, state: JsonObject, following: str, run: RecordedRun, forked: JsonObject | None
 ) -> list[Difference | None]:
     """Recompute a node, and compare every channel that it wrote or writes, and the next node."""
-    begun = {"run": forked} if forked else {}
+    begun: JsonObject = {"run": forked} if forked else {}
+    if _is_renamed(step):
+        begun, state = {"run_id": None}, {**state, "run_id": None}
     update = begun | await LAYERS[step.node].compute(RecomputeInput(cast("State", state), step.changes, run))
     for name in REDUCERS.keys() & update.keys():
         update[name] = REDUCERS[name](state.get(name), update[name])

@@ -9,7 +9,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.presentation.answer_view import AnswerView, evidence_documents, view_answer
 from sourcebound.errors import RequestError
-from sourcebound.store.runs.log import unreadable_run_error
+from sourcebound.store.runs.refusals import unreadable_run_error
 
 if TYPE_CHECKING:
     from sourcebound.contracts.state import State

@@ -6,6 +6,7 @@ from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
 
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.presentation.answer_view import AnswerView
@@ -56,12 +57,16 @@ class RunReader:
         graph = self._compiled()
         with store_faults(), _damage_as_error():
             snapshot = await graph.aget_state(thread_config(thread_id))
-            if not belongs_to_another_run(snapshot, run_id):
+            if not belongs_to_another_run(snapshot, run_id) and not _is_branch(snapshot):
                 return cast("State", snapshot.values)
-            async for snapshot in graph.aget_state_history(thread_config(thread_id)):
-                if not belongs_to_another_run(snapshot, run_id):
-                    return cast("State", snapshot.values)
-        return {}
+            history = [
+                snapshot
+                async for snapshot in graph.aget_state_history(thread_config(thread_id))
+                if not belongs_to_another_run(snapshot, run_id)
+            ]
+        ends = [each for each in history if each.values.get("response") and not _is_branch(each)]
+        last = ends[-1:] or history[:1]  # the newest is first; edits and branches after the end change nothing
+        return cast("State", last[0].values) if last else {}
 
     async def evidence(
         self,
@@ -115,8 +120,10 @@ class RunReader:
             await self._services.run_log.require_not_erased(thread_id, run_id)
         return state
 
-    def _compiled(self) -> Graph:
-        return self._pipeline.copy(update={"checkpointer": make_saver(self._services.pool, self._services.buffer)})
+    def _compiled(self, pipeline: Graph | None = None) -> Graph:
+        return (pipeline or self._pipeline).copy(
+            update={"checkpointer": make_saver(self._services.pool, self._services.buffer)}
+        )
 
 
 @contextmanager
@@ -130,6 +137,11 @@ def _damage_as_error() -> Iterator[None]:
             "Restore them from a backup of the database; `sourcebound replay verify RUN` names the damaged layer.",
             code="RUN_UNREADABLE",
         ) from error
+
+
+def _is_branch(snapshot: StateSnapshot) -> bool:
+    """Whether no node wrote a checkpoint: a person edited the state, or began a branch."""
+    return (snapshot.metadata or {}).get("source") in ("update", "fork")
 
 
 def thread_config(thread_id: str) -> RunnableConfig:

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor, IsolationLevel
 
-from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.audit.hash_chain import (
     START,
     BrokenRow,
@@ -22,7 +21,7 @@ from sourcebound.contracts.audit.hash_chain import (
     record_hash,
     verify_chain,
 )
-from sourcebound.contracts.audit.record import AuditRecord
+from sourcebound.contracts.audit.record import ADDED, AuditRecord
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
@@ -184,7 +183,7 @@ async def _append(
 
     The lock on the head of the chain serializes appends.
     """
-    columns: Row = {**dict.fromkeys(DIGESTS), **audit_columns(record)}
+    columns: Row = {**dict.fromkeys(ADDED), **audit_columns(record)}
     if end is None:
         locked = await connection.execute(query("lock_audit_head"))
         existing = await connection.execute(query("find_validation"), columns, binary=True)
@@ -244,7 +243,7 @@ def _check_same(record: AuditRecord, row: Row, stored: Row) -> None:
 
 def read_chained(row: Row) -> ChainedRow:
     """Convert a row of the query `read_validations`."""
-    columns: dict[str, Any] = {name: value for name, value in row.items() if name not in DIGESTS or value is not None}
+    columns: dict[str, Any] = {name: value for name, value in row.items() if name not in ADDED or value is not None}
     return ChainedRow(columns.pop("position"), columns.pop("previous_hash"), columns.pop("row_hash"), columns)
 
 

@@ -427,6 +427,27 @@ UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 -- name: find_ended_run
 SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 
+-- name: replace_unfinished_runs
+-- Ends the runs of a thread that have no record and that their host can no longer continue, because another run began.
+UPDATE runs SET status = 'REPLACED', finished_at = now()
+WHERE thread_id = %(thread_id)s AND run_id <> %(run_id)s AND status = 'RUNNING' AND context IS NULL
+  AND NOT EXISTS (SELECT FROM validations v WHERE v.request_id = runs.request_id AND v.run_id = runs.run_id)
+RETURNING run_id
+
+-- name: start_of_work
+-- Returns a checkpoint and its ancestors, the latest first, back to the last one that is neither an edit nor a branch.
+WITH RECURSIVE steps AS (
+    SELECT checkpoint_id, parent_checkpoint_id, metadata->>'source' AS source, checkpoint->'channel_versions' AS versions,
+           0 AS distance
+    FROM checkpoints
+    WHERE thread_id = %(thread_id)s AND checkpoint_ns = '' AND checkpoint_id = %(checkpoint_id)s
+    UNION ALL
+    SELECT c.checkpoint_id, c.parent_checkpoint_id, c.metadata->>'source', c.checkpoint->'channel_versions', distance + 1
+    FROM checkpoints c JOIN steps s ON c.checkpoint_id = s.parent_checkpoint_id
+    WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = '' AND s.source IN ('update', 'fork')
+)
+SELECT source, versions FROM steps ORDER BY distance
+
 -- name: close_unrecorded_run
 -- Ends a run without an audit record as failed, because it released nothing. A run with a record keeps its end, and so
 -- does a run that is not held by one of `workers`.
@@ -477,7 +498,8 @@ record AS (
         refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
         unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
         llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-        policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest, position,
+        policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest,
+        generation_digest, evidence_supplied_by_hand, position,
         previous_hash, row_hash)
     SELECT
     %(request_id)s, %(run_id)s, %(thread_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
@@ -488,6 +510,7 @@ record AS (
         %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
         %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s,
         %(run_digest)s, %(question_digest)s, %(raw_text_digest)s, %(answer_digest)s, %(evidence_digest)s,
+        %(generation_digest)s, %(evidence_supplied_by_hand)s,
         %(position)s,
         %(previous_hash)s, %(row_hash)s
     FROM head
@@ -517,7 +540,8 @@ SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest
+    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest,
+    generation_digest, evidence_supplied_by_hand
 FROM validations
 WHERE (%(prefix)s::text IS NULL OR starts_with(run_id, %(prefix)s) OR request_id = %(prefix)s)
   AND (%(after)s::bigint IS NULL OR position > %(after)s)
@@ -539,7 +563,8 @@ SELECT request_id, run_id, thread_id, attempt, to_char(timestamp_utc AT TIME ZON
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest
+    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest,
+    generation_digest, evidence_supplied_by_hand
 FROM validations
 WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attempt)s
 
@@ -595,7 +620,8 @@ SELECT position, previous_hash, row_hash, request_id, run_id, thread_id, attempt
     refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
     unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
     llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest
+    policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest,
+    generation_digest, evidence_supplied_by_hand
 FROM validations
 WHERE request_id = ANY(%(requests)s) AND run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt

@@ -14,8 +14,7 @@ from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
-from sourcebound.store.checkpoints.pending import NEVER_BEGAN
-from sourcebound.store.checkpoints.process_lease import LEASE_SECONDS, ProcessLease
+from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.connection.database import (
     Pool,
     Row,
@@ -26,6 +25,7 @@ from sourcebound.store.connection.database import (
 )
 from sourcebound.store.connection.queries import query
 from sourcebound.store.runs.conversations import lock_conversation
+from sourcebound.store.runs.refusals import run_at_work_error, thread_shared_error, unreadable_run_error
 from sourcebound.store.search.corpus import to_collection
 
 ClaimStatement = Callable[[AsyncConnection[Row], Row], Awaitable[Row | None]]
@@ -68,29 +68,6 @@ class Claimed(NamedTuple):
     """The context that the caller chose."""
     request: AskInput | None
     """The request of the caller, if the run can be restarted from it."""
-
-
-def unreadable_run_error() -> RequestError:
-    """Build the error for a run that was recorded under other contracts."""
-    return RequestError(
-        "the run was recorded under contracts that this version does not read.",
-        "Print its state with `sourcebound runs show RUN --json`; resume it with the version that started it.",
-        code="RUN_UNREADABLE",
-    )
-
-
-def never_began_error() -> RequestError:
-    """Build the error for a run that was interrupted before anything of it was stored."""
-    return RequestError(
-        "the run was interrupted before anything of it was stored.",
-        "Ask the question again; the run's id is free.",
-        code=NEVER_BEGAN,
-    )
-
-
-def not_resumable_error() -> RequestError:
-    """Build the error for a run without a checkpoint to resume from."""
-    return RequestError("the run has no checkpoint to resume from.", "Ask the question again.", code="NOT_RESUMABLE")
 
 
 class PostgresRunLog:
@@ -184,6 +161,10 @@ class PostgresRunLog:
         """Whether a run was recorded, or closed without a record."""
         return await fetch_one(self._pool, query("find_ended_run"), {"run_id": run_id}) is not None
 
+    async def replace_unfinished(self, thread_id: str, run_id: str) -> None:
+        """End every other unfinished run of a host's thread as REPLACED (CP-11)."""
+        await fetch_one(self._pool, query("replace_unfinished_runs"), {"thread_id": thread_id, "run_id": run_id})
+
     async def claim(self, run_id: str) -> Claimed | None:
         """Claim a run that has no response and that no process holds.
 
@@ -256,7 +237,7 @@ class PostgresRunLog:
         await self._lease.end_dead_leases()
         row = await fetch_one(self._pool, query("run_place"), {"run_id": run_id})
         if run_id in self._lease.runs or (row and row["at_work"]):
-            raise _run_at_work_error()
+            raise run_at_work_error()
         return row["thread_id"] if row else None
 
     async def list_runs(self, limit: int) -> list[RunSummary]:
@@ -304,11 +285,11 @@ class PostgresRunLog:
                 ).fetchall()
                 others = [row["run_id"] for row in rows if row["run_id"] != run_id]
                 if not whole_thread and any(row["whole"] for row in rows if row["run_id"] != run_id):
-                    raise _thread_shared_error(run_id, others)
+                    raise thread_shared_error(run_id, others)
                 run_ids = [run_id, *others] if whole_thread else [run_id]
                 active = {row["run_id"] for row in rows if row["at_work"]} | self._lease.runs
                 if not active.isdisjoint(run_ids):
-                    raise _run_at_work_error()
+                    raise run_at_work_error()
                 await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
                 cursor = await connection.execute(query("erase_run_texts"), {"run_ids": run_ids})
                 await connection.execute(query("mark_erased"), {"run_ids": run_ids})
@@ -381,19 +362,3 @@ def _restartable_request(request: AskInput) -> Mapping[str, object] | None:
     except (TypeError, ValueError):
         return None
     return request
-
-
-def _run_at_work_error() -> RequestError:
-    return RequestError(
-        "the run is active.",
-        f"Wait until it ends. If its process died on another machine, the run is free {LEASE_SECONDS} seconds later.",
-        code="RUN_AT_WORK",
-    )
-
-
-def _thread_shared_error(run_id: str, others: list[str]) -> RequestError:
-    return RequestError(
-        f"run {run_id} shares its thread, and its texts, with {', '.join(others)}; nothing was erased.",
-        f"To erase all of them: sourcebound runs erase {run_id} --thread --yes",
-        code="THREAD_SHARED",
-    )

@@ -5,6 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.conversation.turns import Turn
@@ -12,7 +16,7 @@ from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.execution.generation import Generation, GenerationKey
 from sourcebound.contracts.policy.lock import FoundPolicy, ReleaseStatus
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.ports import AnswerModel
+from sourcebound.contracts.ports import AnswerModel, StartPoint
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
@@ -53,12 +57,40 @@ class FakeRunLog:
 
     begun: list[Run] = field(default_factory=list)
     ended: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
 
     async def begin(self, run: Run) -> None:
         self.begun.append(run)
 
     async def has_ended(self, run_id: str) -> bool:
         return run_id in self.ended
+
+    async def replace_unfinished(self, thread_id: str, run_id: str) -> None:
+        self.replaced |= {run.run_id for run in self.begun if run.thread_id == thread_id} - self.ended - {run_id}
+
+
+@dataclass
+class SavedLineage:
+    """The ancestors of checkpoints in a saver of LangGraph."""
+
+    saver: BaseCheckpointSaver[Any] | None = None
+
+    async def find_start(self, thread_id: str, checkpoint_id: str, *, wait: bool = False) -> StartPoint:
+        sources, is_edited = list[str](), False
+        place = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}
+        config: RunnableConfig | None = {"configurable": place}
+        while self.saver and config and (found := await self.saver.aget_tuple(config)):
+            parent = found.parent_config and await self.saver.aget_tuple(found.parent_config)
+            sources.append(str(found.metadata.get("source")))
+            if sources[-1] not in ("update", "fork"):
+                break
+            if sources[-1] == "update":
+                known = parent.checkpoint["channel_versions"] if parent else {}
+                versions = found.checkpoint["channel_versions"]
+                written = {name for name in versions if versions[name] != known.get(name)}
+                is_edited = is_edited or any(not name.startswith(("branch:to:", "__")) for name in written)
+            config = found.parent_config
+        return StartPoint(is_branch=sources[:1] in (["update"], ["fork"]), is_edited=is_edited)
 
 
 @dataclass
@@ -144,6 +176,7 @@ class FakeOutside:
     model: FakeModel = field(default_factory=FakeModel)
     catalog: FakeCatalog = field(default_factory=FakeCatalog)
     run_log: FakeRunLog = field(default_factory=FakeRunLog)
+    lineage: SavedLineage = field(default_factory=SavedLineage)
     audit_log: FakeAuditLog = field(default_factory=FakeAuditLog)
     answers: FakeAnswerLog = field(default_factory=FakeAnswerLog)
     models_opened: list[str] = field(default_factory=list)
@@ -172,6 +205,7 @@ class FakeOutside:
             catalog=self.catalog,
             retriever=self.retriever,
             run_log=self.run_log,
+            lineage=self.lineage,
             conversations=self.conversations,
             read_state=self.read_state,
             audit_log=self.audit_log,

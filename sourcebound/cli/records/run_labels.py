@@ -33,6 +33,8 @@ def verdict(page: "RunPage") -> list[str]:
     lines = [page.explanation] if page.explanation else []
     if head.status == "RUNNING":
         lines.append(f"The run has not ended. If it was interrupted: sourcebound runs resume {head.run_id}")
+    elif head.status == "REPLACED":
+        lines.append("Another run began on its thread before it ended.")
     elif outcome and outcome.message:
         lines.append(f"{outcome.stage}: {outcome.message}")
     if head.erased_at:

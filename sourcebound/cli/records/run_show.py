@@ -163,7 +163,10 @@ def print_tables(page: "RunPage") -> None:
         print_rich(Text(f"\n{section.title}", style="bold underline"), *_parts(section))
 
 
-STATUS_STYLES: Final = {"OK": "bold green", "NO_EVIDENCE": "bold yellow", "FAILED": "bold red", "RUNNING": "bold cyan"}
+STATUS_STYLES: Final = {
+    "OK": "bold green", "NO_EVIDENCE": "bold yellow", "FAILED": "bold red", "RUNNING": "bold cyan",
+    "REPLACED": "bold yellow",
+}  # fmt: skip
 
 
 def _parts(section: Section) -> "Iterator[RenderableType]":

@@ -13,8 +13,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.audit.hash_chain import ChainedRow, audit_columns, verify_chain
+from sourcebound.contracts.audit.record import ADDED
 from sourcebound.errors import ConfigurationError, RequestError, StoreError
 from sourcebound.store.audit.export import EXPORT_LOCK, Exported, export_records
 from sourcebound.store.audit.export_formats import FORMATS, open_target
@@ -72,7 +72,7 @@ async def test_an_export_holds_every_record_and_its_chain(two: Services, tmp_pat
     assert (exported.records, exported.end) == (2, (2, found[-1]["row_hash"]))
     assert [list(row)[:3] for row in found] == [PLACE] * 2
     chained = [ChainedRow(row.pop("position"), row.pop("previous_hash"), row.pop("row_hash"), row) for row in found]
-    absent = dict.fromkeys(DIGESTS)  # records of an earlier version have no digests
+    absent = dict.fromkeys(ADDED)  # columns that records of an earlier version do not have
     assert [row.columns for row in chained] == [{**audit_columns(ENTRIES[number]), **absent} for number in (1, 2)]
     assert verify_chain(chained) is None
 

@@ -34,7 +34,9 @@ class Edited:
         rows = [row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)]
         enforcing = policy(validation={"literal_grounding": "enforce", "max_attempts": max_attempts})
         self.outside = FakeOutside(enforcing, FakeRetriever(bundle(rows)), FakeModel(generation(text)))
-        self.graph: StudioGraph = studio_graph(self.outside.ports()).copy(update={"checkpointer": InMemorySaver()})
+        self.outside.lineage.saver = InMemorySaver()
+        checkpointer = {"checkpointer": self.outside.lineage.saver}
+        self.graph: StudioGraph = studio_graph(self.outside.ports()).copy(update=checkpointer)
 
     async def run(self, given: Any = QUESTION, context: RunContext = CONTEXT, **how: Any) -> JsonObject:
         """Runs or goes on; a run that is recorded has ended."""
@@ -124,8 +126,8 @@ async def test_a_node_that_was_skipped_is_missed() -> None:
 @pytest.mark.parametrize("channel", ["validation", "generation", "assembly", "policy"])
 async def test_an_answer_without_a_verdict_is_not_released(channel: str) -> None:
     edited = Edited()
-    await edited.run()
-    told = await edited.fork("package", {channel: None})
+    await edited.run(interrupt_before=["record"])
+    told = await edited.fork("record", {channel: None})
     assert (told["response"]["status"], told["outcome"]["violations"][0]["clause"]) == ("FAILED", "R5-13")
 
 
@@ -139,17 +141,14 @@ async def test_an_answer_without_a_verdict_is_not_released(channel: str) -> None
     ],
     ids=["text", "citations", "generated"],
 )
-@pytest.mark.parametrize("node", ["record", "package"])
-async def test_a_verdict_that_is_not_the_firewalls_releases_nothing(node: str, values: JsonObject) -> None:
+async def test_a_verdict_that_is_not_the_firewalls_releases_nothing(values: JsonObject) -> None:
     edited = Edited()
-    await edited.run(interrupt_before=[node])
-    before = (await edited.before(node)).values
-    told = await edited.fork(node, {channel: {**before[channel], **change} for channel, change in values.items()})
+    await edited.run(interrupt_before=["record"])
+    before = (await edited.before("record")).values
+    told = await edited.fork("record", {channel: {**before[channel], **change} for channel, change in values.items()})
     assert (told["response"]["status"], told["response"]["answer"]) == ("FAILED", "")
     assert told["outcome"]["violations"][0]["clause"] == "R5-13"
-    assert [record.failure_reason for record in edited.outside.audit_log.records] == (
-        ["STATE_ALTERED"] if node == "record" else [None]
-    )
+    assert [record.failure_reason for record in edited.outside.audit_log.records] == ["STATE_ALTERED"]
 
 
 @pytest.mark.contract("R5-13")
@@ -158,10 +157,123 @@ async def test_an_answer_that_was_rejected_is_not_released_by_overwriting_the_ou
     refused = await edited.run(interrupt_before=["record"])
     assert refused["outcome"]["failure_code"] == "UNCITED_FACTUAL_STATEMENT"
     forged = {"outcome": Overwrite({"status": "OK", "stage": "validate"})}
-    asked_anew = await edited.fork("record", forged)
-    assert asked_anew["response"]["failure_code"] == "UNCITED_FACTUAL_STATEMENT"
-    packaged = await edited.fork("package", forged)
-    assert (packaged["response"]["status"], packaged["response"]["failure_code"]) == ("FAILED", "STATE_ALTERED")
+    continued = await edited.fork("record", forged)
+    assert continued["response"]["failure_code"] == "UNCITED_FACTUAL_STATEMENT"
+
+
+@pytest.mark.contract("CP-11")
+@pytest.mark.parametrize("node", ["record", "package"])
+@pytest.mark.parametrize("values", [{}, {"validation": None}], ids=["unedited", "edited"])
+async def test_an_ended_run_is_never_written_to_again(node: str, values: JsonObject) -> None:
+    edited = Edited("The seal is blue.")
+    await edited.run()
+    with pytest.raises(RequestError) as raised:
+        await edited.fork(node, values)
+    assert raised.value.failure_code == "RUN_ENDED"
+    assert len(edited.outside.audit_log.records) == 1
+
+
+def _other_evidence(retrieval: JsonObject) -> JsonObject:
+    """Candidates with one text that a person wrote."""
+    first, *rest = retrieval["results"]
+    return {**retrieval, "results": [{**first, "chunk_text": f"{SEAL} A person added this."}, *rest]}
+
+
+@pytest.mark.contract("CP-11")
+@pytest.mark.parametrize("stopped", [False, True], ids=["a-branch", "the-run-itself"])
+async def test_evidence_that_a_person_supplied_is_marked(stopped: bool) -> None:
+    edited = Edited()
+    await edited.run(interrupt_before=["assemble"] if stopped else None)
+    retrieval = (await edited.before("assemble")).values["retrieval"]
+    told = await edited.fork("assemble", {"retrieval": _other_evidence(retrieval)})
+    assert (told["response"]["status"], told["response"]["evidence_supplied_by_hand"]) == ("OK", True)
+    assert edited.outside.audit_log.records[-1].evidence_supplied_by_hand is True
+    assert (await edited.values())["run"]["evidence_supplied_by_hand"] is True
+
+
+@pytest.mark.contract("CP-11")
+async def test_a_state_copied_into_a_new_thread_is_marked() -> None:
+    edited = Edited()
+    await edited.run(interrupt_before=["generate"])
+    await edited.graph.aupdate_state(_thread("copy"), await edited.values(), as_node="build_prompt")
+    told = await edited.run(None, config=_thread("copy"))
+    assert told["response"]["evidence_supplied_by_hand"] is True
+
+
+@pytest.mark.contract("CP-11")
+async def test_a_branch_of_an_edited_run_is_marked_too() -> None:
+    edited = Edited()
+    await edited.run()
+    retrieval = (await edited.before("assemble")).values["retrieval"]
+    await edited.fork("assemble", {"retrieval": _other_evidence(retrieval)})
+    history = [each async for each in edited.graph.aget_state_history(_thread())]
+    told = await edited.run(None, config=next(each for each in history if each.next == ("generate",)).config)
+    assert told["response"]["evidence_supplied_by_hand"] is True
+
+
+@pytest.mark.contract("CP-11")
+@pytest.mark.parametrize("node", PIPELINE[2:6])
+async def test_what_nobody_edited_is_not_marked(node: str) -> None:
+    edited = Edited()
+    first = await edited.run()
+    second = await edited.fork(node, {})
+    assert second["response"]["run_id"] != first["response"]["run_id"]
+    for told in (first, second):
+        assert "evidence_supplied_by_hand" not in told["response"]
+    assert [record.evidence_supplied_by_hand for record in edited.outside.audit_log.records] == [None, None]
+
+
+CONCLUSIONS = [
+    pytest.param("build_prompt", "retrieval", ("results", 0, "chunk_text"), "Never check it.", id="the-candidates"),
+    pytest.param(
+        "build_prompt", "assembly", ("selected_evidence", 0, "sanitized_text"), "Never check it.", id="the-evidence"
+    ),
+    pytest.param("generate", "assembly", ("evidence_block_text",), "Never check it.", id="the-block"),
+    pytest.param("validate", "assembly", ("anchor_map",), {"C9": "c9"}, id="the-anchors"),
+    pytest.param("validate", "prompt", ("messages", 0, "content"), "Say anything.", id="the-prompt-after-the-answer"),
+]
+
+
+@pytest.mark.contract("CP-11")
+@pytest.mark.parametrize(("node", "channel", "place", "value"), CONCLUSIONS)
+@pytest.mark.parametrize("stopped", [False, True], ids=["a-branch", "the-run-itself"])
+async def test_what_a_layer_concluded_is_compared_with_its_input_before_it_is_used(
+    node: str, channel: str, place: tuple[Any, ...], value: Any, stopped: bool
+) -> None:
+    edited = Edited()
+    await edited.run(interrupt_before=[node] if stopped else None)
+    form = (await edited.before(node)).values[channel]
+    told = await edited.fork(node, {channel: _set(form, place, value)})
+    assert (told["response"]["failure_code"], told["response"]["answer"]) == ("STATE_ALTERED", "")
+    assert told["outcome"]["violations"][0]["clause"] == "CP-11"
+    assert edited.outside.audit_log.records[-1].evidence_supplied_by_hand is True
+
+
+@pytest.mark.contract("CP-11")
+async def test_further_attempts_and_trimmed_evidence_are_no_edit() -> None:
+    edited = Edited("The seal is blue.", max_attempts=3)
+    await edited.run(interrupt_before=["generate"])
+    told = await edited.run(None)
+    told = await edited.fork("validate", {})
+    assert told["response"]["failure_code"] == "UNCITED_FACTUAL_STATEMENT"
+
+
+@pytest.mark.contract("CP-11")
+async def test_a_run_that_another_replaced_on_its_thread_is_said_to_be_so() -> None:
+    edited = Edited()
+    await edited.run(interrupt_before=["generate"])
+    await edited.run()
+    first, second = edited.outside.run_log.begun
+    assert edited.outside.run_log.replaced == {first.run_id}
+    assert second.run_id in edited.outside.run_log.ended
+
+
+@pytest.mark.contract("CP-11")
+async def test_a_branch_from_the_input_of_an_ended_run_is_a_run_of_its_own() -> None:
+    edited = Edited()
+    await edited.run({**QUESTION, "run_id": "run-1"})
+    told = await edited.run(None, config=(await edited.before("accept")).config)
+    assert (told["response"]["status"], told["response"]["run_id"] != "run-1") == ("OK", True)
 
 
 @pytest.mark.contract("R5-8")
