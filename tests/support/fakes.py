@@ -80,7 +80,7 @@ class SavedLineage:
         place = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}
         config: RunnableConfig | None = {"configurable": place}
         while self.saver and config and (found := await self.saver.aget_tuple(config)):
-            parent = found.parent_config and await self.saver.aget_tuple(found.parent_config)
+            parent = await self.saver.aget_tuple(found.parent_config) if found.parent_config else None
             sources.append(str(found.metadata.get("source")))
             if sources[-1] not in ("update", "fork"):
                 break
