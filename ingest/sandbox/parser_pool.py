@@ -22,13 +22,21 @@ from pydantic import ValidationError
 from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.errors import ConfigurationError, DocumentError
 from sourcebound.ingest.sandbox import failures
+from sourcebound.ingest.sandbox.confinement import Confinement
 from sourcebound.ingest.sandbox.worker import DEFECT, DOCUMENT, READY, REFUSAL, REPLY, REQUEST
 
 WORKER: Final = (sys.executable, "-P", "-m", "sourcebound.ingest.sandbox.worker")
 START_SECONDS: Final = 60.0
 MAX_PROCESSES: Final = 4
-INHERITED_VARIABLES: Final = ("PATH", "PYTHON", "LANG", "LC_", "LD_LIBRARY_PATH", "DYLD_", "VIRTUAL_ENV", "SYSTEMROOT")
-"""The prefixes of the environment variables that a child inherits. None of them holds a key or a password."""
+INHERITED_VARIABLES: Final = frozenset(
+    {
+        *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "SYSTEMROOT"),
+        *("LANG", "LC_ALL", "LC_CTYPE"),
+        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
+    }
+)
+"""The names of the environment variables that a child inherits: those with which Python finds its files and its
+encoding. Whole names, because `LANGSMITH_API_KEY` starts like a harmless one."""
 OUT_OF_MEMORY: Final = "MemoryError"
 
 
@@ -59,16 +67,19 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name.startswith(INHERITED_VARIABLES)},
+            env={name: value for name, value in os.environ.items() if name in INHERITED_VARIABLES},
             start_new_session=True,  # Ctrl-C reaches only the parent
         )
-        if self._exchange(None, START_SECONDS) != _Reply(READY, b""):
+        reply = self._exchange(None, START_SECONDS)
+        try:
+            self.confinement = Confinement.model_validate_json(reply.payload if reply else b"")
+        except ValidationError as error:
             self.end()
             raise ConfigurationError(
                 f"the parser process does not start ({self.describe_end()}).",
                 f"Run `{' '.join(arguments[:-2])} 2048 30` to see why, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES.",
                 code="PARSER_UNAVAILABLE",
-            )
+            ) from error
 
     @property
     def is_usable(self) -> bool:
@@ -193,6 +204,20 @@ class ParserPool:
             if worker is None:
                 worker = self._start()
             return worker.parse(path, data, max_bytes)
+        finally:
+            self._idle.put(self._reuse_worker(worker))
+
+    def describe_confinement(self) -> Confinement:
+        """Start a child, and return the measures that this machine enforces on it (IX-2).
+
+        Raises:
+            ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`).
+        """
+        worker = self._idle.get()
+        try:
+            if worker is None:
+                worker = self._start()
+            return worker.confinement
         finally:
             self._idle.put(self._reuse_worker(worker))
 

@@ -19,6 +19,7 @@ from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.loaders.select import parse_document
 from sourcebound.ingest.sandbox.confinement import confine
+from sourcebound.ingest.sandbox.preload import preload
 
 REQUEST: Final = struct.Struct(">IQQ")
 """The header of a request: the length of the name, the length of the file, and the size limit. Name and file follow."""
@@ -40,8 +41,9 @@ def serve(memory_megabytes: int, seconds: float, load: Load = parse_document) ->
     """
     requests, replies = sys.stdin.buffer, _redirect_stdout()
     sys.excepthook = _make_exception_hook(replies)
-    confine(memory_megabytes)
-    _reply(replies, READY, b"")
+    preload()
+    confinement = confine(memory_megabytes, kept=(0, 1, 2, replies.fileno()))
+    _reply(replies, READY, confinement.model_dump_json().encode())
     while header := requests.read(REQUEST.size):
         name_size, size, max_bytes = REQUEST.unpack(header)
         path = Path(os.fsdecode(requests.read(name_size)))
@@ -60,6 +62,7 @@ def _redirect_stdout() -> BinaryIO:
     replies = os.fdopen(os.dup(1), "wb")
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, 1)
+    os.close(null_device)
     return replies
 
 

@@ -1,9 +1,9 @@
 """Reading in child processes: whatever a file does there, it is refused with a code, and the next one is read."""
 
+import errno
 import os
 import random
 import re
-import resource
 import socket
 import subprocess
 import sys
@@ -113,10 +113,10 @@ def _may_leave_network() -> bool:
     return done.stdout.strip() == "True"
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not _may_leave_network(), reason="the kernel gives no network namespace")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not confine native code")
 def test_no_connection_of_native_code_leaves_the_child(pool: ParserPool, listener: socket.socket) -> None:
     port = str(listener.getsockname()[1]).encode()
-    assert _act(pool, "native", port) == os.strerror(101)  # network is unreachable
+    assert _act(pool, "native", port) == os.strerror(errno.EPERM)
     with pytest.raises(BlockingIOError):
         listener.accept()
 
@@ -127,8 +127,8 @@ def test_no_program_is_started_by_the_child(pool: ParserPool) -> None:
 
 def test_no_file_is_written_by_the_child(pool: ParserPool, tmp_path: Path) -> None:
     target = tmp_path / "written"
-    assert "OSError" in _refusal(pool, "write", os.fsencode(target)).message
-    assert not target.exists() or target.read_text() == ""
+    assert "PermissionError" in _refusal(pool, "write", os.fsencode(target)).message
+    assert not target.exists()
 
 
 def test_what_a_library_prints_does_not_disturb(pool: ParserPool) -> None:
@@ -199,7 +199,8 @@ def test_a_child_whose_parent_is_gone_ends_itself() -> None:
 
 def test_a_child_whose_input_ends_ends_itself() -> None:
     done = subprocess.run([*HOSTILE, "512", "1"], input=b"", capture_output=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout) == (0, REPLY.pack(READY, 0))
+    kind, size = REPLY.unpack(done.stdout[: REPLY.size])
+    assert (done.returncode, kind, size) == (0, READY, len(done.stdout) - REPLY.size)
     assert DOCUMENT != READY
 
 
@@ -293,7 +294,9 @@ def _check_confined(pids: set[int]) -> None:
         peak = re.search(r"VmPeak:\s+(\d+) kB", (process / "status").read_text())
         assert peak is not None
         assert int(peak[1]) <= MEMORY_MEGABYTES * 1024
-        assert resource.prlimit(pid, resource.RLIMIT_AS) == (MEMORY_MEGABYTES << 20,) * 2
+        limits = re.search(r"Max address space +(\d+) +(\d+)", (process / "limits").read_text())
+        assert limits is not None
+        assert {int(limit) for limit in limits.groups()} == {MEMORY_MEGABYTES << 20}
         assert not [link for link in _open_files(process) if link.startswith("socket:")]
         if _may_leave_network():
             interfaces = (process / "net" / "dev").read_text().splitlines()[2:]

@@ -22,7 +22,7 @@ def _hang(_data: bytes) -> str:
 
 
 def _stick(_data: bytes) -> str:
-    ctypes.CDLL(None).pause()
+    ctypes.CDLL(None).sleep(3600)
     return ""
 
 

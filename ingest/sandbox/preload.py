@@ -1,0 +1,29 @@
+"""The import of everything that a loader needs later, because a confined process can open no file.
+
+Loaders import their libraries late, so that commands that read no document start fast. Python imports each codec when
+it is first used.
+"""
+
+import encodings
+import pkgutil
+import time
+from contextlib import suppress
+from importlib import import_module
+from typing import Final
+
+LIBRARIES: Final = ("charset_normalizer", "docx", "lxml.etree", "markdown_it", "pypdfium2", "pypdfium2.raw")
+ARCHIVE_FORMATS: Final = ("bz2", "lzma", "zlib")
+
+
+def preload() -> None:
+    """Import the libraries of all loaders, the codecs, and what the C library reads once."""
+    for name in LIBRARIES:
+        import_module(name)
+    for module in pkgutil.iter_modules(encodings.__path__, "encodings."):
+        with suppress(ImportError):  # a codec of another system
+            import_module(module.name)
+    for name in ARCHIVE_FORMATS:
+        with suppress(ImportError):  # Python was built without it
+            import_module(name)
+    if hasattr(time, "tzset"):
+        time.tzset()
