@@ -78,13 +78,13 @@ def confine(memory_megabytes: int, kept: Collection[int] = (0, 1, 2)) -> Confine
     parent = os.getppid()
     started_by_root = hasattr(os, "geteuid") and os.geteuid() == 0
     # The order matters: a privilege is used before it is given up, and a call before it is refused.
-    measures = {"no network": _holds(_leave_network, NEW_NETWORK)}
+    measures = {"network namespace": _holds(_leave_network, NEW_NETWORK)}
     if started_by_root:
-        measures["its own user id"] = _holds(_take_own_user_id)
-    measures["no network"] = measures["no network"] or _holds(_leave_network, NEW_NETWORK | NEW_USER)
+        measures["own user id"] = _holds(_take_own_user_id)
+    measures["network namespace"] = measures["network namespace"] or _holds(_leave_network, NEW_NETWORK | NEW_USER)
     measures["no_new_privs"] = _holds(_give_up_privileges)
-    measures[f"Landlock (version {landlock.get_version()})"] = _holds(landlock.deny_all) and not trials.can_open()
-    _set_limits(memory_megabytes)
+    measures[f"Landlock (ABI {landlock.get_version()})"] = _holds(landlock.deny_all) and not trials.can_open()
+    measures["memory limit"] = _holds(_set_limits, memory_megabytes)
     measures["seccomp"] = _holds(seccomp.allow_only_parsing) and not trials.can_ask_for_parent()
     reachable = trials.list_reachable(parent)
     sys.addaudithook(_refuse)
@@ -141,7 +141,7 @@ def _take_own_user_id() -> None:
             os.setgid(user_id)
             os.setuid(user_id)
             break
-    if trials.can_become_root():
+    if os.getuid() == 0 or trials.can_become_root():
         raise OSError("the process can still become root")
 
 
@@ -161,19 +161,26 @@ def _give_up_privileges() -> None:
 
 
 def _set_limits(memory_megabytes: int) -> None:
-    """Limit the memory, and permit no file, no descriptor and no process: also where no filter or ruleset exists."""
+    """Limit the memory, and permit no new file, descriptor or process, also where the kernel has no filter or ruleset.
+
+    Raises:
+        OSError: The system does not limit the memory, as macOS.
+    """
     if resource is None:
-        return
-    # An existing limit below ours stays; macOS refuses to limit the address space.
-    for kind, maximum in (
-        (resource.RLIMIT_AS, memory_megabytes << 20),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, 0),
-        (resource.RLIMIT_NOFILE, 0),
-    ):
-        with suppress(ValueError, OSError):
+        raise OSError("this system has no limits")
+    limits = {
+        resource.RLIMIT_AS: memory_megabytes << 20,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NPROC: 0,
+        resource.RLIMIT_NOFILE: 0,
+    }
+    for kind, maximum in limits.items():
+        with suppress(ValueError, OSError):  # an existing limit below ours stays
             resource.setrlimit(kind, (maximum, maximum))
+    _, highest = resource.getrlimit(resource.RLIMIT_AS)
+    if highest == resource.RLIM_INFINITY:
+        raise OSError("the memory is not limited")
 
 
 def _refuse(event: str, _arguments: tuple[object, ...]) -> None:

@@ -26,12 +26,20 @@ class _Rights(NamedTuple):
     scopes: int = 0
 
 
-RIGHTS: Final = (_Rights(17, 2, 2), _Rights(16, 2, 2), _Rights(16, 2), _Rights(15, 2), _Rights(15), _Rights(14), _Rights(13))
-"""The rights by version, newest first: 9, 6, 5, 4, 3, 2 and 1. A kernel refuses a ruleset with a right it does not know."""
+RIGHTS: Final = (
+    _Rights(17, 2, 2),
+    _Rights(16, 2, 2),
+    _Rights(16, 2),
+    _Rights(15, 2),
+    _Rights(15),
+    _Rights(14),
+    _Rights(13),
+)
+"""The rights by version, newest first: 9, 6, 5, 4, 3, 2 and 1. A kernel refuses a ruleset with an unknown right."""
 
 
 def get_version() -> int:
-    """Return the version of the kernel's interface (its ABI); 0 where it has no Landlock."""
+    """Return the version of the kernel's interface, its ABI; 0 where it has no Landlock."""
     if not MACHINE:
         return 0
     try:

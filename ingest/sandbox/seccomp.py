@@ -83,7 +83,7 @@ class _Program(ctypes.Structure):
 
 
 def allow_only_parsing() -> None:
-    """Refuse every system call of this process that is not in `ALLOWED`. The process must have set `no_new_privs` (IX-2).
+    """Refuse every system call of this process that is not in `ALLOWED` (IX-2). It must have set `no_new_privs`.
 
     Raises:
         OSError: The kernel has no such filters, or the numbers of its calls are not known here.
@@ -115,8 +115,6 @@ def install(processor: _Processor, numbers: Sequence[int], listed: int, other: i
         (RETURN, 0, 0, other),
         (RETURN, 0, 0, listed),
     ]
-    instructions = (_Instruction * len(steps))(*steps)
+    instructions = (_Instruction * len(steps))(*(_Instruction(*step) for step in steps))
     program = _Program(len(steps), ctypes.addressof(instructions))
     system_call(processor.seccomp, SET_FILTER, ALL_THREADS, ctypes.addressof(program))
-
-

@@ -6,8 +6,11 @@ A trial that succeeds changes nothing: it closes what it opened, ends what it st
 import os
 import socket
 from contextlib import suppress
+from typing import Final
 
 from sourcebound.ingest.sandbox.kernel import call
+
+REACHABLE: Final = ("files", "sockets", "new processes", "other processes")
 
 
 def list_reachable(parent: int) -> tuple[str, ...]:
@@ -16,13 +19,11 @@ def list_reachable(parent: int) -> tuple[str, ...]:
     Args:
         parent: The process that started this one.
     """
-    trials = {
-        "files": can_open(),
-        "sockets": _gives_descriptor("socket", socket.AF_INET, socket.SOCK_STREAM, 0),
-        "new processes": _can_fork(),
-        "other processes": _succeeds("kill", parent, 0),
-    }
-    return tuple(name for name, succeeds in trials.items() if succeeds)
+    if os.name != "posix":
+        return REACHABLE
+    socket_opens = _gives_descriptor("socket", socket.AF_INET, socket.SOCK_STREAM, 0)
+    outcomes = (can_open(), socket_opens, _can_fork(), _succeeds("kill", parent, 0))
+    return tuple(name for name, succeeds in zip(REACHABLE, outcomes, strict=True) if succeeds)
 
 
 def can_open() -> bool:

@@ -1,5 +1,6 @@
 """`sourcebound doctor`: checks the configuration and names the next command to run."""
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,7 +45,7 @@ async def _examine() -> list[Finding]:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     findings = [Finding("sourcebound", True, f"{version('sourcebound')} on Python {python}")]
     model, digest = await _model(settings)
-    findings += [_policies(settings), _embedder(settings.embedder), model]
+    findings += [_policies(settings), _embedder(settings.embedder), model, await asyncio.to_thread(_parser, settings)]
     return findings + await _database(digest)
 
 
@@ -80,6 +81,28 @@ def _embedder(name: str) -> Finding:
         return Finding("embedder", embedder_available() or name != "minilm", describe_embedder(name))
     except SourceboundError as error:
         return Finding("embedder", False, error.message, error.next_step)
+
+
+def _parser(settings: "Settings") -> Finding:
+    """Start a parser process, and say what this machine enforces on it (IX-2)."""
+    from sourcebound.ingest.sandbox.parser_pool import ParserPool
+
+    try:
+        with ParserPool(settings.parse_seconds, settings.parse_memory_megabytes, processes=1) as pool:
+            confinement = pool.describe_confinement()
+    except SourceboundError as error:
+        return Finding("parser", False, error.message, error.next_step)
+    found = f"enforced: {', '.join(confinement.enforced) or 'nothing'}"
+    if confinement.missing:
+        found += f"; not enforced by this machine: {', '.join(confinement.missing)}"
+    if not confinement.reachable:
+        return Finding("parser", True, found)
+    return Finding(
+        "parser",
+        confinement.reachable == ("other processes",),  # it can disturb them, and learns and changes nothing
+        f"{found}; a hostile document could reach {', '.join(confinement.reachable)}",
+        "Ingest only documents that you trust, or ingest on Linux 5.13 or newer with seccomp and Landlock.",
+    )
 
 
 async def _model(settings: "Settings") -> tuple[Finding, str | None]:

@@ -25,6 +25,7 @@ from sourcebound.wiring import Services
 from support.places import ROOT
 from support.processes.databases import MANUALS, ingest, rows
 from support.processes.homes import wait_until
+from support.processes.native_payload import may_leave_network
 
 HOSTILE = (sys.executable, "-P", str(ROOT / "tests" / "support" / "processes" / "hostile_worker.py"))
 LIMIT = 10_000_000
@@ -100,17 +101,12 @@ def test_a_file_that_is_refused_says_so_in_its_loaders_words(pool: ParserPool) -
     assert (error.failure_code, error.message) == ("EMPTY", "blank.txt is empty.")
 
 
+@pytest.mark.contract("IX-2")
 def test_no_connection_leaves_the_child(pool: ParserPool, listener: socket.socket) -> None:
     port = str(listener.getsockname()[1]).encode()
     assert "PermissionError" in _refusal(pool, "connect", port).message
     with pytest.raises(BlockingIOError):
         listener.accept()
-
-
-def _may_leave_network() -> bool:
-    probe = "import ctypes; c = ctypes.CDLL(None); print(c.unshare(0x40000000) == 0 or c.unshare(0x50000000) == 0)"
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
-    return done.stdout.strip() == "True"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not confine native code")
@@ -135,12 +131,14 @@ def test_what_a_library_prints_does_not_disturb(pool: ParserPool) -> None:
     assert [_act(pool, "print"), _act(pool, "print")] == ["printed", "printed"]
 
 
+@pytest.mark.contract("IX-2")
 def test_the_child_gets_no_secret(pool: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATABASE_URL", "OPENAI_API_KEY", "SOURCEBOUND_ANYTHING", "PGPASSWORD"):
-        monkeypatch.setenv(name, "secret")
-    names = _act(pool, "environment").split()
-    assert "PATH" in names
-    assert not {"DATABASE_URL", "OPENAI_API_KEY", "SOURCEBOUND_ANYTHING", "PGPASSWORD"} & set(names)
+    secrets = {"DATABASE_URL", "OPENAI_API_KEY", "SOURCEBOUND_ANYTHING", "PGPASSWORD", "LANGSMITH_API_KEY"}
+    for name in secrets | {"PYTHONUTF8"}:
+        monkeypatch.setenv(name, "1")
+    names = set(_act(pool, "environment").split())
+    assert "PYTHONUTF8" in names
+    assert not secrets & names
 
 
 def test_one_child_reads_many_files_and_ends_with_the_pool() -> None:
@@ -298,7 +296,7 @@ def _check_confined(pids: set[int]) -> None:
         assert limits is not None
         assert {int(limit) for limit in limits.groups()} == {MEMORY_MEGABYTES << 20}
         assert not [link for link in _open_files(process) if link.startswith("socket:")]
-        if _may_leave_network():
+        if may_leave_network():
             interfaces = (process / "net" / "dev").read_text().splitlines()[2:]
             assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
 
