@@ -26,6 +26,8 @@ NEEDS_PRIVILEGES = {
     *("make a namespace", "mount", "change the root folder", "read a process", "use io_uring"),
 }
 """The acts that some machines refuse to an account without privileges."""
+ONLY_FILTERED = {"change its personality", "share memory", "use a keyring", "open a file to others"}
+"""The acts that only the filter of system calls refuses. None of them reads a file or leaves the machine."""
 SENSELESS = {"read a process", "use io_uring", "load a program into the kernel", "load a module"}
 """The acts whose arguments make no sense, so that the kernel refuses them with an error of its own."""
 OLDER_KERNEL = ROOT / "tests" / "support" / "processes" / "older_kernel.py"
@@ -72,8 +74,12 @@ def plan(user: int | None) -> Iterator[Plan]:
         victim.kill()
 
 
-def _run(mode: str, plan: Plan, user: int | None) -> dict[str, str]:
-    return run(mode, plan, user, {**os.environ, "OPENAI_API_KEY": WORD})
+def _run(mode: str, plan: Plan, user: int | None, *absent: str) -> dict[str, str]:
+    return run(mode, plan, user, {**os.environ, "OPENAI_API_KEY": WORD}, absent)
+
+
+def _permitted(outcomes: dict[str, str]) -> dict[str, str]:
+    return {act: outcome for act, outcome in outcomes.items() if outcome not in REFUSED}
 
 
 def _is_privileged() -> bool:
@@ -92,9 +98,21 @@ def _without(*names: str) -> tuple[str, ...]:
 def test_native_code_in_a_parser_reaches_nothing(plan: Plan, user: int | None) -> None:
     before = sorted(path.name for path in Path(plan["folder"]).iterdir())
     outcomes = _run("confined", plan, user)
-    assert {act: outcome for act, outcome in outcomes.items() if outcome not in REFUSED} == {}
+    assert _permitted(outcomes) == {}
     assert sorted(path.name for path in Path(plan["folder"]).iterdir()) == before
     assert Path(plan["folder"], "shortened").read_text() == WORD
+
+
+@pytest.mark.contract("IX-2")
+def test_the_filter_of_system_calls_alone_refuses_everything(plan: Plan, user: int | None) -> None:
+    outcomes = _run("confined", plan, user, "unshare", *LANDLOCK, *SETTING_USERS, *LIMITS)
+    assert _permitted(outcomes) == {}
+
+
+@pytest.mark.contract("IX-2")
+def test_without_the_filter_of_system_calls_the_other_measures_remain(plan: Plan, user: int | None) -> None:
+    outcomes = _run("confined", plan, user, "seccomp")
+    assert {act for act, outcome in outcomes.items() if outcome == DONE} <= ONLY_FILTERED
 
 
 @pytest.mark.contract("IX-2")

@@ -1,7 +1,8 @@
 """The code that an exploited parser would run: raw system calls, which no rule of the interpreter can refuse.
 
-`python native_payload.py confined|free` reads a `Plan` as JSON on standard input. It plays the process that ingests:
-it starts the payload in a confined parser, or as an ordinary child, and prints the outcomes as JSON.
+`python native_payload.py confined|free ABSENT,…` reads a `Plan` as JSON on standard input. It plays the process that
+ingests: it starts the payload in a confined parser, or as an ordinary child, and prints the outcomes as JSON. The
+parser runs as on a kernel without the absent calls.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -199,7 +200,9 @@ def load(path: Path, data: bytes, _max_bytes: int) -> ParsedDocument:
     return ParsedDocument(media_type="text/plain", metadata=DocumentMetadata(title=path.stem), pages=(page,))
 
 
-def run(mode: str, plan: Plan, user: int | None, environment: Mapping[str, str]) -> dict[str, str]:
+def run(
+    mode: str, plan: Plan, user: int | None, environment: Mapping[str, str], absent: Sequence[str] = ()
+) -> dict[str, str]:
     """Run the payload under a process that ingests; return the outcomes.
 
     Args:
@@ -207,9 +210,10 @@ def run(mode: str, plan: Plan, user: int | None, environment: Mapping[str, str])
         plan: The targets.
         user: The account of the processes; None for this process's own.
         environment: Their environment.
+        absent: The system calls that the parser's kernel lacks.
     """
     done = subprocess.run(
-        [sys.executable, "-P", __file__, mode],
+        [sys.executable, "-P", __file__, mode, ",".join(absent)],
         input=json.dumps(plan),
         capture_output=True,
         text=True,
@@ -226,7 +230,9 @@ def run(mode: str, plan: Plan, user: int | None, environment: Mapping[str, str])
 
 def _main() -> None:
     if sys.argv[1] == "confined":
-        with ParserPool(30, 512, processes=1, command=(sys.executable, "-P", __file__, "worker")) as pool:
+        kernel = (sys.executable, "-P", str(Path(__file__).with_name("older_kernel.py")), sys.argv[2])
+        parser = (*kernel, sys.executable, "-P", __file__, "worker")
+        with ParserPool(30, 512, processes=1, command=parser) as pool:
             print(pool.parse(Path("plan.txt"), sys.stdin.buffer.read(), 1 << 20).pages[0].text)
     elif sys.argv[1] == "free":
         command = [sys.executable, "-P", __file__, "payload"]
