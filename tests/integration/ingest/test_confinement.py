@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.ingest.loaders.select import parse_document
 from sourcebound.ingest.sandbox.parser_pool import WORKER, ParserPool
 from support.places import ROOT
 from support.processes.commands import PROGRAM
@@ -20,6 +21,7 @@ from support.processes.native_payload import DONE, REFUSED, Plan, may_leave_netw
 
 ORDINARY_UID = pwd.getpwnam("daemon").pw_uid
 WORD = "sk-a-key-of-the-operator"
+LIMIT = 10_000_000
 PDF = (MANUALS / "hp-300-manual-rev-a.pdf").read_bytes()
 NEEDS_PRIVILEGES = {
     *("trace a process", "enter a namespace", "load a program into the kernel", "load a module", "become root"),
@@ -139,7 +141,7 @@ def test_the_same_code_reaches_everything_without_the_confinement(plan: Plan, us
 def test_a_parser_says_which_measure_the_machine_lacks(absent: tuple[str, ...], missing: tuple[str, ...]) -> None:
     with ParserPool(30, 512, processes=1, command=_without(*absent)) as pool:
         confinement = pool.describe_confinement()
-        assert pool.parse(MANUALS / "hp-300-manual-rev-a.pdf", PDF, len(PDF)).pages
+        assert pool.parse(MANUALS / "hp-300-manual-rev-a.pdf", PDF, LIMIT).pages
     assert set(confinement.missing) == {*missing, *LACKED}
     assert not confinement.reachable, "another measure refuses it"
 
@@ -182,4 +184,17 @@ def test_where_nothing_is_enforced_documents_are_read_with_what_there_is() -> No
     absent = ("unshare", "seccomp", *LANDLOCK, *SETTING_USERS, *LIMITS)
     with ParserPool(30, 512, processes=1, command=_without(*absent)) as pool:
         assert pool.describe_confinement().enforced == ("no_new_privs",)
-        assert pool.parse(MANUALS / "hp-300-manual-rev-a.pdf", PDF, len(PDF)).pages
+        assert pool.parse(MANUALS / "hp-300-manual-rev-a.pdf", PDF, LIMIT).pages
+
+
+def test_a_confined_parser_reads_what_an_ordinary_process_reads(tmp_path: Path) -> None:
+    """The import of a library or of a codec that comes too late would show here."""
+    text = "Насос работает при температуре 80 °C. Проверяйте уплотнение каждый месяц, затем закройте клапан.\n" * 20
+    for encoding in ("koi8_r", "cp1251", "utf_16", "mac_cyrillic", "iso8859_5"):
+        (tmp_path / f"{encoding}.txt").write_bytes(text.encode(encoding, errors="ignore"))
+    paths = [path for path in (*MANUALS.iterdir(), *tmp_path.iterdir()) if path.suffix != ".toml"]
+    assert {path.suffix for path in paths} == {".pdf", ".docx", ".html", ".md", ".csv", ".txt"}
+    with ParserPool(30, 512, processes=1) as pool:
+        for path in paths:
+            data = path.read_bytes()
+            assert pool.parse(path, data, LIMIT) == parse_document(path, data, LIMIT)
