@@ -47,8 +47,18 @@ async def _append(
     validation: ValidationResult | None,
 ) -> AuditRecord:
     timestamp = made_at.isoformat()
+    resolution, facts = (each.model_dump(mode="json") if each else None for each in (typed.resolution, typed.facts))
     entry = audit_record(
-        typed.run, outcome, timestamp, typed.retrieval_latency_ms, typed.bundle, generation, validation, attempt
+        typed.run,
+        outcome,
+        timestamp,
+        typed.retrieval_latency_ms,
+        typed.bundle,
+        generation,
+        validation,
+        attempt,
+        resolution,
+        facts,
     )
     raw = generation.raw_model_text if generation else ""
     return await audit_log.append(entry, typed.run, raw, validation.validated_answer_text if validation else "")

@@ -7,7 +7,7 @@ the run, its texts, and the state in its checkpoints.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sourcebound.contracts.audit.digests import salted_digest
+from sourcebound.contracts.audit.digests import bind_calls, salted_digest
 from sourcebound.contracts.audit.hash_chain import ChainedRow
 
 JsonObject = dict[str, Any]
@@ -120,7 +120,7 @@ def _compare_state(run: RunRow, records: Sequence[ChainedRow], state: JsonObject
             "raw_text_digest": ("text of the model in its checkpoint", generation.get("raw_model_text") or None),
             "answer_digest": ("released answer in its checkpoint", released or None),
             "evidence_digest": ("evidence in its checkpoint", evidence),
-            "generation_digest": ("result of the model in its checkpoint", generation or None),
+            "generation_digest": ("result of the model in its checkpoint", _calls(generation, state)),
         }
         yield from _compare_digests(record, identity.get("salt"), values)
     response = state.get("response") or {}
@@ -130,6 +130,10 @@ def _compare_state(run: RunRow, records: Sequence[ChainedRow], state: JsonObject
         yield "the response in its checkpoint has another answer than the validated one"
     if response and response.get("status") != last.get("generation_status"):
         yield f"the response in its checkpoint has the status {response.get('status')!r}"
+
+
+def _calls(generation: JsonObject, state: JsonObject) -> JsonObject | None:
+    return bind_calls(generation, state.get("resolution"), state.get("facts")) or None
 
 
 def _compare_digests(record: ChainedRow, salt: str | None, values: Mapping[str, tuple[str, object]]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.text.canonical_json import canonical_json
 from sourcebound.contracts.validation.result import ValidationResult
 
+JsonObject = dict[str, Any]
+
 
 class ContentDigests(NamedTuple):
     """The digests of one attempt; all None for a run without a salt, of an earlier version."""
@@ -27,14 +29,31 @@ class ContentDigests(NamedTuple):
     evidence_digest: str | None = None
     """Of the selected evidence; None if assembly did not run."""
     generation_digest: str | None = None
-    """Of the whole result of the model, with its request; None if no model was called."""
+    """Of every model call and of what was resolved and chosen before it (`bind_calls`); None if there is nothing."""
 
 
 DIGESTS: Final = ContentDigests._fields
 
 
+def bind_calls(generation: JsonObject | None, resolution: JsonObject | None, facts: JsonObject | None) -> JsonObject:
+    """Return the JSON of a model call, of the resolved question and of the chosen facts, where there are any.
+
+    Args:
+        generation: The model's result.
+        resolution: The channel `resolution`.
+        facts: The channel `facts`.
+    """
+    calls = {"generation": generation, "resolution": resolution, "facts": facts}
+    return {name: value for name, value in calls.items() if value}
+
+
 def digest_content(
-    run: Run, bundle: AnswerBundle | None, generation: Generation | None, validation: ValidationResult | None
+    run: Run,
+    bundle: AnswerBundle | None,
+    generation: Generation | None,
+    validation: ValidationResult | None,
+    resolution: JsonObject | None = None,
+    facts: JsonObject | None = None,
 ) -> ContentDigests:
     """Compute the digests of an attempt.
 
@@ -43,9 +62,12 @@ def digest_content(
         bundle: The evidence, if assembly ran.
         generation: The model's result, if the model was called.
         validation: The verdict, if there was an answer.
+        resolution: The JSON of the resolved question, in a conversation.
+        facts: The JSON of the chosen facts, if the policy has a facts phase.
     """
     if run.salt is None:
         return ContentDigests()
+    answered = generation.model_dump(mode="json") if generation else None
     evidence = [chunk.model_dump(mode="json") for chunk in bundle.selected_evidence] if bundle else None
     return ContentDigests(
         run_digest=salted_digest(run.salt, run.model_dump(mode="json")),
@@ -53,7 +75,7 @@ def digest_content(
         raw_text_digest=salted_digest(run.salt, (generation and generation.raw_model_text) or None),
         answer_digest=salted_digest(run.salt, (validation and validation.validated_answer_text) or None),
         evidence_digest=salted_digest(run.salt, evidence),
-        generation_digest=salted_digest(run.salt, generation.model_dump(mode="json") if generation else None),
+        generation_digest=salted_digest(run.salt, bind_calls(answered, resolution, facts) or None),
     )
 
 

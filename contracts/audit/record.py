@@ -7,7 +7,7 @@ from typing import Annotated, Final, Protocol
 
 from pydantic import Field
 
-from sourcebound.contracts.audit.digests import DIGESTS, digest_content
+from sourcebound.contracts.audit.digests import DIGESTS, JsonObject, digest_content
 from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.execution.generation import Generation
@@ -93,6 +93,8 @@ def audit_record(
     generation: Generation | None,
     validation: ValidationResult | None,
     attempt: int = 1,
+    resolution: JsonObject | None = None,
+    facts: JsonObject | None = None,
 ) -> AuditRecord:
     """Build the record of an attempt. That of the last one is built before the answer is released (R5P-1).
 
@@ -105,6 +107,8 @@ def audit_record(
         generation: The model's result, if the model was called.
         validation: The verdict, if there was an answer.
         attempt: The number of the attempt, from 1 (R5-12).
+        resolution: The JSON of the resolved question, in a conversation.
+        facts: The JSON of the chosen facts, if the policy has a facts phase.
 
     Returns:
         The record.
@@ -140,5 +144,5 @@ def audit_record(
         policy_sha256=run.policy_sha256,
         support_level=verdict.support_level,
         evidence_supplied_by_hand=run.evidence_supplied_by_hand,
-        **digest_content(run, bundle, generation, validation)._asdict(),
+        **digest_content(run, bundle, generation, validation, resolution, facts)._asdict(),
     )

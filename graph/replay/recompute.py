@@ -85,13 +85,19 @@ async def _accept(recorded: RecomputeInput) -> JsonObject:
 
 def _admitted(recorded: Outcome) -> Outcome:
     """Return the outcome that the catalog led to: OK, or the recorded refusal or failure."""
-    return proceed(ACCEPT) if recorded.status is Status.OK else recorded
+    return proceed(ACCEPT) if recorded.status is Status.OK else recorded.model_copy(update={"stage": ACCEPT})
+
+
+def _failed_outside(recorded: RecomputeInput, stage: str) -> JsonObject:
+    """Return the recorded failure of a layer that something outside of the graph failed."""
+    outcome = Outcome.model_validate(recorded.changes["outcome"])
+    return {"outcome": outcome.model_copy(update={"stage": stage}).model_dump(mode="json")}
 
 
 async def _resolve(recorded: RecomputeInput) -> JsonObject:
     """Recompute the resolved question from the recorded earlier runs and the recorded model text."""
     if "resolution" not in recorded.changes:
-        return {"outcome": recorded.changes["outcome"]}
+        return _failed_outside(recorded, RESOLVE)
     run = Run.model_validate(recorded.before["run"])
     resolution = Resolution.model_validate(recorded.changes["resolution"])
     outcome = proceed(RESOLVE)
@@ -114,7 +120,7 @@ async def _resolve(recorded: RecomputeInput) -> JsonObject:
 async def _retrieve(recorded: RecomputeInput) -> JsonObject:
     """Take the recorded candidates, and recompute the request part of the bundle."""
     if "retrieval" not in recorded.changes:
-        return {"outcome": recorded.changes["outcome"]}
+        return _failed_outside(recorded, RETRIEVE)
     run, policy = Run.model_validate(recorded.before["run"]), Policy.model_validate(recorded.before["policy"])
     bundle = RetrievalBundle.model_validate(recorded.changes["retrieval"])
     recomputed = bundle.model_copy(update=retrieval_request(run, policy))

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
+from langgraph.constants import START
+
 from sourcebound.contracts.audit.hash_chain import ChainedRow
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRow, RecordedRun, RecordedStep
 from sourcebound.contracts.state import AskInput, JsonObject
@@ -59,7 +61,7 @@ def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         return _missing(run_id, "its first checkpoints are gone")
     begin = 1 if has_input else 0
     if len(checkpoints) <= begin or "response" not in end.checkpoint["channel_versions"]:
-        return _unfinished(run_id)
+        return _unfinished(run_id) if stored.summary.status == "RUNNING" else _without_response(run_id)
     start = _read_changes("(input)", checkpoints[begin], {}, values)
     steps = [_read_step(before, after, values) for before, after in pairwise(checkpoints[begin:])]
     if steps and steps[0].node == "":  # a fork from the input: its fields are written again
@@ -68,6 +70,8 @@ def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         start, steps = _without_earlier_run(start, steps)
     if start.damaged:
         steps.insert(0, start)
+    if has_input and (edited := _find_edited_request(checkpoints[0], start, values)):
+        steps.append(RecordedStep(node="(input)", changes=edited))
     return RecordedRun(
         run_id=run_id,
         start=start.changes,
@@ -75,6 +79,13 @@ def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         records=tuple(map(_row, stored.records)),
         texts=stored.texts,
     )
+
+
+def _find_edited_request(first: StoredCheckpoint, start: RecordedStep, values: Values) -> JsonObject:
+    """Return the fields of LangGraph's own copy of the request that differ from the channels."""
+    value = values.get((START, first.checkpoint["channel_versions"].get(START, "")))
+    copy = _load(value) if value is not None and value.type != EMPTY else {}
+    return {name: value for name, value in copy.items() if start.changes.get(name) != value and name != "messages"}
 
 
 def _without_checkpoints(stored: StoredRun) -> NotReplayable:
@@ -98,6 +109,11 @@ def _without_checkpoints(stored: StoredRun) -> NotReplayable:
 
 def _missing(run_id: str, how: str) -> NotReplayable:
     return NotReplayable(run_id, "CHECKPOINTS_MISSING", how, "Restore them from a backup of the database.")
+
+
+def _without_response(run_id: str) -> NotReplayable:
+    next_step = f"If it was interrupted: sourcebound runs resume {run_id}. Otherwise restore them from a backup."
+    return NotReplayable(run_id, "CHECKPOINTS_MISSING", "it has ended, and its last checkpoints are gone", next_step)
 
 
 def _replaced(run_id: str) -> NotReplayable:
@@ -157,7 +173,11 @@ def _read_step(before: StoredCheckpoint, after: StoredCheckpoint, values: Values
     source = after.metadata.get("source")
     due = [name.removeprefix(TRIGGER) for name in before.checkpoint["channel_values"] if name.startswith(TRIGGER)]
     node = ",".join(due) if source == "loop" else f"({source})"
-    return _read_changes(node, after, before.checkpoint["channel_versions"], values)
+    step = _read_changes(node, after, before.checkpoint["channel_versions"], values)
+    inline, known = after.checkpoint["channel_values"], before.checkpoint["channel_values"]
+    edited = {name: inline[name] for name in inline.keys() & known.keys() if inline[name] != known[name]}
+    kept = {name: value for name, value in edited.items() if not name.startswith((TRIGGER, OWN))}
+    return step.model_copy(update={"changes": {**kept, **step.changes}})
 
 
 def _read_changes(node: str, after: StoredCheckpoint, known: Mapping[str, str], values: Values) -> RecordedStep:

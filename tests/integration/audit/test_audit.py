@@ -175,7 +175,7 @@ async def test_the_record_of_an_answer_holds_every_figure(
         "raw_text_digest": salted_digest(salt, text),
         "answer_digest": salted_digest(salt, text),
         "evidence_digest": salted_digest(salt, state["assembly"]["selected_evidence"]),
-        "generation_digest": salted_digest(salt, state["generation"]),
+        "generation_digest": salted_digest(salt, {"generation": state["generation"]}),
         "evidence_supplied_by_hand": None,
     }
     assert row["citation_count"] == text.count("[C")

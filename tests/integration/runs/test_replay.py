@@ -181,7 +181,7 @@ async def test_each_attempt_is_computed_again_from_its_own_input(
     steps = tuple(altered if step is rejected else step for step in run.steps)
     assert drifts(await verified(run.model_copy(update={"steps": steps}))) == {
         "validate": ["attempts[0].generation.response_id"],
-        "record": ["validations[0].response_id"],
+        "record": ["validations[0].generation_digest"],
     }
 
 
@@ -215,8 +215,8 @@ async def test_a_run_that_was_erased_is_not_replayable(engine: Engine, run: Reco
     [
         ("DELETE FROM checkpoints", "CHECKPOINTS_MISSING"),
         ("DELETE FROM checkpoints WHERE (metadata->>'step')::int = 3", "CHECKPOINTS_MISSING"),
-        ("DELETE FROM checkpoints WHERE (metadata->>'step')::int > 4", "RUN_UNFINISHED"),
-        ("DELETE FROM checkpoints WHERE (metadata->>'step')::int > -1", "RUN_UNFINISHED"),
+        ("DELETE FROM checkpoints WHERE (metadata->>'step')::int > 4", "CHECKPOINTS_MISSING"),
+        ("DELETE FROM checkpoints WHERE (metadata->>'step')::int > -1", "CHECKPOINTS_MISSING"),
     ],
 )
 async def test_a_run_without_all_of_its_checkpoints_is_not_replayable(
