@@ -146,7 +146,8 @@ def _edit_stored(stored: StoredRun, chance: random.Random) -> Edit:
     else:
         path, form = _random_edit(row._asdict(), chance)
         rows[number], place = type(row)(**form), _place(table, *path)
-    return Edit(place, read_recorded(stored._replace(**{table: tuple(rows)})))
+    parts: dict[str, Any] = {table: tuple(rows)}
+    return Edit(place, read_recorded(stored._replace(**parts)))
 
 
 async def _is_accepted(edit: Edit) -> bool:
