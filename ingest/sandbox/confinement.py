@@ -32,6 +32,8 @@ NEW_USER: Final = 0x10000000
 SET_NO_NEW_PRIVILEGES: Final = 38
 GET_NO_NEW_PRIVILEGES: Final = 39
 CAPABILITY_VERSION: Final = 0x20080522
+MAY_KILL: Final = 5
+"""`CAP_KILL`, the capability to end processes of other users."""
 OWN_USER_IDS: Final = 0x70000000
 """The first user id of parsers, in a range that no account, container or service uses. The process id is added."""
 SPARE_USER_IDS: Final = range(61184, 65520)
@@ -132,8 +134,11 @@ def _take_own_user_id() -> None:
     """Change from root to a user and a group that nothing else on the machine has.
 
     Raises:
-        OSError: The machine permits none of the ids, or permits a return to root.
+        OSError: The machine permits none of the ids, or permits a return to root. Or root may not end processes of
+            other users here, so that the parent could not end this one.
     """
+    if not _get_capabilities() >> MAY_KILL & 1:
+        raise OSError("the parent could not end this process")
     with suppress(OSError):
         os.setgroups([])
     for user_id in (OWN_USER_IDS + os.getpid(), SPARE_USER_IDS[os.getpid() % len(SPARE_USER_IDS)]):
@@ -143,6 +148,17 @@ def _take_own_user_id() -> None:
             break
     if os.getuid() == 0 or trials.can_become_root():
         raise OSError("the process can still become root")
+
+
+def _get_capabilities() -> int:
+    """Return the first 32 effective capabilities as bits; all of them where the system has none."""
+    held = (ctypes.c_uint32 * 6)()
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    try:
+        call("capget", ctypes.addressof(header), ctypes.addressof(held))
+    except OSError:
+        return 0xFFFFFFFF
+    return int(held[0])
 
 
 def _give_up_privileges() -> None:

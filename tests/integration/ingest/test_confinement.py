@@ -135,6 +135,7 @@ def test_the_same_code_reaches_everything_without_the_confinement(plan: Plan, us
         (LANDLOCK, ("Landlock",)),
         (("unshare",), ("network namespace",)),
         pytest.param(SETTING_USERS, ("own user id",), marks=needs_root),
+        pytest.param(("CAP_KILL",), ("own user id",), marks=needs_root),
         (LIMITS, ("memory limit",)),
     ],
 )
