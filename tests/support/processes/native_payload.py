@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,9 @@ DONE: Final = "done"
 REFUSED: Final = {"EPERM", "EACCES"}
 HERE: Final = -100
 SIGNAL_ON_END: Final = 17
+NEW_MOUNTS: Final = 0x20000
+PRIVATE: Final = 0x44000
+"""`CLONE_NEWNS`, and `MS_REC | MS_PRIVATE`: a mount that other namespaces do not see."""
 NAMES: Final = (
     *("openat", "read", "truncate", "unlinkat", "mkdirat", "symlinkat", "fchmodat", "clone", "clone3", "execve"),
     *("socket", "connect", "bind", "socketpair", "kill", "pidfd_open", "ptrace", "process_vm_readv", "setns"),
@@ -130,6 +134,14 @@ def may_leave_network() -> bool:
     return done.stdout.strip() == "True"
 
 
+def _mount(folder: bytes) -> None:
+    """Mount in a namespace of its own, so that the machine does not keep what the control mounts."""
+    with suppress(OSError):
+        system_call("unshare", NEW_MOUNTS)
+    system_call("mount", b"none", b"/", 0, PRIVATE, 0)
+    system_call("mount", b"none", folder, b"tmpfs", 0, 0)
+
+
 def list_acts(plan: Plan) -> dict[str, Callable[[], object]]:
     """Return what the payload tries, in order. The last acts end the victim."""
     folder, parent, victim = plan["folder"], os.getppid(), plan["victim"]
@@ -172,8 +184,8 @@ def list_acts(plan: Plan) -> dict[str, Callable[[], object]]:
         "load a program into the kernel": lambda: system_call("bpf", 0, 0, 0),
         "load a module": lambda: system_call("finit_module", -1, b"", 0),
         "become root": lambda: system_call("setuid", 0),
-        "make a namespace": lambda: system_call("unshare", 0x20000),  # CLONE_NEWNS
-        "mount": lambda: system_call("mount", b"none", path["made"], b"tmpfs", 0, 0),
+        "make a namespace": lambda: system_call("unshare", NEW_MOUNTS),
+        "mount": lambda: _mount(path["made"]),
         "change the root folder": lambda: system_call("chroot", b"/"),
         "kill a process": lambda: system_call("kill", victim, 9),
     }
