@@ -1,6 +1,7 @@
 """R1: retrieves the candidates.
 
-An error of the index or the embedder ends the run as RETRIEVAL_FAILED (contract S-3). If the database does not answer,
+An error of the index or the embedder ends the run as RETRIEVAL_FAILED (contract S-3), and an altered chunk ends it as
+CHUNK_ALTERED (IX-3), because an answer from the other chunks could lack exactly what was altered. If the database does not answer,
 the run is interrupted (CP-2), because its state is then unknown.
 """
 
@@ -24,5 +25,7 @@ async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
     except SourceboundError as error:
         if isinstance(error, StoreError) and error.is_unavailable:
             raise
-        return {"outcome": fail(STAGE, FailureCode.RETRIEVAL_FAILED, str(error)).to_json()}
+        is_altered = error.failure_code == FailureCode.CHUNK_ALTERED
+        code = FailureCode.CHUNK_ALTERED if is_altered else FailureCode.RETRIEVAL_FAILED
+        return {"outcome": fail(STAGE, code, str(error)).to_json()}
     return {"retrieval": bundle.to_json(), "outcome": proceed(STAGE).to_json()}

@@ -20,6 +20,7 @@ CODE_MESSAGES: Final[Mapping[str, str]] = {
     FailureCode.INVALID_REQUEST: "The request is not valid: check its question and its filters.",
     FailureCode.POLICY_INDEX_MISMATCH: "The policy was calibrated for a different index than the searched one.",
     FailureCode.RETRIEVAL_FAILED: "The candidates could not be retrieved.",
+    FailureCode.CHUNK_ALTERED: "A chunk of the index was altered after its ingest, so it is no evidence.",
     FailureCode.INVALID_SCHEMA: "The retrieval bundle does not have the structure that its contract requires.",
     FailureCode.EMPTY_WITHOUT_STATUS: "The retrieval bundle is empty and does not say why.",
     FailureCode.INVALID_RANK: "The ranks in the retrieval bundle are not in order or not unique.",

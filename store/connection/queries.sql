@@ -56,18 +56,18 @@ FROM chunks k JOIN documents d USING (document_id)
 WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s) AND k.embedding IS NOT NULL
 
 -- name: lock_collection
-SELECT documents_digest FROM collections WHERE collection_id = %(collection_id)s FOR UPDATE
+SELECT FROM collections WHERE collection_id = %(collection_id)s FOR UPDATE
 
 -- name: delete_documents
 DELETE FROM documents
 WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s)
-RETURNING knowledge_id, source_digest
 
 -- name: insert_document
 INSERT INTO documents (collection_id, knowledge_id, source_path, source_reference, source_digest, media_type, title,
-                       revision, event_date, equipment_id, knowledge_type, authority)
+                       revision, event_date, equipment_id, knowledge_type, authority, chunk_digests, contents_digest)
 VALUES (%(collection_id)s, %(knowledge_id)s, %(source_path)s, %(source_reference)s, %(source_digest)s, %(media_type)s,
-        %(title)s, %(revision)s, %(event_date)s, %(equipment_id)s, %(knowledge_type)s, %(authority)s)
+        %(title)s, %(revision)s, %(event_date)s, %(equipment_id)s, %(knowledge_type)s, %(authority)s,
+        %(chunk_digests)s, %(contents_digest)s)
 RETURNING document_id
 
 -- name: copy_pages
@@ -97,10 +97,11 @@ FROM collections c, staged_chunks s
 WHERE c.collection_id = %(collection_id)s
 
 -- name: update_digest
--- Also stores the count of documents, so that no search has to count them.
+-- Also stores the count of documents, so that no search has to count them. The digest is that of `digest_documents`.
 UPDATE collections
-SET documents_digest = %(digest)s,
-    documents = (SELECT count(*) FROM documents WHERE documents.collection_id = %(collection_id)s)
+SET documents_digest = coalesce(sha256(stored.digests), %(empty)s), documents = stored.documents
+FROM (SELECT count(*) AS documents, string_agg(contents_digest, ''::bytea ORDER BY contents_digest) AS digests
+      FROM documents WHERE collection_id = %(collection_id)s) AS stored
 WHERE collection_id = %(collection_id)s
 
 -- name: one_state
@@ -242,9 +243,13 @@ SELECT chunk_no, chunk_id FROM chunks WHERE chunk_no = ANY(%(chunk_nos)s::intege
 
 -- name: candidate_rows
 -- Returns the full rows of selected chunks: the distance to the nearest search and to the question, which is the first
--- search, and the given words that the chunk holds. OFFSET 0 forces an index lookup of each document, as above.
-SELECT k.chunk_id, k.chunk_no, d.knowledge_id, k.text AS chunk_text, d.knowledge_type, d.equipment_id, d.event_date,
+-- search, the given words that the chunk holds, and its stored digest (IX-3). OFFSET 0 forces an index lookup of each
+-- document, as above.
+SELECT k.chunk_id, k.chunk_no, d.knowledge_id, k.text, d.knowledge_type, d.equipment_id, d.event_date,
        d.authority, d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
+       k.ordinal, k.page_index,
+       CASE WHEN k.ordinal BETWEEN 0 AND length(d.chunk_digests) / 32 - 1
+            THEN substring(d.chunk_digests FROM k.ordinal * 32 + 1 FOR 32) END AS digest,
        least(k.embedding <=> %(vector)s::vector,
              (SELECT min(k.embedding <=> other) FROM unnest(%(others)s::text[]::vector[]) AS other)) AS distance,
        k.embedding <=> %(vector)s::vector AS own_distance,
@@ -821,3 +826,83 @@ saved AS (
         DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 )
 SELECT listed, held, erased, follows, recorded FROM found
+
+-- name: contents_documents
+-- Returns documents to check. A date is text, because no date of the database may stop the check.
+SELECT document_id, knowledge_id, title, source_reference, to_char(event_date, 'YYYY-MM-DD') AS event_date,
+       equipment_id, knowledge_type, authority, source_digest, chunk_digests, contents_digest
+FROM documents
+WHERE document_id = ANY(%(document_ids)s)
+ORDER BY knowledge_id
+
+-- name: contents_pages
+SELECT document_id, page_index, page_number, text FROM pages WHERE document_id = ANY(%(document_ids)s)
+
+-- name: contents_chunks
+SELECT document_id, chunk_no, chunk_id, ordinal, page_index, page_number, char_start, char_end, heading_path, text
+FROM chunks
+WHERE collection_id = %(collection_id)s AND document_id = ANY(%(document_ids)s)
+ORDER BY ordinal, chunk_id
+
+-- name: contents_words
+-- Returns the chunks whose search words are not those that `insert_staged_chunks` would compute.
+SELECT k.chunk_id
+FROM unnest(%(chunk_nos)s::integer[], %(joined)s::text[], %(contexts)s::text[]) AS own (chunk_no, joined, context)
+JOIN chunks k USING (chunk_no)
+JOIN collections c USING (collection_id)
+WHERE k.search IS DISTINCT FROM setweight(search_words(c.language, concat_ws(' ', k.text, own.joined)), 'A')
+                                || setweight(search_words(c.language, own.context), 'B')
+ORDER BY k.chunk_id
+
+-- name: contents_digests
+SELECT document_id, contents_digest FROM documents WHERE collection_id = %(collection_id)s ORDER BY knowledge_id
+
+-- name: contents_strays
+SELECT k.chunk_id
+FROM chunks k LEFT JOIN documents d USING (document_id)
+WHERE k.collection_id = %(collection_id)s AND d.collection_id IS DISTINCT FROM k.collection_id
+ORDER BY k.chunk_id
+
+-- name: contents_vectors
+-- Returns the chunks whose vectors do not have the collection's length, or that have a vector although it has none.
+SELECT k.chunk_id, vector_dims(k.embedding) AS dimensions
+FROM chunks k
+WHERE k.collection_id = %(collection_id)s AND coalesce(vector_dims(k.embedding), 0) <> %(dimensions)s
+ORDER BY k.chunk_id
+
+-- name: contents_statistics
+-- Returns the stored counts of a collection and the true ones.
+SELECT coalesce(s.chunks, 0) AS chunks, coalesce(s.length, 0) AS length, coalesce(s.removed, 0) AS removed,
+       counted.chunks AS true_chunks, counted.length AS true_length,
+       (SELECT count(*) FROM removed_chunks r WHERE r.collection_id = c.collection_id) AS true_removed,
+       c.documents, (SELECT count(*) FROM documents d WHERE d.collection_id = c.collection_id) AS true_documents
+FROM collections c
+LEFT JOIN lexical_statistics s USING (collection_id)
+CROSS JOIN LATERAL (SELECT count(*) AS chunks, coalesce(sum(search_length(k.search)), 0)::bigint AS length
+                    FROM chunks k WHERE k.collection_id = c.collection_id) AS counted
+WHERE c.collection_id = %(collection_id)s
+
+-- name: contents_postings
+-- Returns each word with its stored postings, and with those of the chunks in the same form.
+WITH expected AS (
+    SELECT word.lexeme, count(*) AS chunks,
+           string_agg(int8send((k.chunk_no::bigint << 32) | (k.length::bigint << 16) | cardinality(word.positions)),
+                      ''::bytea) AS packed
+    FROM (SELECT chunk_no, search, search_length(search) AS length
+          FROM chunks WHERE collection_id = %(collection_id)s OFFSET 0) AS k
+    CROSS JOIN unnest(k.search) AS word
+    GROUP BY word.lexeme
+), stored AS (
+    SELECT l.lexeme, l.chunks,
+           (SELECT string_agg(p.packed, ''::bytea)
+            FROM posting_segments g JOIN postings p USING (segment)
+            WHERE g.collection_id = %(collection_id)s AND p.lexeme_id = l.lexeme_id) AS packed
+    FROM lexemes l WHERE l.collection_id = %(collection_id)s
+)
+SELECT lexeme, coalesce(stored.chunks, 0) AS chunks, stored.packed AS packed,
+       coalesce(expected.chunks, 0) AS true_chunks, expected.packed AS true_packed
+FROM stored FULL JOIN expected USING (lexeme)
+ORDER BY lexeme
+
+-- name: count_vectors
+SELECT count(embedding) AS vectors FROM chunks WHERE collection_id = %(collection_id)s

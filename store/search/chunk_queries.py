@@ -12,6 +12,7 @@ from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval.bm25 import QuestionWord, damping, word_weight, words_to_read
 from sourcebound.store.connection.database import Row
 from sourcebound.store.connection.queries import query
+from sourcebound.store.search.altered import check_seals
 from sourcebound.store.search.bm25 import Terms, best_chunks, find_matched_words, word_terms
 from sourcebound.store.search.vector_cache import CollectionVectors, NearestChunks, VectorCache, vector_bytes
 from sourcebound.store.search.vector_codec import PackedVector
@@ -279,9 +280,18 @@ class ChunkSearch:
             lexemes=list(searched_words - self._terms_read.keys()),
         )
 
-    async def rows(self, sent: SentQuery) -> list[Row]:
-        """Fetch the requested chunks, once each, in any order."""
+    async def rows(self, sent: SentQuery, found: Iterable[str]) -> list[Row]:
+        """Fetch the requested chunks, once each, in any order.
+
+        Args:
+            sent: The request.
+            found: The requested chunks that a search has found, so that they must exist.
+
+        Raises:
+            StoreError: A chunk was altered or is gone (`CHUNK_ALTERED`, IX-3).
+        """
         rows = await sent.fetchall()
+        check_seals(rows, found)
         matched_words = find_matched_words([row["chunk_no"] for row in rows], self._terms_read)
         for row in rows:
             row["held"] = matched_words[row["chunk_no"]].union(row["held"] or ())

@@ -1,12 +1,10 @@
 """The index in PostgreSQL: collections, documents, pages and chunks.
 
 Documents are written in one transaction or not at all: COPY writes the rows, and one statement builds their search
-data. The digest of a collection is updated incrementally as documents come and go, never computed over all of them.
+data. The digest of a collection is computed over the digests of its documents, never over their contents.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from itertools import repeat
 from typing import Final
 
@@ -21,13 +19,13 @@ from sourcebound.contracts.corpus.collection import (
     KnownVector,
     StoredDocument,
 )
+from sourcebound.contracts.corpus.digests import EMPTY_DIGEST, PageText, digest_document, seal_chunks
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.connection.database import Pool, Row, retry_on_lost_connection, store_faults
 from sourcebound.store.connection.queries import query
 from sourcebound.store.search.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED, VectorIndexes
 
-EMPTY_DIGEST = bytes(32)
 PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
 """The column types of `copy_pages`, in its order."""
 CHUNK_TYPES: Final = (
@@ -197,21 +195,18 @@ class PostgresIndex:
         """Store documents in one transaction, replacing those with the same knowledge ids."""
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                digest = await _lock_collection(connection, collection_id)
-                digests = await _delete_rows(
-                    connection, collection_id, [document.knowledge_id for document in documents]
-                )
+                await _lock_collection(connection, collection_id)
+                await _delete_rows(connection, collection_id, [document.knowledge_id for document in documents])
                 await _insert_rows(connection, collection_id, documents)
-                digests += [document_digest(document.knowledge_id, document.source_digest) for document in documents]
-                await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
+                await _write_digest(connection, collection_id)
 
     async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
         """Remove documents with their pages and chunks in one transaction. No later search finds them."""
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
-                digest = await _lock_collection(connection, collection_id)
-                digests = await _delete_rows(connection, collection_id, knowledge_ids)
-                await _write_digest(connection, collection_id, reduce(exclusive_or, digests, digest))
+                await _lock_collection(connection, collection_id)
+                await _delete_rows(connection, collection_id, knowledge_ids)
+                await _write_digest(connection, collection_id)
 
     async def index_vectors(self, collection: str) -> VectorIndex | None:
         """Index the vectors of a collection that has outgrown exact search.
@@ -229,30 +224,13 @@ class PostgresIndex:
             return None
 
 
-def document_digest(knowledge_id: str, source_digest: bytes) -> bytes:
-    """Return the contribution of one document to the digest of its collection."""
-    return hashlib.sha256(knowledge_id.encode() + b"\0" + source_digest).digest()
+async def _lock_collection(connection: AsyncConnection[Row], collection_id: int) -> None:
+    await connection.execute(query("lock_collection"), {"collection_id": collection_id})
 
 
-def exclusive_or(first: bytes, second: bytes) -> bytes:
-    """Return the bytewise exclusive or. Applying a document's digest a second time removes it again."""
-    return bytes(a ^ b for a, b in zip(first, second, strict=True))
-
-
-async def _lock_collection(connection: AsyncConnection[Row], collection_id: int) -> bytes:
-    cursor = await connection.execute(query("lock_collection"), {"collection_id": collection_id})
-    row = await cursor.fetchone()
-    assert row is not None
-    return bytes(row["documents_digest"])
-
-
-async def _delete_rows(
-    connection: AsyncConnection[Row], collection_id: int, knowledge_ids: Sequence[str]
-) -> list[bytes]:
-    """Delete those of these documents that exist, and return the contribution of each to the collection's digest."""
+async def _delete_rows(connection: AsyncConnection[Row], collection_id: int, knowledge_ids: Sequence[str]) -> None:
     values = {"collection_id": collection_id, "knowledge_ids": list(knowledge_ids)}
-    cursor = await connection.execute(query("delete_documents"), values)
-    return [document_digest(row["knowledge_id"], bytes(row["source_digest"])) for row in await cursor.fetchall()]
+    await connection.execute(query("delete_documents"), values)
 
 
 async def _insert_rows(
@@ -275,6 +253,8 @@ async def _insert_rows(
 
 
 async def _insert_document(writer: AsyncCursor[Row], collection_id: int, document: StoredDocument) -> int:
+    pages = [PageText(page.index, page.number, page.text) for page in document.parsed.pages]
+    chunk_digests = b"".join(chunk.digest for chunk in seal_chunks(document))
     values = {
         "collection_id": collection_id,
         "knowledge_id": document.knowledge_id,
@@ -283,6 +263,8 @@ async def _insert_document(writer: AsyncCursor[Row], collection_id: int, documen
         "source_digest": document.source_digest,
         "media_type": document.parsed.media_type,
         **document.metadata.model_dump(),
+        "chunk_digests": chunk_digests,
+        "contents_digest": digest_document(document.knowledge_id, document.source_digest, pages, chunk_digests),
     }
     await writer.execute(query("insert_document"), values)
     row = await writer.fetchone()
@@ -310,8 +292,8 @@ def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[ob
         )
 
 
-async def _write_digest(connection: AsyncConnection[Row], collection_id: int, digest: bytes) -> None:
-    await connection.execute(query("update_digest"), {"collection_id": collection_id, "digest": digest})
+async def _write_digest(connection: AsyncConnection[Row], collection_id: int) -> None:
+    await connection.execute(query("update_digest"), {"collection_id": collection_id, "empty": EMPTY_DIGEST})
 
 
 async def _find_collection(connection: AsyncConnection[Row], name: str) -> Collection | None:

@@ -1,6 +1,6 @@
 """Retrieval (R1) over PostgreSQL: a dense and a lexical list, fused by reciprocal rank.
 
-Every row keeps its true similarity (R1-5).
+Every row keeps its true similarity (R1-5). No altered chunk leaves it (IX-3).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,6 +30,7 @@ from sourcebound.contracts.retrieval.retrieval_bundle import (
 )
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.store.connection.database import Pool, Row, read_snapshot, retry_on_lost_connection
+from sourcebound.store.search.altered import damaged_index
 from sourcebound.store.search.chunk_queries import ChunkSearch, SearchWords, StaleCollection
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.vector_cache import VectorCache
@@ -183,7 +184,8 @@ class PostgresRetriever:
                 finish = await perform(search)
             return await finish()
 
-        return await retry_on_lost_connection(self._pool, work)
+        with damaged_index(collection.name):
+            return await retry_on_lost_connection(self._pool, work)
 
 
 async def _embed_texts(embedder: Embedder | None, texts: Sequence[str]) -> list[PackedVector]:
@@ -199,7 +201,7 @@ async def _run_probe(
     query = await search.request_rows(nearest, searches.vectors, words)
 
     async def finish() -> RetrievalResult | None:
-        if any(_compute_similarity(row, words) >= minimum for row in await search.rows(query)):
+        if any(_compute_similarity(row, words) >= minimum for row in await search.rows(query, nearest)):
             return None
         return RetrievalResult(_make_index_version(collection, words), notices=(PROBE_NOTICE,))
 
@@ -232,7 +234,7 @@ async def _retrieve_rows(
     query = await search.request_rows([*order, *added], searches.vectors, words)
 
     async def finish() -> RetrievalResult:
-        found = {row["chunk_id"]: row for row in await search.rows(query)}
+        found = {row["chunk_id"]: row for row in await search.rows(query, order)}
         rows = [_make_row(found[chunk], rank, words, position) for rank, (chunk, position) in enumerate(order.items())]
         supports = [_make_support(found[chunk], words) for chunk in order]
         coverage = question_coverage(words.frequencies(0), supports, words.chunks)
@@ -326,7 +328,7 @@ def _make_row(
         knowledge_id=row["knowledge_id"],
         rank=rank,
         similarity_score=round(_compute_similarity(row, words), SIMILARITY_DIGITS),
-        chunk_text=row["chunk_text"],
+        chunk_text=row["text"],
         knowledge_type_effective=row["knowledge_type"],
         equipment_id=row["equipment_id"],
         event_date=row["event_date"],
