@@ -71,5 +71,8 @@ traceability: $(VENV)/.dev ## each requirement with its clauses, code and tests,
 cli-reference: $(VENV)/.dev ## the commands and their options, into docs/cli.md
 	@PYTHONPATH=tests $(BIN)/python -m support.docs.cli_reference > docs/cli.md.new && mv docs/cli.md.new docs/cli.md
 
+schema-objects: $(VENV)/.dev ## what the migrations make, into store/schema/objects.txt; run it after a new migration
+	@PYTHONPATH=tests $(BIN)/python -m support.docs.schema_objects > store/schema/objects.txt.new && mv store/schema/objects.txt.new store/schema/objects.txt
+
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -115,7 +115,7 @@ class Preparer:
             if _is_reusable(document.metadata.title, chunk, known)
         }
         texts = [
-            self._add_context(document.metadata.title, chunk)
+            add_context(document.metadata.title, chunk.heading_path, chunk.text, self._counter.count_tokens)
             for document in documents
             for chunk in document.chunks
             if chunk.chunk_id not in reused_vectors
@@ -164,17 +164,24 @@ class Preparer:
             joined_words=[joined_words(chunk.text) for chunk in chunks],
         )
 
-    def _add_context(self, title: str, chunk: Chunk) -> str:
-        """Return a chunk's text under its title and headings, which keep the vectors of similar documents apart.
 
-        The deepest headings take precedence. Stored vectors are reused by their input, so a change to this text needs
-        a new chunker name, and `_is_reusable` must compare everything that this text is made of.
-        """
-        headings = list(dict.fromkeys([title, *chunk.heading_path]))
-        while headings and self._counter.count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
-            headings.pop(0)
-        text = join_broken_words(chunk.text)
-        return f"{' - '.join(headings)}\n{text}" if headings else text
+def add_context(title: str, heading_path: Sequence[str], text: str, count_tokens: Callable[[str], int]) -> str:
+    """Return a chunk's text under its title and headings, which keep the vectors of similar documents apart.
+
+    The deepest headings take precedence. Stored vectors are reused by their input, so a change to this text needs a new
+    chunker name, and `_is_reusable` must compare everything that this text is made of.
+
+    Args:
+        title: The title of its document.
+        heading_path: Its headings, the highest first.
+        text: Its text.
+        count_tokens: Counts the tokens of the embedder.
+    """
+    headings = list(dict.fromkeys([title, *heading_path]))
+    while headings and count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
+        headings.pop(0)
+    text = join_broken_words(text)
+    return f"{' - '.join(headings)}\n{text}" if headings else text
 
 
 def _is_reusable(title: str, chunk: Chunk, known: Mapping[str, KnownVector]) -> bool:

@@ -1,8 +1,8 @@
 """R1: retrieves the candidates.
 
 An error of the index or the embedder ends the run as RETRIEVAL_FAILED (contract S-3), and an altered chunk ends it as
-CHUNK_ALTERED (IX-3), because an answer from the other chunks could lack exactly what was altered. If the database does not answer,
-the run is interrupted (CP-2), because its state is then unknown.
+CHUNK_ALTERED (IX-3), because an answer from the other chunks could lack exactly what was altered. If the database does
+not answer, the run is interrupted (CP-2), because its state is then unknown.
 """
 
 from typing import Any

@@ -53,7 +53,7 @@ class StoredContents(NamedTuple):
 
 def check_document(document: StoredContents) -> list[ContentsFinding]:
     """Return everything in a document that differs from its digests, or from its own pages."""
-    pages = {page.index: page for page in document.pages}
+    pages = {page.page_index: page for page in document.pages}
     found = [finding for chunk in document.chunks for finding in _check_chunk(chunk, pages, document.chunk_digests)]
     there = {chunk.ordinal for chunk in document.chunks}
     found += [
@@ -77,8 +77,8 @@ def _check_chunk(chunk: SealedChunk, pages: Mapping[int, PageText], digests: byt
     if page is None:
         message = f"its page (index {chunk.page_index}) is gone"
         yield ContentsFinding(ContentsCode.CHUNK_MISPLACED, chunk.chunk_id, message)
-    elif chunk.page_number != page.number:
-        message = f"its page has the number {page.number}, not {chunk.page_number}"
+    elif chunk.page_number != page.page_number:
+        message = f"its page has the number {page.page_number}, not {chunk.page_number}"
         yield ContentsFinding(ContentsCode.CHUNK_MISPLACED, chunk.chunk_id, message)
     elif chunk.char_start < 0 or page.text[chunk.char_start : chunk.char_end] != chunk.text:
         message = f"its text is not that of its page from {chunk.char_start} to {chunk.char_end}"

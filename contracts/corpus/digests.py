@@ -22,8 +22,8 @@ DOCUMENT_FORM: Final = "document_v1"
 class PageText(NamedTuple):
     """A page as it is stored."""
 
-    index: int
-    number: int | None
+    page_index: int
+    page_number: int | None
     text: str
 
 
@@ -90,7 +90,7 @@ def digest_document(knowledge_id: str, source_digest: bytes, pages: Iterable[Pag
     """
     fields = [DOCUMENT_FORM, knowledge_id, source_digest.hex()]
     digest = hashlib.sha256(b"".join(map(_write_field, fields)))
-    for page in sorted(pages, key=lambda page: page.index):
+    for page in sorted(pages, key=lambda page: page.page_index):
         digest.update(hashlib.sha256(b"".join(map(_write_field, page))).digest())
     digest.update(chunk_digests)
     return digest.digest()

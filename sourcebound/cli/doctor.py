@@ -9,6 +9,7 @@ import typer
 from sourcebound.cli.certificates import describe, with_verdict
 from sourcebound.cli.console import FAULT, run_async
 from sourcebound.cli.records.prune import describe_sizes
+from sourcebound.cli.stored import examine_stored
 from sourcebound.errors import SourceboundError
 
 if TYPE_CHECKING:
@@ -145,6 +146,9 @@ async def _database(digest: str | None) -> list[Finding]:
     kind = "the server of DATABASE_URL" if settings.database_url else f"embedded, {settings.home}"
     try:
         async with open_services(settings) as services:
+            stored, is_complete = await examine_stored(services)
+            if not is_complete:
+                return [Finding("database", True, kind), *(Finding(*each) for each in stored)]
             collections = await services.index.list_collections()
             certificate = await PostgresCertificates(services.pool).latest(settings.model)
             sizes = await services.retention.sizes()
@@ -155,6 +159,7 @@ async def _database(digest: str | None) -> list[Finding]:
     ready = f'sourcebound ask "…" --collection {collections[0].name}' if collections else empty
     return [
         Finding("database", True, kind),
+        *(Finding(*each) for each in stored),
         _certificate(settings.model, certificate, digest),
         Finding("storage", True, *describe_sizes(sizes)),
         Finding("collections", True, listed or "none yet", ready),

@@ -90,14 +90,18 @@ class PostgresAuditLog:
                 cursor = await connection.execute(query("read_validations"), values, binary=True)
                 return [read_chained(row) for row in await cursor.fetchall()]
 
-    async def verify(self) -> ChainReport:
-        """Recompute the whole chain over one snapshot of the table (R5P-4)."""
+    async def verify(self, last: int | None = None) -> ChainReport:
+        """Recompute the chain over one snapshot of the table (R5P-4).
+
+        Args:
+            last: The number of records at its end to recompute. None recomputes the whole chain.
+        """
         with store_faults():
             async with self._pool.connection() as connection:
                 await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
                 try:
                     async with connection.transaction():
-                        return await _verify(connection)
+                        return await _verify(connection, last)
                 finally:
                     await connection.set_isolation_level(None)
 
@@ -247,11 +251,11 @@ def read_chained(row: Row) -> ChainedRow:
     return ChainedRow(columns.pop("position"), columns.pop("previous_hash"), columns.pop("row_hash"), columns)
 
 
-async def _verify(connection: AsyncConnection[Row]) -> ChainReport:
+async def _verify(connection: AsyncConnection[Row], last: int | None) -> ChainReport:
     head = _head(await (await connection.execute(query("read_audit_head"))).fetchone())
-    records, end = 0, START
+    records, end = 0, START if last is None else await _read_link(connection, head["position"] - last)
     async with connection.cursor("audit_chain", binary=True) as cursor:
-        await cursor.execute(query("read_validations"), {"prefix": None, "after": 0, "since": None})
+        await cursor.execute(query("read_validations"), {"prefix": None, "after": end.position, "since": None})
         while batch := [read_chained(row) for row in await cursor.fetchmany(BATCH)]:
             for row in batch:
                 broken = verify_chain([row], end)
@@ -259,6 +263,14 @@ async def _verify(connection: AsyncConnection[Row]) -> ChainReport:
                     return ChainReport(records, end, head["unplaced"], broken)
                 records, end = records + 1, link_of(row)
     return ChainReport(records, end, head["unplaced"], _find_broken_end(end, head))
+
+
+async def _read_link(connection: AsyncConnection[Row], position: int) -> Link:
+    """Return the place of the record at a position, or the start of the chain. No record follows one that is gone."""
+    if position <= START.position:
+        return START
+    row = await (await connection.execute(query("hashes_at"), {"positions": [position]})).fetchone()
+    return Link(position, row["row_hash"] if row else "")
 
 
 def _find_broken_end(end: Link, head: Row) -> BrokenRow | None:

@@ -139,8 +139,8 @@ def store_faults() -> Iterator[None]:
         ) from error
     except errors.UndefinedTable as error:
         raise StoreError(
-            "the database has no tables of sourcebound yet.",
-            "Run `sourcebound db migrate`.",
+            "the database lacks a table of sourcebound.",
+            "Run `sourcebound db migrate`. If that finds nothing to do, `sourcebound doctor` names what is gone.",
             code="SCHEMA_MISSING",
         ) from error
     except (psycopg.OperationalError, PoolTimeout) as error:

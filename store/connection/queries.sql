@@ -904,5 +904,40 @@ SELECT lexeme, coalesce(stored.chunks, 0) AS chunks, stored.packed AS packed,
 FROM stored FULL JOIN expected USING (lexeme)
 ORDER BY lexeme
 
+-- name: sample_chunks
+SELECT chunk_id FROM chunks WHERE collection_id = %(collection_id)s ORDER BY random() LIMIT %(count)s
+
 -- name: count_vectors
 SELECT count(embedding) AS vectors FROM chunks WHERE collection_id = %(collection_id)s
+
+-- name: schema_objects
+-- Describes every object of the schema that holds `schema_migrations`, one line each: `store/schema/objects.txt` has those
+-- that the migrations make. The source of a function is the same in all versions of PostgreSQL, its printed form is not.
+WITH home AS (SELECT relnamespace AS namespace FROM pg_class WHERE oid = to_regclass('schema_migrations'))
+SELECT 'table ' || c.relname AS object
+FROM home JOIN pg_class c ON c.relnamespace = home.namespace WHERE c.relkind IN ('r', 'p')
+UNION ALL
+SELECT 'column ' || c.relname || '.' || a.attname || ' ' || y.typname
+FROM home JOIN pg_class c ON c.relnamespace = home.namespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type y ON y.oid = a.atttypid
+WHERE c.relkind IN ('r', 'p')
+UNION ALL
+SELECT 'index ' || c.relname || ' on ' || t.relname
+FROM home JOIN pg_class c ON c.relnamespace = home.namespace
+JOIN pg_index i ON i.indexrelid = c.oid JOIN pg_class t ON t.oid = i.indrelid
+WHERE i.indisvalid
+UNION ALL
+SELECT 'constraint ' || k.conname || ' on ' || c.relname
+FROM home JOIN pg_class c ON c.relnamespace = home.namespace JOIN pg_constraint k ON k.conrelid = c.oid
+WHERE k.contype IN ('c', 'f', 'p', 'u')
+UNION ALL
+SELECT 'trigger ' || t.tgname || ' on ' || c.relname || ' calls ' || p.proname
+FROM home JOIN pg_class c ON c.relnamespace = home.namespace
+JOIN pg_trigger t ON t.tgrelid = c.oid JOIN pg_proc p ON p.oid = t.tgfoid
+WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
+UNION ALL
+SELECT 'function ' || p.proname || ' ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 16)
+FROM home JOIN pg_proc p ON p.pronamespace = home.namespace
+WHERE NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
+ORDER BY object

@@ -30,8 +30,8 @@ def check_seals(rows: Sequence[Row], found: Iterable[str]) -> None:
         named = ", ".join(altered[:NAMED]) + (f" and {len(altered) - NAMED} more" if len(altered) > NAMED else "")
         raise StoreError(
             f"the index does not hold what was ingested: altered or gone is {named}.",
-            "Run `sourcebound index check --contents`. Then remove the document that it names with `sourcebound documents "
-            "remove`, and ingest it again.",
+            "Run `sourcebound index check --contents`, which names everything that was altered. Then remove those "
+            "documents with `sourcebound documents remove`, and ingest them again.",
             code=FailureCode.CHUNK_ALTERED,
         )
 

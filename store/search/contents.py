@@ -90,9 +90,15 @@ class ContentsCheck:
         found: list[ContentsFinding] = []
         for row in await self._fetch(connection, "contents_documents", document_ids=ids):
             own = chunks[row["document_id"]]
-            digests = [bytes(row[name]) for name in ("source_digest", "chunk_digests", "contents_digest")]
-            sealed = [to_sealed({**row, **chunk}) for chunk in own]
-            found += check_document(StoredContents(row["knowledge_id"], *digests, pages[row["document_id"]], sealed))
+            stored = StoredContents(
+                row["knowledge_id"],
+                bytes(row["source_digest"]),
+                bytes(row["chunk_digests"]),
+                bytes(row["contents_digest"]),
+                pages[row["document_id"]],
+                [to_sealed({**row, **chunk}) for chunk in own],
+            )
+            found += check_document(stored)
             found += await self._check_words(connection, row["title"], own)
             self.documents, self.chunks = self.documents + 1, self.chunks + len(own)
         return found

@@ -183,6 +183,23 @@ class PostgresIndex:
                 cursor = await connection.execute(query("known_vectors"), values, binary=True)
                 return {row["chunk_id"]: _to_known_vector(row) async for row in cursor}
 
+    async def sample_vectors(self, collection_id: int, count: int) -> dict[str, KnownVector]:
+        """Return the stored vectors of chunks that are drawn by chance, by chunk id."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                values = {"collection_id": collection_id, "count": count}
+                cursor = await connection.execute(query("sample_chunks"), values)
+                drawn = [row["chunk_id"] for row in await cursor.fetchall()]
+        return await self.known_vectors(collection_id, drawn)
+
+    async def count_vectors(self, collection_id: int) -> int:
+        """Count the vectors that an exact search compares."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("count_vectors"), {"collection_id": collection_id})
+                (row,) = await cursor.fetchall()
+                return int(row["vectors"])
+
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
         """Tell whether the document is still in the collection (R6-7). There are no accounts: `caller` is ignored."""
         values = {"collection": collection, "knowledge_id": knowledge_id}

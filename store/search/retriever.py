@@ -104,19 +104,20 @@ class PostgresRetriever:
         """Return the ranked candidates of the run's question in the run's collection (R1-9)."""
         started = perf_counter()
         collection, searches, found = await self._retrieve(run, policy)
-        return RetrievalBundle(
-            **retrieval_request(run, policy),
-            retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
-            index_version=found.index_version,
-            embedding_model=collection.embedding_model,
-            results=found.rows,
-            retrieval_latency_ms=round((perf_counter() - started) * 1000, 3),
-            fallback_used=found.fallback_used,
-            query_variants=searches.texts,
-            question_coverage=found.coverage,
-            retrieval_shortfall=found.shortfall,
-            notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
-        )
+        with damaged_index(collection.name):
+            return RetrievalBundle(
+                **retrieval_request(run, policy),
+                retrieval_status=RetrievalStatus.SUCCESS if found.rows else RetrievalStatus.NO_EVIDENCE,
+                index_version=found.index_version,
+                embedding_model=collection.embedding_model,
+                results=found.rows,
+                retrieval_latency_ms=round((perf_counter() - started) * 1000, 3),
+                fallback_used=found.fallback_used,
+                query_variants=searches.texts,
+                question_coverage=found.coverage,
+                retrieval_shortfall=found.shortfall,
+                notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
+            )
 
     async def _retrieve(self, run: Run, policy: Policy) -> Retrieval:
         """Search with the remembered state of the collection, and look the collection up again if that is stale."""

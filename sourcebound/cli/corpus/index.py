@@ -5,6 +5,7 @@ A new version of a collection is a separate collection: ingest it, compare it wi
 
 import json
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
@@ -12,7 +13,8 @@ import typer
 
 from sourcebound.cli.console import FAILED, run_async, say
 from sourcebound.cli.corpus.calibrate import ask_all, read_labelled_questions
-from sourcebound.errors import ConfigurationError, RequestError
+from sourcebound.cli.corpus.contents import check_contents
+from sourcebound.errors import ConfigurationError, RequestError, StoreError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.calibration.gate_minima import Share
@@ -63,14 +65,33 @@ def build(
 def check(
     collection: Annotated[str | None, typer.Option(help="The collection. Default: SOURCEBOUND_COLLECTION.")] = None,
     sample: Annotated[int, typer.Option(min=1, help="The number of sampled vectors.")] = 200,
+    contents: Annotated[
+        bool, typer.Option("--contents", help="Check what is stored instead: every document, chunk, word and vector.")
+    ] = False,
+    vectors: Annotated[
+        int, typer.Option(min=0, help="With --contents: embed so many chunks again and compare their vectors.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:
-    """Measure the recall of the vector index against exact search. Exit code 4 if it is too low."""
+    """Measure the recall of the vector index against exact search. Exit code 4 if it is too low.
+
+    With --contents, check instead that each chunk is the slice of its page that it says, that documents, chunks and
+    index version match their digests, and that search words, postings and vectors agree with the text. Exit code 1 if
+    something was altered; everything that was is named.
+    """
     from sourcebound.contracts.corpus.vector_index import MIN_RECALL, NEIGHBOURS
+
+    if vectors and not contents:
+        raise RequestError("--vectors is a part of the check of contents.", "Add --contents.")
+    if contents:
+        report = _with_collection(collection, partial(check_contents, vectors=vectors, shown=not as_json))
+        report.print(as_json=as_json)
+        return
 
     async def work(services: "Services", found: "Collection") -> "tuple[Collection, Recall | None]":
         _require_vectors(found)
         if found.vector_index is None:
+            await _require_all_vectors(services, found)
             return found, None
         return found, await services.index.vectors.measure(found, found.vector_index.ef_search, sample)
 
@@ -200,6 +221,16 @@ def _require_vectors(collection: "Collection") -> None:
             f"the collection {collection.name!r} has no vectors: it is searched by its words only.",
             "An index can be built and checked only for a collection with vectors.",
             code="NO_VECTORS",
+        )
+
+
+async def _require_all_vectors(services: "Services", collection: "Collection") -> None:
+    stored = await services.index.count_vectors(collection.collection_id)
+    if stored != collection.chunks:
+        raise StoreError(
+            f"the collection {collection.name!r} should have {collection.chunks} vectors, and has {stored}.",
+            f"Run `sourcebound index check --contents --collection {collection.name}`.",
+            code="INDEX_DAMAGED",
         )
 
 
