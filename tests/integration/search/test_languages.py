@@ -218,8 +218,10 @@ def _as_it_was(url: str, old: str) -> None:
     """Fills a database from before the migration with the chunks of another, and what they were found by then."""
     with psycopg.connect(url) as source, psycopg.connect(old) as target:
         for table in ("collections", "documents", "chunks"):
-            target.execute(f"CREATE TEMPORARY TABLE taken AS SELECT * FROM {table} LIMIT 0")
-            out, into = f"COPY {table} TO STDOUT", "COPY taken FROM STDIN"
+            made = target.execute(f"CREATE TEMPORARY TABLE taken AS SELECT * FROM {table} LIMIT 0; TABLE taken")
+            made.nextset()
+            columns = ", ".join(column.name for column in made.description or ())
+            out, into = f"COPY {table} ({columns}) TO STDOUT", "COPY taken FROM STDIN"
             with source.cursor().copy(out) as reader, target.cursor().copy(into) as writer:
                 for block in reader:
                     writer.write(block)
