@@ -84,11 +84,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         pool = await stack.enter_async_context(open_database(settings))
         if await pending_migrations(pool):
             if settings.database_url:
-                raise StoreError(
-                    "the schema of the database in DATABASE_URL is not up to date.",
-                    "Run `sourcebound db migrate`.",
-                    code="SCHEMA_MISSING",
-                )
+                raise schema_missing_error()
             await migrate(pool)
         services = Services(settings, pool)
         stack.push_async_callback(services.lease.close)
@@ -125,6 +121,15 @@ async def open_database(settings: Settings, max_size: int = 8) -> AsyncIterator[
             yield pool
     finally:
         await asyncio.to_thread(server.release)
+
+
+def schema_missing_error() -> StoreError:
+    """Build the error for your own database whose schema is not up to date."""
+    return StoreError(
+        "the schema of the database in DATABASE_URL is not up to date.",
+        "Run `sourcebound db migrate` with a DATABASE_URL of the owner of its tables.",
+        code="SCHEMA_MISSING",
+    )
 
 
 def find_policy(name: str | None, *, embedding_model: str | None, folder: Path | None = None) -> Policy:

@@ -1,5 +1,7 @@
 """`sourcebound db`: the embedded server, and the schema of the database in use."""
 
+from typing import Annotated
+
 import typer
 
 from sourcebound.cli.console import exit_with, run_async, say
@@ -69,6 +71,31 @@ def migrate() -> None:
     for name in applied:
         print(f"applied {name}")
     print("up to date")
+
+
+@app.command()
+def grant(
+    role: Annotated[str, typer.Argument(help="An existing role of your own server, such as `app`.")],
+) -> None:
+    """Give ROLE the rights of the application. Run this with a DATABASE_URL of the owner of the tables.
+
+    The application then connects as ROLE. It can answer questions and append to the audit record. It can neither change
+    nor delete a record, nor change a collection. A later `sourcebound db migrate` renews these rights.
+    """
+    run_async(lambda: _grant(role))
+    print(f"{role} has the rights of the application")
+
+
+async def _grant(role: str) -> None:
+    from sourcebound.settings import get_settings
+    from sourcebound.store.connection.migrations import pending_migrations
+    from sourcebound.store.connection.rights import grant_runtime
+    from sourcebound.wiring import open_database, schema_missing_error
+
+    async with open_database(get_settings(), max_size=1) as pool:
+        if await pending_migrations(pool):
+            raise schema_missing_error()
+        await grant_runtime(pool, role)
 
 
 async def _migrate() -> list[str]:

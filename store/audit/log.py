@@ -5,6 +5,7 @@ The database itself refuses changes, and the chain shows changes by an owner who
 
 import asyncio
 import contextlib
+import json
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -198,7 +199,8 @@ async def _append(
             return AppendResult(end, str(stored["timestamp_utc"]))
     added = Link(end.position + 1, record_hash(columns, end.row_hash))
     place = {**added._asdict(), "previous_hash": end.row_hash}
-    cursor = await connection.execute(query("append_validation"), columns | run_values | place)
+    values = columns | run_values | {"position": added.position, "record": json.dumps(columns | place)}
+    cursor = await connection.execute(query("append_validation"), values)
     return AppendResult(added, record.timestamp_utc, cursor)
 
 

@@ -134,7 +134,8 @@ def store_faults() -> Iterator[None]:
     except errors.InsufficientPrivilege as error:
         raise StoreError(
             f"the database account lacks a permission: {_first_line(error)}.",
-            "Use the account that ran `sourcebound db migrate`, or grant this account the same rights.",
+            "Questions need the rights of `sourcebound db grant ROLE`. Collections and the schema are changed only "
+            "with a DATABASE_URL of the owner of the tables.",
             code="STORE_FORBIDDEN",
         ) from error
     except errors.UndefinedTable as error:

@@ -15,6 +15,7 @@ from psycopg import AsyncConnection
 
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.database import Pool, Row, store_faults
+from sourcebound.store.connection.rights import renew_grants
 
 LOCK: Final = 0x536F75726365
 POLL_SECONDS: Final = 0.05
@@ -64,7 +65,7 @@ async def migrate(pool: Pool) -> list[Migration]:
             pending = await _list_pending(connection)
             await _prepare_checkpoints(connection)
             for migration in pending:
-                await _apply_migration(connection, migration)
+                await _apply_migration(connection, migration, is_last=migration is pending[-1])
             return pending
 
 
@@ -96,7 +97,7 @@ async def _list_pending(connection: AsyncConnection[Row]) -> list[Migration]:
     return [migration for version, migration in known.items() if version not in applied]
 
 
-async def _apply_migration(connection: AsyncConnection[Row], migration: Migration) -> None:
+async def _apply_migration(connection: AsyncConnection[Row], migration: Migration, *, is_last: bool) -> None:
     async with connection.transaction():
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
@@ -107,6 +108,8 @@ async def _apply_migration(connection: AsyncConnection[Row], migration: Migratio
             "INSERT INTO schema_migrations (version, name, sha256) VALUES (%s, %s, %s)",
             (migration.version, migration.name, migration.sha256),
         )
+        if is_last:
+            await renew_grants(connection)
 
 
 @asynccontextmanager

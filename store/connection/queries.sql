@@ -488,38 +488,12 @@ ORDER BY r.started_at, r.run_id
 -- chain no longer ends where its writer expects, if the record exists already, or if the run is not held by one of
 -- `workers` (by any host where there are none). Concurrent appends wait for each other.
 WITH run AS (SELECT erased_at, worker FROM runs WHERE run_id = %(run_id)s FOR SHARE),
-head AS (
-    UPDATE audit_head SET position = %(position)s, row_hash = %(row_hash)s
-    WHERE position = %(position)s - 1 AND row_hash = %(previous_hash)s
-      AND (%(workers)s::bigint[] IS NULL OR EXISTS (SELECT FROM run WHERE worker = ANY(%(workers)s::bigint[]) AND erased_at IS NULL))
-      AND NOT EXISTS (SELECT FROM validations v
-                      WHERE v.request_id = %(request_id)s AND v.run_id = %(run_id)s AND v.attempt = %(attempt)s)
-    RETURNING position
+tried AS MATERIALIZED (
+    SELECT append_validation(%(record)s::json) AS position
+    WHERE %(workers)s::bigint[] IS NULL
+       OR EXISTS (SELECT FROM run WHERE worker = ANY(%(workers)s::bigint[]) AND erased_at IS NULL)
 ),
-record AS (
-    INSERT INTO validations (
-        request_id, run_id, thread_id, attempt, timestamp_utc, generation_status, validation_status, failure_reason,
-        refusal_code, refusal_source, citation_count, uncited_sentence_count, invalid_anchor_count, malformed_anchor_count,
-        refusal_detected, length_ratio_flag, suspicious_new_ids, sentence_count, attribution_coverage,
-        unsupported_literal_count, validated_citations, model_name, response_id, prompt_sha256, retrieval_latency_ms,
-        llm_latency_ms, prompt_tokens, completion_tokens, total_tokens, embedding_model, index_version, policy_version,
-        policy_sha256, support_level, run_digest, question_digest, raw_text_digest, answer_digest, evidence_digest,
-        generation_digest, evidence_supplied_by_hand, position,
-        previous_hash, row_hash)
-    SELECT
-    %(request_id)s, %(run_id)s, %(thread_id)s, %(attempt)s, %(timestamp_utc)s, %(generation_status)s, %(validation_status)s,
-        %(failure_reason)s, %(refusal_code)s, %(refusal_source)s, %(citation_count)s, %(uncited_sentence_count)s,
-        %(invalid_anchor_count)s, %(malformed_anchor_count)s, %(refusal_detected)s, %(length_ratio_flag)s,
-        %(suspicious_new_ids)s, %(sentence_count)s, %(attribution_coverage)s, %(unsupported_literal_count)s,
-        %(validated_citations)s, %(model_name)s, %(response_id)s, %(prompt_sha256)s, %(retrieval_latency_ms)s,
-        %(llm_latency_ms)s, %(prompt_tokens)s, %(completion_tokens)s, %(total_tokens)s, %(embedding_model)s,
-        %(index_version)s, %(policy_version)s, %(policy_sha256)s, %(support_level)s,
-        %(run_digest)s, %(question_digest)s, %(raw_text_digest)s, %(answer_digest)s, %(evidence_digest)s,
-        %(generation_digest)s, %(evidence_supplied_by_hand)s,
-        %(position)s,
-        %(previous_hash)s, %(row_hash)s
-    FROM head
-),
+head AS (SELECT position FROM tried WHERE position IS NOT NULL),
 texts AS (
     INSERT INTO run_texts (run_id, attempt, question, raw_model_text, validated_answer_text, salt)
     SELECT %(run_id)s, %(attempt)s, %(question)s, %(raw_model_text)s, %(validated_answer_text)s, %(salt)s
@@ -574,7 +548,7 @@ FROM validations
 WHERE request_id = %(request_id)s AND run_id = %(run_id)s AND attempt = %(attempt)s
 
 -- name: lock_audit_head
-SELECT position, row_hash FROM audit_head FOR UPDATE
+SELECT position, row_hash FROM lock_audit_head()
 
 -- name: read_audit_head
 -- Returns the expected end of the chain, and the number of records without a position in it.
@@ -588,9 +562,8 @@ SELECT run_id, pruned_at IS NULL AND erased_at IS NULL AS whole,
        (context IS NOT NULL OR status = 'RUNNING') AND is_lease_active(worker) AS at_work
 FROM runs WHERE thread_id = %(thread_id)s ORDER BY started_at FOR UPDATE
 
--- name: erase_run_texts
-WITH turns AS (DELETE FROM turn_texts WHERE run_id = ANY(%(run_ids)s))
-DELETE FROM run_texts WHERE run_id = ANY(%(run_ids)s)
+-- name: erase_runs
+SELECT erase_runs(%(run_ids)s::text[]) AS erased
 
 -- name: count_runs
 SELECT count(*) AS runs FROM runs WHERE %(since)s::timestamptz IS NULL OR started_at >= %(since)s
@@ -636,10 +609,6 @@ SELECT run_id, attempt, question, raw_model_text, validated_answer_text, salt
 FROM run_texts
 WHERE run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
-
--- name: mark_erased
--- A run that has not ended can no longer be resumed.
-UPDATE runs SET erased_at = coalesce(erased_at, now()), context = NULL WHERE run_id = ANY(%(run_ids)s)
 
 -- name: find_erased_checkpoint
 -- Returns a row if a checkpoint is missing because its thread was erased.
@@ -703,14 +672,16 @@ FROM (SELECT bytes FROM writes UNION ALL SELECT bytes FROM blobs UNION ALL SELEC
 
 -- name: remove_checkpoints_of_host_runs
 -- Deletes a value if no remaining checkpoint names its version. A run that ended in these checkpoints is pruned.
-WITH gone AS (
-    DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%(run_ids)s)
+WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(91738176906086)),
+gone AS (
+    DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%(run_ids)s) AND EXISTS (SELECT FROM turn)
     RETURNING thread_id, checkpoint_ns, checkpoint_id, (checkpoint ->> 'ts')::timestamptz AS made_at
-), pruned AS (
-    UPDATE runs r SET pruned_at = now()
-    FROM (SELECT thread_id, min(made_at) AS made_at FROM gone GROUP BY thread_id) first
-    WHERE r.thread_id = first.thread_id AND r.started_at >= first.made_at
-      AND r.status <> 'RUNNING' AND r.pruned_at IS NULL AND r.erased_at IS NULL
+), pruned AS MATERIALIZED (
+    SELECT prune_runs(ARRAY(
+        SELECT r.run_id
+        FROM runs r JOIN (SELECT thread_id, min(made_at) AS made_at FROM gone GROUP BY thread_id) first USING (thread_id)
+        WHERE r.started_at >= first.made_at AND r.status <> 'RUNNING'
+        ORDER BY r.run_id)) AS runs
 ), writes AS (
     DELETE FROM checkpoint_writes w USING gone g
     WHERE (w.thread_id, w.checkpoint_ns, w.checkpoint_id) = (g.thread_id, g.checkpoint_ns, g.checkpoint_id)
@@ -723,10 +694,10 @@ WITH gone AS (
             AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version
             AND NOT coalesce(c.metadata ->> 'run_id' = ANY(%(run_ids)s), false))
 )
-SELECT count(*) AS checkpoints FROM gone
+SELECT count(*) AS checkpoints, (SELECT runs FROM pruned) AS runs FROM gone
 
 -- name: mark_pruned
-UPDATE runs SET pruned_at = now(), context = NULL WHERE thread_id = ANY(%(threads)s) AND erased_at IS NULL
+SELECT prune_runs(ARRAY(SELECT run_id FROM runs WHERE thread_id = ANY(%(threads)s) ORDER BY run_id))
 
 -- name: storage_sizes
 -- Returns sizes on disk, with indexes. Every table outside runs, checkpoints and audit belongs to the collections.
@@ -735,7 +706,7 @@ WITH tables AS (
            CASE WHEN c.relname IN ('runs', 'run_texts', 'turn_texts', 'conversations', 'model_answers', 'leases')
                 THEN 'runs'
                 WHEN starts_with(c.relname, 'checkpoint') THEN 'checkpoints'
-                WHEN c.relname IN ('validations', 'audit_head') THEN 'audit'
+                WHEN c.relname IN ('validations', 'audit_head', 'removals') THEN 'audit'
                 ELSE 'collections' END AS purpose
     FROM pg_class c
     WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'runs'::regclass)
@@ -941,3 +912,28 @@ SELECT 'function ' || p.proname || ' ' || left(encode(sha256(convert_to(p.prosrc
 FROM home JOIN pg_proc p ON p.pronamespace = home.namespace
 WHERE NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
 ORDER BY object
+
+-- name: runtime_roles
+-- Returns the roles that may append to the chain without being the owner of its function.
+SELECT pg_get_userbyid(grantee) AS role
+FROM pg_proc p, aclexplode(p.proacl)
+WHERE p.oid = to_regprocedure('append_validation(json)') AND grantee NOT IN (0, p.proowner)
+ORDER BY role
+
+-- name: find_role
+SELECT r.rolsuper OR pg_has_role(r.oid, c.relowner, 'MEMBER') AS is_too_strong,
+       pg_has_role(c.relowner, 'USAGE') AS is_granted_by_owner
+FROM pg_roles r, pg_class c
+WHERE r.rolname = %(role)s AND c.oid = 'validations'::regclass
+
+-- name: find_excess
+-- Returns a row if the role of this connection can change the audit chain other than by appending to it.
+SELECT CASE WHEN r.rolsuper THEN 'a superuser'
+            WHEN pg_has_role(r.oid, c.relowner, 'MEMBER') THEN 'the owner of the tables'
+            ELSE 'a role that may change the audit chain' END AS excess
+FROM pg_roles r, pg_class c
+WHERE r.rolname = current_user AND c.oid = 'validations'::regclass
+  AND (r.rolsuper OR pg_has_role(r.oid, c.relowner, 'MEMBER')
+       OR has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
+       OR has_table_privilege('audit_head', 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
+       OR has_table_privilege('removals', 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER'))

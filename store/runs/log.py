@@ -291,9 +291,9 @@ class PostgresRunLog:
                 if not active.isdisjoint(run_ids):
                     raise run_at_work_error()
                 await connection.execute(query("remove_checkpoints"), {"threads": [thread_id]})
-                cursor = await connection.execute(query("erase_run_texts"), {"run_ids": run_ids})
-                await connection.execute(query("mark_erased"), {"run_ids": run_ids})
-                return cursor.rowcount > 0
+                cursor = await connection.execute(query("erase_runs"), {"run_ids": run_ids})
+                row = await cursor.fetchone()
+                return bool(row and row["erased"])
 
     async def require_not_erased(self, thread_id: str, run_id: str | None = None) -> None:
         """Raise an error if the checkpoints of a run were pruned or erased (CP-7, R5P-3).

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import AsyncMock
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -23,7 +22,7 @@ from sourcebound.models.registry import Models
 from sourcebound.wiring import Services, find_policy, open_services
 from support.builders import bundle, generation
 from support.fakes import FakeModel
-from support.processes.databases import rows, settings_for
+from support.processes.databases import PASSWORD, rows, settings_for, url_of_role
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
@@ -259,13 +258,11 @@ def reader(library: str) -> Iterator[str]:
     name = f"reader_{uuid4().hex[:8]}"
     role = sql.Identifier(name)
     with psycopg.connect(library, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, PASSWORD))
         connection.execute(
             sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}").format(role)
         )
-        connection.execute(sql.SQL("REVOKE INSERT ON validations FROM {}").format(role))
-        parts = urlsplit(library)
-        yield parts._replace(netloc=f"{name}@{parts.netloc.partition('@')[2]}").geturl()
+        yield url_of_role(library, name)
         connection.execute(sql.SQL("DROP OWNED BY {}").format(role))
         connection.execute(sql.SQL("DROP ROLE {}").format(role))
 
@@ -275,7 +272,7 @@ async def test_no_answer_is_released_where_the_account_may_not_add_a_record(read
     async with open_services(settings_for(reader)) as services:
         response = await Engine(services).ask({"question": ANSWERED})
     _check_withheld(response, library)
-    assert "permission denied for table validations" in response.message
+    assert "permission denied for function lock_audit_head" in response.message
     assert _rows(library, "validations") == []
 
 

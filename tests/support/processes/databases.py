@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -26,6 +27,7 @@ from sourcebound.models.embedders.minilm import MiniLmEmbedder
 from sourcebound.settings import Settings
 from sourcebound.store.connection.database import open_pool
 from sourcebound.store.connection.migrations import migrate
+from sourcebound.store.connection.rights import grant_runtime
 from sourcebound.store.server.embedded import EmbeddedServer
 from sourcebound.wiring import Services, open_services
 from support.places import ROOT
@@ -34,6 +36,7 @@ from support.processes.homes import reachable_folder, stopped_server
 MANUALS = ROOT / "examples" / "manuals"
 MAX_BYTES = 2_000_000
 COLLECTION = "default"
+PASSWORD = "the-password-of-every-role-of-a-test"
 PARSER = ParserPool(seconds=30, memory_megabytes=2048)
 """One pool for all tests. It starts its processes when they are first needed."""
 
@@ -80,6 +83,12 @@ def single(url: str, statement: str, *values: object) -> Any:
     """Return the only value of a statement's only row."""
     ((value,),) = rows(url, statement, *values)
     return value
+
+
+def url_of_role(url: str, role: str) -> str:
+    """Return the URL of a database for a role whose password is `PASSWORD`."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{role}:{PASSWORD}@{parts.netloc.partition('@')[2]}").geturl()
 
 
 def stored_value(url: str, run_id: str, channel: str) -> bytes:
@@ -187,6 +196,18 @@ def database(cluster: Cluster, migrated: str) -> Iterator[str]:
     url = cluster.create(migrated)
     yield url
     cluster.drop(url)
+
+
+@pytest.fixture
+async def application(library: str) -> AsyncIterator[str]:
+    """The URL of `library` for a role that has the rights of the application, and no others."""
+    role = f"application_{uuid4().hex[:8]}"
+    rows(library, f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+    async with open_pool(library, max_size=1) as pool:
+        await grant_runtime(pool, role)
+    yield url_of_role(library, role)
+    rows(library, f"DROP OWNED BY {role}")
+    rows(library, f"DROP ROLE {role}")
 
 
 @pytest.fixture
