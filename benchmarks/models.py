@@ -55,7 +55,7 @@ async def time_bare_requests(url: str, count: int) -> float:
 
 async def measure(settings: Settings, url: str, count: int) -> None:
     """Ingest the example manuals, warm up, and time `count` concurrent runs."""
-    async with open_services(settings) as services:
+    async with open_services(settings, as_owner=True) as services:
         embedder = await services.open_embedder("minilm")
         await Ingest(services.index, embedder, "minilm", 10_000_000, services.parser).run(
             [ROOT / "examples" / "manuals"], settings.collection, Sidecar()

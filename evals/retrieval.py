@@ -11,13 +11,17 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
+
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import unrecorded_run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.pipeline import Ingest, IngestSummary
 from sourcebound.settings import Settings
-from sourcebound.wiring import Services, open_services
+from sourcebound.store.connection.migrations import migrate
+from sourcebound.store.server.embedded import EmbeddedServer
+from sourcebound.wiring import Services, open_database, open_services
 
 DATA = Path("../shared/data")
 MAX_BYTES = 200_000_000
@@ -49,9 +53,12 @@ def _reachable_home() -> Iterator[Path]:
 
 @asynccontextmanager
 async def temporary_services() -> AsyncIterator[Services]:
-    """Open services over a temporary embedded database."""
-    with _reachable_home() as home:
-        async with open_services(Settings(home=home, database_url=None)) as services:
+    """Open services over a temporary embedded database, with the rights of a superuser for benchmarks."""
+    with _reachable_home() as home, EmbeddedServer(home) as server:
+        settings = Settings(home=home, database_url=SecretStr(server.start()))
+        async with open_database(settings, max_size=1) as pool:
+            await migrate(pool)
+        async with open_services(settings) as services:
             yield services
 
 

@@ -20,7 +20,8 @@ from sourcebound.store.checkpoints.lineage import PostgresLineage
 from sourcebound.store.checkpoints.process_lease import ProcessLease
 from sourcebound.store.checkpoints.retention import Retention
 from sourcebound.store.connection.database import Pool, open_pool
-from sourcebound.store.connection.migrations import migrate, pending_migrations
+from sourcebound.store.connection.migrations import Migration, migrate, pending_migrations
+from sourcebound.store.connection.rights import grant_runtime
 from sourcebound.store.runs.conversations import PostgresConversations
 from sourcebound.store.runs.log import PostgresRunLog
 from sourcebound.store.runs.model_answers import PostgresAnswerLog
@@ -69,10 +70,15 @@ class Services:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
+async def open_services(settings: Settings, *, as_owner: bool = False) -> AsyncIterator[Services]:
     """Open the services on the database of DATABASE_URL or, if it is not set, on the embedded one.
 
     The embedded database is migrated. Your own database must already be up to date.
+
+    Args:
+        settings: The settings.
+        as_owner: Whether to connect to the embedded database as the owner of its tables, who may change collections.
+            Otherwise the connection has the rights of the application (R5P-8).
 
     Yields:
         The services, which are closed at the end. The embedded server stops with its last client.
@@ -81,11 +87,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         StoreError: The database cannot be opened, or your own database is not up to date.
     """
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(open_database(settings))
-        if await pending_migrations(pool):
-            if settings.database_url:
-                raise schema_missing_error()
-            await migrate(pool)
+        pool = await stack.enter_async_context(open_database(settings, as_owner=as_owner))
+        if not settings.database_url:
+            if not await _is_migrated(pool):
+                await migrate_embedded(settings)
+        elif await pending_migrations(pool):
+            raise schema_missing_error()
         services = Services(settings, pool)
         stack.push_async_callback(services.lease.close)
         stack.callback(services.buffer.close)
@@ -95,12 +102,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, max_size: int = 8) -> AsyncIterator[Pool]:
+async def open_database(settings: Settings, max_size: int = 8, *, as_owner: bool = False) -> AsyncIterator[Pool]:
     """Open a pool on the database of DATABASE_URL, or on the embedded one, which is held and restarted meanwhile.
 
     Args:
         settings: The settings.
         max_size: The maximum number of connections.
+        as_owner: Whether to connect to the embedded database as the owner of its tables.
 
     Yields:
         The pool, closed at the end.
@@ -112,15 +120,46 @@ async def open_database(settings: Settings, max_size: int = 8) -> AsyncIterator[
         async with open_pool(settings.database_url.get_secret_value(), max_size) as pool:
             yield pool
         return
+    from sourcebound.store.server.access import OWNER, RUNTIME, url_for
     from sourcebound.store.server.embedded import EmbeddedServer
 
     server = EmbeddedServer(settings.home)
-    url = await asyncio.to_thread(server.start)
+    url = url_for(await asyncio.to_thread(server.start), OWNER if as_owner else RUNTIME)
     try:
         async with open_pool(url, max_size, restart=lambda: asyncio.to_thread(server.restart)) as pool:
             yield pool
     finally:
         await asyncio.to_thread(server.release)
+
+
+async def migrate_embedded(settings: Settings) -> list[Migration]:
+    """Bring the embedded database up to date as its owner, and give the runtime role its rights (R5P-8).
+
+    Args:
+        settings: The settings, without `database_url`.
+
+    Returns:
+        The migrations that this call applied.
+
+    Raises:
+        StoreError: The database cannot be opened or migrated.
+    """
+    from sourcebound.store.server.access import RUNTIME
+
+    async with open_database(settings, max_size=1, as_owner=True) as pool:
+        applied = await migrate(pool)
+        await grant_runtime(pool, RUNTIME)
+        return applied
+
+
+async def _is_migrated(pool: Pool) -> bool:
+    """Whether the schema is up to date and this role may use it."""
+    try:
+        return not await pending_migrations(pool)
+    except StoreError as error:
+        if error.failure_code == "STORE_FORBIDDEN":
+            return False
+        raise
 
 
 def schema_missing_error() -> StoreError:

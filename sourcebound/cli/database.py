@@ -46,6 +46,7 @@ def stop() -> None:
 def status() -> None:
     """Show which database is in use and whether it runs."""
     from sourcebound.settings import get_settings
+    from sourcebound.store.server.access import RUNTIME, url_for
     from sourcebound.store.server.embedded import EmbeddedServer
 
     settings = get_settings()
@@ -59,9 +60,10 @@ def status() -> None:
     if not found.running:
         print(f"embedded PostgreSQL: not running (it starts when needed)\ndata  {found.data_dir}")
         return
+    url = url_for(found.url, RUNTIME) if found.url else "(starting)"
     stays = "until `sourcebound db stop`" if found.stays_running else "until its last client disconnects"
     print(f"embedded PostgreSQL {found.version or '(starting)'}: running, {stays}")
-    print(f"data  {found.data_dir}\nlog   {found.log}\nurl   {found.url}")
+    print(f"data  {found.data_dir}\nlog   {found.log}\nurl   {url}")
 
 
 @app.command()
@@ -92,7 +94,7 @@ async def _grant(role: str) -> None:
     from sourcebound.store.connection.rights import grant_runtime
     from sourcebound.wiring import open_database, schema_missing_error
 
-    async with open_database(get_settings(), max_size=1) as pool:
+    async with open_database(get_settings(), max_size=1, as_owner=True) as pool:
         if await pending_migrations(pool):
             raise schema_missing_error()
         await grant_runtime(pool, role)
@@ -100,8 +102,13 @@ async def _grant(role: str) -> None:
 
 async def _migrate() -> list[str]:
     from sourcebound.settings import get_settings
-    from sourcebound.store.connection import migrations
-    from sourcebound.wiring import open_database
+    from sourcebound.store.connection.migrations import migrate
+    from sourcebound.wiring import migrate_embedded, open_database
 
-    async with open_database(get_settings(), max_size=1) as pool:
-        return [f"{migration.version:04}_{migration.name}" for migration in await migrations.migrate(pool)]
+    settings = get_settings()
+    if settings.database_url:
+        async with open_database(settings, max_size=1) as pool:
+            applied = await migrate(pool)
+    else:
+        applied = await migrate_embedded(settings)
+    return [f"{migration.version:04}_{migration.name}" for migration in applied]

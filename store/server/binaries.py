@@ -26,8 +26,8 @@ WHEEL_INSTALLATION = "pginstall18"
 SYSTEM_PROGRAMS = Path("/usr/lib/postgresql")
 SYSTEM_SHARE = Path("/usr/share/postgresql")
 UNPRIVILEGED_ACCOUNT = "nobody"
-ROLE = "sourcebound"
-"""The only database role. The socket's folder, accessible to its account only, keeps other users out."""
+SUPERUSER = "sourcebound"
+"""The role that creates the data. `access.py` makes its password and the other roles."""
 PARTIAL = "partial-"
 """Prefix of unfinished files and folders in the home folder. A killed process leaves such names behind."""
 
@@ -142,10 +142,12 @@ class Binaries:
     def creation_command(self, folder: Path) -> list[str]:
         """Return the command that creates a data folder: UTF-8, one role, synced to disk before the command ends.
 
+        The role has no password yet; `Access.close` makes it.
+
         Args:
             folder: The empty folder that becomes the data folder. Only its owner may access it.
         """
-        command = [str(self.folder / "initdb"), "-D", str(folder), "-U", ROLE]
+        command = [str(self.folder / "initdb"), "-D", str(folder), "-U", SUPERUSER]
         command += ["--auth=trust", "--encoding=UTF8", "--no-instructions"]
         if int(self.major()) < 17:
             return [*command, "--locale=C.UTF-8"]

@@ -41,7 +41,7 @@ class ServerStatus(NamedTuple):
         running: Whether a server runs on the data, ready or not.
         pid: Its process id, once it has published one.
         data_dir: The folder of its data, which may not exist yet.
-        url: The URL to connect to; None unless it answers.
+        url: The superuser's URL; None unless it answers.
         version: The answering server's version, such as `18.4`.
         clients: The number of its clients; None if the system does not report it.
         stays_running: Whether it keeps running after the last client disconnects.
@@ -88,7 +88,7 @@ class EmbeddedServer:
         """Take a hold on the server, creating and starting it if necessary.
 
         Returns:
-            A libpq URL of the database `sourcebound`.
+            A libpq URL of the database `sourcebound` for the superuser; `access.url_for` names another role.
 
         Raises:
             StoreError: The server cannot be created, started or reached.
@@ -99,7 +99,7 @@ class EmbeddedServer:
         """Start the server without taking a hold. It keeps running after the last client has left, until `stop`.
 
         Returns:
-            A libpq URL of the database `sourcebound`.
+            A libpq URL of the database `sourcebound` for the superuser; `access.url_for` names another role.
 
         Raises:
             StoreError: The server cannot be created, started or reached.

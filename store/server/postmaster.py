@@ -28,17 +28,17 @@ import psycopg
 
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.saturation import is_saturated
+from sourcebound.store.server.access import DATABASE, Access, is_refused
 from sourcebound.store.server.binaries import (
     OWN_DATABASE,
     PARTIAL,
-    ROLE,
+    SUPERUSER,
     Account,
     Binaries,
     find_binaries,
     reachable_binaries,
 )
 
-DATABASE = "sourcebound"
 PORT = 5432
 """Part of the socket's name only. The server listens on no network address."""
 STOP_SECONDS = 90.0
@@ -74,10 +74,14 @@ class Claim(NamedTuple):
     pid: int
     socket_folder: str
     ready: bool
+    password_file: Path
 
     def url(self, database: str = DATABASE) -> str:
-        """Return the libpq URL of one of the server's databases."""
-        return f"postgresql://{ROLE}@/{database}?host={quote(self.socket_folder, safe='')}&port={PORT}"
+        """Return the libpq URL of one of the server's databases for the superuser."""
+        place = (
+            f"host={quote(self.socket_folder, safe='')}&port={PORT}&passfile={quote(str(self.password_file), safe='')}"
+        )
+        return f"postgresql://{SUPERUSER}@/{database}?{place}"
 
 
 class Postmaster:
@@ -92,6 +96,7 @@ class Postmaster:
         self.data = home / "data"
         self.log = home / "postgres.log"
         self._lock = home / "server.lock"
+        self._access = Access(self.data)
 
     def is_occupied(self) -> bool:
         """Tell whether a server, or an orphaned child of one, runs on the data."""
@@ -105,7 +110,7 @@ class Postmaster:
         try:
             lines = (self.data / "postmaster.pid").read_text().split("\n")
             ready = len(lines) > 7 and lines[7].strip() == "ready"
-            return Claim(int(lines[0]), lines[4], ready)
+            return Claim(int(lines[0]), lines[4], ready, self._access.password_file)
         except (FileNotFoundError, NotADirectoryError, ValueError, IndexError):
             return None
 
@@ -121,10 +126,12 @@ class Postmaster:
             return None
 
     def answering_url(self) -> str | None:
-        """Return the URL of our database, created if missing, or None while no server answers.
+        """Return the superuser's URL of our database, or None while no server answers.
+
+        The database, the roles and their passwords are created if they are missing.
 
         Raises:
-            StoreError: The server answers but cannot create the database.
+            StoreError: The server answers but cannot create them, or it refuses the password.
         """
         claim = self.read_claim()
         if claim is None or not claim.ready or not self.is_occupied():
@@ -132,13 +139,17 @@ class Postmaster:
         try:
             connection = self._open(claim)
         except psycopg.OperationalError as error:
+            if is_refused(error):
+                raise self._password_error() from error
             return claim.url() if is_saturated(error) else None  # its clients have created the database
         try:
             with connection:
                 if not connection.execute("SELECT FROM pg_database WHERE datname = 'sourcebound'").rowcount:
                     connection.execute("CREATE DATABASE sourcebound")
+            if not self._access.is_closed():
+                self._access.close(lambda database: self._open(claim, database))
         except psycopg.Error as error:
-            raise self._program_error("could not create its database", str(error)) from error
+            raise self._program_error("could not create its database and roles", str(error)) from error
         return claim.url()
 
     def prepare(self, account: Account) -> Binaries:
@@ -186,6 +197,7 @@ class Postmaster:
         """
         sockets = self._prepare_socket_folder(account)
         self._remove_stale_files(sockets)
+        self._access.reopen()
         _rotate(self.log)
         command = [str(binaries.folder / "postgres"), "-D", str(self.data)]
         for name, value in {**SETTINGS, "unix_socket_directories": str(sockets)}.items():
@@ -251,8 +263,8 @@ class Postmaster:
             opened.seek(max(start, self.log.stat().st_size - 4000))
             return _last_lines(opened.read().decode(errors="replace"))
 
-    def _open(self, claim: Claim) -> psycopg.Connection:
-        return psycopg.connect(claim.url("postgres"), autocommit=True, connect_timeout=10)
+    def _open(self, claim: Claim, database: str = "postgres") -> psycopg.Connection:
+        return psycopg.connect(claim.url(database), autocommit=True, connect_timeout=10)
 
     def _make_data(self, binaries: Binaries, account: Account) -> None:
         """Create the data in a temporary folder and rename it, so that a kill leaves either all of it or nothing."""
@@ -300,6 +312,13 @@ class Postmaster:
 
     def _runs_our_data(self, pid: int) -> bool:
         return f"-D {self.data} " in f"{_command_line(pid)} "
+
+    def _password_error(self) -> StoreError:
+        return StoreError(
+            f"The embedded database in {self.home} refuses the password in {self._access.password_file}.",
+            "Restore the file, or delete it and run `sourcebound db stop`: the next start makes new passwords.",
+            code="PASSWORD_REFUSED",
+        )
 
     def _program_error(self, failure: str, output: str) -> StoreError:
         """Build the error for a PostgreSQL program that failed. A full disk often leaves no message."""

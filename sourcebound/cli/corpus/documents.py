@@ -76,7 +76,7 @@ async def _remove(
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
-    async with open_services(get_settings()) as services:
+    async with open_services(get_settings(), as_owner=True) as services:
         collection = await _find_collection(services, name)
         documents = await services.index.list_documents(collection.collection_id)
         chosen = _choose(documents, knowledge_ids, collection.name)

@@ -209,7 +209,7 @@ def _with_collection(name: str | None, work: "Callable[[Services, Collection], C
         from sourcebound.wiring import open_services
 
         settings = get_settings()
-        async with open_services(settings) as services:
+        async with open_services(settings, as_owner=True) as services:
             return await work(services, await services.index.open_collection(name or settings.collection))
 
     return run_async(run)

@@ -81,7 +81,7 @@ async def _ingest(options: IngestOptions) -> "IngestSummary":
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
-    async with open_services(get_settings()) as services:
+    async with open_services(get_settings(), as_owner=True) as services:
         return await _run(services, await _find_embedder(services), options)
 
 
@@ -99,7 +99,10 @@ async def _watch(options: IngestOptions) -> None:
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
-    async with open_services(get_settings()) as services, aclosing(watch_changes(options.paths)) as changes:
+    async with (
+        open_services(get_settings(), as_owner=True) as services,
+        aclosing(watch_changes(options.paths)) as changes,
+    ):
         embedder = await _find_embedder(services)
         await anext(changes)
         first = await _run(services, embedder, options)

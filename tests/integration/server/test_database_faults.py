@@ -4,11 +4,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 from psycopg import ConnectionInfo
 
@@ -174,36 +172,24 @@ async def test_a_server_without_pgvector(empty_database: str) -> None:
 
 async def test_a_database_and_an_account_that_are_not_there(database: str) -> None:
     parts = urlsplit(database)
-    for url in (
-        parts._replace(path="/nowhere").geturl(),
-        parts._replace(netloc=f"nobody-we-know:{SECRET}@").geturl(),
+    for url, finding in (
+        (parts._replace(path="/nowhere").geturl(), "does not exist"),
+        (parts._replace(netloc=f"nobody-we-know:{SECRET}@").geturl(), "password authentication failed"),
     ):
         fault = await _fault(url)
         assert (type(fault), fault.failure_code) == (StoreError, "STORE_UNAVAILABLE")
-        assert "does not exist" in fault.message
+        assert finding in fault.message
         assert SECRET not in str(fault)
 
 
 async def test_a_wrong_password_is_named_and_not_shown(mortal_server: EmbeddedServer) -> None:
     url = mortal_server.start()
     rows(url, "CREATE ROLE guarded LOGIN PASSWORD 'right'")
-    rules = Path(single(url, "SHOW hba_file"))
-    rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
-    rows(url, "SELECT pg_reload_conf()")
     guarded = urlsplit(url)._replace(netloc=f"guarded:{SECRET}@").geturl()
-    wait_until(lambda: _is_refused(guarded))
     fault = await _fault(guarded)
     assert (type(fault), fault.failure_code) == (StoreError, "STORE_UNAVAILABLE")
     assert "password authentication failed" in fault.message
     assert SECRET not in str(fault)
-
-
-def _is_refused(url: str) -> bool:
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("url", ["garbage", f"postgres//user:{SECRET}@host/db", "postgresql://[", "host=a nonsense=b"])

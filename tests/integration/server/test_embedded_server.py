@@ -186,7 +186,7 @@ def test_a_creation_killed_half_way_leaves_nothing_broken(home: Path, uid: int |
     wait_until(lambda: any(home.glob("partial-data-*/*")) or (home / "data").exists())
     first.kill(signal.SIGKILL)
     url = new_client(home, uid).answer()
-    query(url, "CREATE EXTENSION vector")
+    query(url, "CREATE TABLE made (place vector(3))")
     assert query(url, "SELECT '[1,2]'::vector <-> '[1,5]'::vector") == [(3.0,)]
 
 
@@ -340,7 +340,7 @@ def test_root_copies_programs_that_the_database_account_cannot_reach(own_home: P
         closed.chmod(0o700)
         client = new_client(own_home, None, PYTHONPATH=str(closed))
         url = client.answer()
-        query(url, "CREATE EXTENSION vector")
+        query(url, "CREATE TABLE made (place vector(3))")
         assert shown_by_ps(published_pid(own_home), "command").startswith(f"{own_home}/")
         client.leave()
         again = new_client(own_home, None, PYTHONPATH=str(closed))

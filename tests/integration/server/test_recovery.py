@@ -16,9 +16,8 @@ from sourcebound.errors import StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.settings import Settings
 from sourcebound.store.connection.database import SteadyAttempt
-from sourcebound.store.connection.migrations import migrate
 from sourcebound.store.server.embedded import EmbeddedServer
-from sourcebound.wiring import Services, open_database, open_services
+from sourcebound.wiring import open_services
 from support.processes.databases import MANUALS, ingest
 from support.processes.homes import DEADLINE_SECONDS, reachable_folder, stopped_server, wait_until
 
@@ -36,9 +35,8 @@ def home() -> Iterator[Path]:
 
 
 async def _fill(settings: Settings) -> None:
-    async with open_database(settings) as pool:
-        await migrate(pool)
-        await ingest(Services(settings, pool), MANUALS)
+    async with open_services(settings, as_owner=True) as services:
+        await ingest(services, MANUALS)
 
 
 def kill(server: EmbeddedServer) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import psycopg
@@ -25,7 +26,7 @@ def pooled(url: str) -> Iterator[str]:
     server = parse_qs(place.query)
     with reachable_folder() as folder:
         account.adopt(folder)
-        (folder / "users.txt").write_text(f'"{place.username}" ""\n')
+        (folder / "users.txt").write_text(f'"{place.username}" "{_password(place.username, server)}"\n')
         (folder / "pgbouncer.ini").write_text(
             f"[databases]\n* = host={server['host'][0]} port={server['port'][0]}\n"
             f"[pgbouncer]\nunix_socket_dir = {folder}\nlisten_addr =\nlisten_port = {PORT}\n"
@@ -47,6 +48,12 @@ def pooled(url: str) -> Iterator[str]:
         finally:
             process.kill()
             process.wait()
+
+
+def _password(role: str | None, server: dict[str, list[str]]) -> str:
+    """Return the password of a role of the embedded server."""
+    lines = [line.split(":") for line in Path(server["passfile"][0]).read_text().splitlines()]
+    return next(password for *_, name, password in lines if name == role)
 
 
 def _answers(url: str) -> bool:
