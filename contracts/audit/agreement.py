@@ -27,6 +27,8 @@ class RunRow(NamedTuple):
     model: str
     is_erased: bool
     is_pruned: bool
+    removals: frozenset[str]
+    """The kinds of its removals that were noted: `erased`, `pruned`."""
 
 
 class TextRow(NamedTuple):
@@ -49,6 +51,7 @@ def find_disagreements(
         texts: Its texts, by attempt.
         state: The state of its last checkpoint; None without checkpoints.
     """
+    yield from _compare_removals(run)
     if run.status == "RUNNING":
         return
     if run.status == REPLACED and not records:
@@ -64,6 +67,14 @@ def find_disagreements(
         yield from _compare_state(run, records, state)
     elif not (run.is_erased or run.is_pruned):
         yield "its checkpoints are missing"
+
+
+def _compare_removals(run: RunRow) -> Iterator[str]:
+    for kind, is_marked in (("erased", run.is_erased), ("pruned", run.is_pruned)):
+        if is_marked and kind not in run.removals:
+            yield f"the row of the run says that it was {kind}, and this was not noted"
+        elif kind in run.removals and not is_marked:
+            yield f"it was noted that the run was {kind}, and its row does not say so"
 
 
 def _compare_row(run: RunRow, record: ChainedRow) -> Iterator[str]:

@@ -75,6 +75,13 @@ def _policies(settings: "Settings") -> Finding:
     return Finding("policies", not findings, summary)
 
 
+def _rights(excess: str | None) -> Finding:
+    """Describe the rights of the database role in use (R5P-8)."""
+    if excess is None:
+        return Finding("rights", True, "the role in use can append to the audit chain, and not change it")
+    return Finding("rights", True, f"the role in use is {excess}", "sourcebound db grant ROLE, and connect as ROLE")
+
+
 def _embedder(name: str) -> Finding:
     from sourcebound.models.embedders.by_name import describe_embedder, embedder_available
 
@@ -139,6 +146,7 @@ def _certificate(name: str, certificate: "Certificate | None", digest: str | Non
 
 async def _database(digest: str | None) -> list[Finding]:
     from sourcebound.settings import get_settings
+    from sourcebound.store.connection.rights import find_excess
     from sourcebound.store.runs.certificates import PostgresCertificates
     from sourcebound.wiring import open_services
 
@@ -152,6 +160,7 @@ async def _database(digest: str | None) -> list[Finding]:
             collections = await services.index.list_collections()
             certificate = await PostgresCertificates(services.pool).latest(settings.model)
             sizes = await services.retention.sizes()
+            excess = await find_excess(services.pool)
     except SourceboundError as error:
         return [Finding("database", False, f"{kind}: {error.message}", error.next_step)]
     listed = ", ".join(f"{found.name} ({found.documents} documents, {found.language})" for found in collections)
@@ -160,6 +169,7 @@ async def _database(digest: str | None) -> list[Finding]:
     return [
         Finding("database", True, kind),
         *(Finding(*each) for each in stored),
+        _rights(excess),
         _certificate(settings.model, certificate, digest),
         Finding("storage", True, *describe_sizes(sizes)),
         Finding("collections", True, listed or "none yet", ready),

@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from psycopg import AsyncConnection
 
-from sourcebound.contracts.audit.hash_chain import ChainedRow
+from sourcebound.contracts.audit.hash_chain import BrokenRow, ChainedRow
+from sourcebound.contracts.audit.removals import Removal, find_broken_removal
 from sourcebound.contracts.replay.report import RecordedText
 from sourcebound.store.audit.log import read_chained
 from sourcebound.store.connection.database import Pool, Row, store_faults
@@ -48,6 +49,8 @@ class StoredRun(NamedTuple):
     values: tuple[StoredValue, ...]
     records: tuple[ChainedRow, ...]
     texts: tuple[RecordedText, ...]
+    removals: frozenset[str]
+    """The kinds of its removals that were noted."""
 
 
 class PostgresHistory:
@@ -95,6 +98,13 @@ class PostgresHistory:
                 cursor = await connection.execute(query("records_without_run"))
                 return [row["run_id"] for row in await cursor.fetchall()]
 
+    async def find_broken_removal(self) -> BrokenRow | None:
+        """Recompute the chain of erasures and prunings; return the first that does not fit, or None (R5P-7)."""
+        with store_faults():
+            async with self._pool.connection() as connection:
+                removals = await _rows(connection, "read_removals", {})
+        return find_broken_removal(Removal(**row) for row in removals)
+
     async def read(self, summary: RunSummary) -> StoredRun:
         """Read the stored rows of one run."""
         with store_faults():
@@ -109,7 +119,7 @@ async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary
     runs = {"runs": [summary.run_id for summary in summaries]}
     requests = {"requests": [summary.request_id for summary in summaries]}
     checkpoints, values = defaultdict(list), defaultdict(list)
-    records, texts = defaultdict(list), defaultdict(list)
+    records, texts, removals = defaultdict(list), defaultdict(list), defaultdict(set)
     for row in await _rows(connection, "read_checkpoints", threads):
         checkpoints[row.pop("thread_id")].append(StoredCheckpoint(**row))
     for row in await _rows(connection, "read_checkpoint_values", threads):
@@ -118,6 +128,8 @@ async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary
         records[row["run_id"]].append(read_chained(row))
     for row in await _rows(connection, "read_run_texts", runs):
         texts[row.pop("run_id")].append(RecordedText(**row))
+    for row in await _rows(connection, "read_removals_of", runs):
+        removals[row["run_id"]].add(row["kind"])
     return [
         StoredRun(
             summary,
@@ -125,6 +137,7 @@ async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary
             tuple(values[summary.thread_id]),
             tuple(records[summary.run_id]),
             tuple(texts[summary.run_id]),
+            frozenset(removals[summary.run_id]),
         )
         for summary in summaries
     ]

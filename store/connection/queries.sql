@@ -610,6 +610,16 @@ FROM run_texts
 WHERE run_id = ANY(%(runs)s)
 ORDER BY run_id, attempt
 
+-- name: read_removals_of
+SELECT run_id, kind FROM removals WHERE run_id = ANY(%(runs)s)
+
+-- name: read_removals
+-- The time has its hashed form.
+SELECT position, run_id, kind,
+       to_char(removed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') AS removed_at, previous_hash, row_hash
+FROM removals
+ORDER BY position
+
 -- name: find_erased_checkpoint
 -- Returns a row if a checkpoint is missing because its thread was erased.
 SELECT run_id FROM runs

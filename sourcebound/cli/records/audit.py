@@ -9,7 +9,7 @@ import typer
 
 from sourcebound.cli.console import FAILED, progress, run_async, say, write_bytes
 from sourcebound.cli.options import read_moment
-from sourcebound.errors import RequestError
+from sourcebound.errors import RequestError, StoreError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.audit.hash_chain import ChainedRow, ChainReport, Link
@@ -84,9 +84,15 @@ def export(
     output: Annotated[str, typer.Option(help="The file; for delta, the folder of the table.")],
     form: Annotated[str, typer.Option("--format", help="jsonl, parquet or delta.")] = "jsonl",
     since: Annotated[str | None, typer.Option(help="Skip older records: 2024-03-01 or 2024-03-01T08:00.")] = None,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Export a broken chain too. Its export is not proof of anything.")
+    ] = False,
 ) -> None:
-    """Add the records that OUTPUT does not hold yet. Records that it holds stay unchanged."""
-    exported = run_async(lambda: _export(form, output, since))
+    """Add the records that OUTPUT does not hold yet. Records that it holds stay unchanged.
+
+    The chain is verified first. If it is broken, nothing is exported, and the exit code is 1.
+    """
+    exported = run_async(lambda: _export(form, output, since, unverified=unverified))
     print(f"{exported.records} records added to {output}, which now ends at position {exported.end.position}")
 
 
@@ -126,7 +132,7 @@ async def _sign_head() -> bytes:
 async def _verify(anchors: "dict[Path, list[Link]]") -> "tuple[ChainReport, list[RunCheck], dict[Path, Link]]":
     """Verify the chain, and collect the runs and the noted places that do not agree with it."""
     from sourcebound.contracts.receipt.anchors import find_missing
-    from sourcebound.graph.replay.record_check import check_runs
+    from sourcebound.graph.replay.record_check import RunCheck, check_runs
     from sourcebound.settings import get_settings
     from sourcebound.store.checkpoints.archive import PostgresHistory
     from sourcebound.wiring import open_services
@@ -139,6 +145,10 @@ async def _verify(anchors: "dict[Path, list[Link]]") -> "tuple[ChainReport, list
                 findings += [check] if check.findings else []
                 done += 1
                 show(done)
+        broken = await history.find_broken_removal()
+        if broken is not None:
+            what = f"removal {broken.position} in the chain of erasures and prunings: {broken.finding}"
+            findings.append(RunCheck(str(broken.run_id), (what,)))
         missing = {}
         for path, places in anchors.items():
             stored = await services.audit_log.hashes_at([place.position for place in places])
@@ -155,7 +165,7 @@ async def _find(run: str) -> "list[ChainedRow]":
         return await services.audit_log.find_records(run)
 
 
-async def _export(form: str, output: str, since: str | None) -> "Exported":
+async def _export(form: str, output: str, since: str | None, *, unverified: bool) -> "Exported":
     from sourcebound.settings import get_settings
     from sourcebound.store.audit.export import export_records
     from sourcebound.store.audit.export_formats import open_target
@@ -164,6 +174,16 @@ async def _export(form: str, output: str, since: str | None) -> "Exported":
     moment = read_moment(since)
     target = open_target(form, output)
     async with open_services(get_settings()) as services:
+        broken = (await services.audit_log.verify()).broken
+        if broken is not None:
+            finding = f"the audit chain is broken at position {broken.position}, run {broken.run_id}: {broken.finding}"
+            if not unverified:
+                raise StoreError(
+                    f"{finding}. Nothing was exported.",
+                    "Run `sourcebound audit verify`. To export what is there all the same, add --unverified.",
+                    code="AUDIT_BROKEN",
+                )
+            say(f"Unverified: {finding}.")
         return await export_records(services.pool, target, moment)
 
 

@@ -122,6 +122,15 @@ CHANGES: dict[str, Any] = {
         "validated_answer_text = 'Never. [C0]' WHERE run_id = 'run-2') "
         "UPDATE runs SET pruned_at = now() WHERE run_id = 'run-2'"
     ),
+    "faked pruning": _sql(
+        "WITH gone AS (DELETE FROM checkpoints WHERE thread_id = 'run-2') "
+        "UPDATE runs SET pruned_at = now() WHERE run_id = 'run-2'"
+    ),
+    "faked erasure": _sql(
+        "WITH gone AS (DELETE FROM checkpoints WHERE thread_id = 'run-2'), "
+        "texts AS (DELETE FROM run_texts WHERE run_id = 'run-2') "
+        "UPDATE runs SET erased_at = now() WHERE run_id = 'run-2'"
+    ),
 }
 
 
@@ -197,6 +206,30 @@ async def test_erased_and_pruned_runs_agree_and_leave_nothing_to_guess_from(
     assert len(set(salts)) == 2
     digests = rows(database, "SELECT question_digest FROM validations ORDER BY position")
     assert len(set(digests)) == 3  # one question, three salts
+
+
+@pytest.mark.contract("R5P-7")
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ("UPDATE removals SET kind = 'pruned' WHERE position = 1", "its values do not give its row_hash"),
+        ("UPDATE removals SET removed_at = now() WHERE position = 1", "its values do not give its row_hash"),
+        ("DELETE FROM removals WHERE position = 1", "it does not follow position 0"),
+        ("DELETE FROM removals WHERE position = 2", "this was not noted"),
+        ("UPDATE runs SET erased_at = NULL WHERE run_id = 'run-2'", "its row does not say so"),
+    ],
+    ids=["kind", "time", "first", "last", "mark"],
+)
+async def test_a_changed_note_of_an_erasure_is_found(
+    asked: Engine, database: str, program: Program, change: str, finding: str
+) -> None:
+    for run_id in ("run-2", "run-3"):
+        await asked.erase(run_id, run_id)
+    assert program("audit", "verify").code == 0
+    with _owner(database) as connection:
+        _sql(change)(connection)
+    found = program("audit", "verify")
+    assert (found.code, finding in found.stdout) == (4, True), found.stdout
 
 
 def _chain_anew(connection: Connection) -> None:

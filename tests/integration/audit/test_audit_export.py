@@ -20,6 +20,7 @@ from sourcebound.store.audit.export import EXPORT_LOCK, Exported, export_records
 from sourcebound.store.audit.export_formats import FORMATS, open_target
 from sourcebound.wiring import Services
 from support.builders import audit_entry, run
+from support.processes.commands import Program
 from support.processes.databases import rows
 
 PLACE = ["position", "previous_hash", "row_hash"]
@@ -328,3 +329,23 @@ async def test_records_from_before_the_chain_are_not_exported(two: Services, dat
         connection.execute("UPDATE validations SET position = NULL WHERE position = 1")
     await _export(two, "jsonl", tmp_path / "audit")
     assert [row["position"] for row in _read("jsonl", tmp_path / "audit")] == [2]
+
+
+@pytest.mark.contract("R5P-4")
+@pytest.mark.contract("R5P-5")
+async def test_a_broken_chain_is_exported_only_on_request(two: Services, database: str, tmp_path: Path) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("UPDATE validations SET model_name = 'another' WHERE position = 2")
+    program, output = Program({"DATABASE_URL": database}), tmp_path / "audit.jsonl"
+    refused = program("audit", "export", "--output", output)
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "broken at position 2, run run-2" in refused.stderr
+    assert "[AUDIT_BROKEN]" in refused.stderr
+    assert not output.exists()
+    exported = program("audit", "export", "--output", output, "--unverified")
+    assert (exported.code, exported.stderr.startswith("Unverified: the audit chain is broken at position 2")) == (
+        0,
+        True,
+    )
+    assert len(_read("jsonl", output)) == 2
