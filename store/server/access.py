@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from sourcebound.errors import StoreError
 from sourcebound.store.server.binaries import SUPERUSER
 
 OWNER: Final = "sourcebound_owner"
@@ -121,6 +122,14 @@ class Access:
             self._write(self.password_file, "".join(lines))
             self._write(self._rules, CLOSED_RULES)
             connection.execute("SELECT pg_reload_conf()")
+
+    def refusal_error(self) -> StoreError:
+        """Build the error for a server that refuses the password in the file."""
+        return StoreError(
+            f"The embedded database in {self._data.parent} refuses the password in {self.password_file}.",
+            "Restore the file, or delete it and run `sourcebound db stop`: the next start makes new passwords.",
+            code="PASSWORD_REFUSED",
+        )
 
     def _write(self, path: Path, text: str) -> None:
         """Replace a file of the data folder. It belongs to the folder's account, which alone can read it."""

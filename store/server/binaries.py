@@ -249,6 +249,20 @@ def reachable_binaries(binaries: Binaries, home: Path, account: Account) -> Bina
     )
 
 
+def disk_full_error(home: Path, output: str) -> StoreError:
+    """Build the error for a home folder without free space.
+
+    Args:
+        home: The folder of the embedded database.
+        output: The message of the system or of PostgreSQL.
+    """
+    return StoreError(
+        f"There is no space left on the disk of {home}. {output}".strip(),
+        "Free some space, or set SOURCEBOUND_HOME to a folder on another disk.",
+        code="NO_DISK_SPACE",
+    )
+
+
 def _list_installations() -> Iterator[Binaries]:
     wheel = importlib.util.find_spec(WHEEL)
     for location in (wheel.submodule_search_locations or ()) if wheel else ():

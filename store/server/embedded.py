@@ -25,8 +25,8 @@ from types import FrameType
 from typing import NamedTuple, Self
 
 from sourcebound.errors import StoreError
-from sourcebound.store.server.binaries import OWN_DATABASE, Account, Binaries, current_account, name_of
-from sourcebound.store.server.postmaster import POLL_SECONDS, Postmaster, disk_full_error, open_lock, try_lock
+from sourcebound.store.server.binaries import OWN_DATABASE, Account, Binaries, current_account, disk_full_error, name_of
+from sourcebound.store.server.postmaster import POLL_SECONDS, Postmaster, open_lock, try_lock
 
 START_SECONDS = 120.0
 RETRY_SECONDS = 0.5

@@ -35,6 +35,7 @@ from sourcebound.store.server.binaries import (
     SUPERUSER,
     Account,
     Binaries,
+    disk_full_error,
     find_binaries,
     reachable_binaries,
 )
@@ -140,7 +141,7 @@ class Postmaster:
             connection = self._open(claim)
         except psycopg.OperationalError as error:
             if is_refused(error):
-                raise self._password_error() from error
+                raise self._access.refusal_error() from error
             return claim.url() if is_saturated(error) else None  # its clients have created the database
         try:
             with connection:
@@ -313,13 +314,6 @@ class Postmaster:
     def _runs_our_data(self, pid: int) -> bool:
         return f"-D {self.data} " in f"{_command_line(pid)} "
 
-    def _password_error(self) -> StoreError:
-        return StoreError(
-            f"The embedded database in {self.home} refuses the password in {self._access.password_file}.",
-            "Restore the file, or delete it and run `sourcebound db stop`: the next start makes new passwords.",
-            code="PASSWORD_REFUSED",
-        )
-
     def _program_error(self, failure: str, output: str) -> StoreError:
         """Build the error for a PostgreSQL program that failed. A full disk often leaves no message."""
         reasons = [line for line in output.splitlines() if "No space left on device" in line]
@@ -329,20 +323,6 @@ class Postmaster:
             f"The embedded database in {self.home} {failure}. PostgreSQL says:\n{_last_lines(output)}\n",
             f"Correct the cause (the whole log is {self.log}), or {OWN_DATABASE}.",
         )
-
-
-def disk_full_error(home: Path, output: str) -> StoreError:
-    """Build the error for a home folder without free space.
-
-    Args:
-        home: The folder of the embedded database.
-        output: The message of the system or of PostgreSQL.
-    """
-    return StoreError(
-        f"There is no space left on the disk of {home}. {output}".strip(),
-        "Free some space, or set SOURCEBOUND_HOME to a folder on another disk.",
-        code="NO_DISK_SPACE",
-    )
 
 
 def open_lock(path: Path) -> int:
