@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference eval-grounding eval-gates eval-retrieval bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-retrieval bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
