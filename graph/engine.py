@@ -272,7 +272,7 @@ class Engine(RunReader):
             await run_log.release(run_id)
             if isinstance(error, StoreError):
                 next_step = f"{error.next_step} Then resume the run: sourcebound runs resume {run_id}"
-                raise StoreError(error.message, next_step, code=error.failure_code) from error
+                raise StoreError(error.message, next_step, code=error.failure_code, detail=error.detail) from error
             raise
         run_log.finish(run_id)
 

@@ -63,7 +63,7 @@ class ChatGenerator:
             outcome = judge_reply(result, prompt, call, self._profile)
         else:
             outcome = fail(STAGE, result.code, result.message)
-        return Generation(
+        generation = Generation(
             outcome=outcome,
             raw_model_text=to_storable(reply.text) if reply else "",
             model_name=to_storable(reply and reply.model_name) or self._profile.model,
@@ -79,6 +79,7 @@ class ChatGenerator:
             completion_tokens_actual=reply and reply.completion_tokens,
             total_tokens_actual=reply and reply.total_tokens,
         )
+        return generation if isinstance(result, Reply) else generation.with_fault(result.message)
 
     async def rehearse(self, policy: Policy) -> list[str]:
         """Make a request without sending it, and compare it with the one that the contract specifies (R4-1).

@@ -5,12 +5,13 @@ fails (S-3). If the database is unavailable, the run is interrupted, because the
 """
 
 from sourcebound.contracts.execution.generation import Generation, GenerationKey
-from sourcebound.contracts.outcome import FailureCode, fail
+from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import Run
 from sourcebound.errors import SourceboundError, StoreError, UsageError
+from sourcebound.nodes._faults import describe, fail_in_public
 
 
 async def generate_once(
@@ -35,7 +36,12 @@ async def generate_once(
         return stored
     model = await models.open(run.model)
     models.check(run.model, policy)  # again, because opening the model may reveal its context window
-    return await answers.keep(key, await model.generate(prompt, policy))
+    generation = await model.generate(prompt, policy)
+    code = generation.outcome.failure_code
+    if generation.fault and code:
+        outcome = fail_in_public(run, generation.outcome.stage, code, generation.fault)
+        generation = generation.model_copy(update={"outcome": outcome})
+    return await answers.keep(key, generation)
 
 
 async def generate_or_fail(
@@ -51,7 +57,8 @@ async def generate_or_fail(
     except StoreError:
         raise
     except SourceboundError as error:
-        return Generation(outcome=fail(stage, model_fault(error), str(error)), prompt_sha256=prompt.prompt_sha256)
+        outcome = fail_in_public(run, stage, model_fault(error), describe(error))
+        return Generation(outcome=outcome, prompt_sha256=prompt.prompt_sha256)
 
 
 def model_fault(error: SourceboundError) -> FailureCode:

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from sourcebound.contracts.audit.record import AuditRecord, audit_record
 from sourcebound.contracts.execution.generation import Generation
-from sourcebound.contracts.outcome import FailureCode, Outcome, fail
+from sourcebound.contracts.outcome import FailureCode, Outcome
 from sourcebound.contracts.ports import AuditLog
 from sourcebound.contracts.state import State
 from sourcebound.contracts.typed_state import TypedState
 from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.errors import StoreError
+from sourcebound.nodes._faults import describe, fail_in_public
 
 STAGE = "record"
 UTC_NOW: Final = partial(datetime.now, UTC)
@@ -33,7 +34,7 @@ async def record(state: State, *, audit_log: AuditLog, now: Callable[[], datetim
     except StoreError as error:
         if error.is_unavailable:
             raise  # the database is unavailable: the run is interrupted, and its record is written on resume
-        return {"outcome": fail(STAGE, FailureCode.AUDIT_UNAVAILABLE, str(error)).to_json()}
+        return {"outcome": fail_in_public(typed.run, STAGE, FailureCode.AUDIT_UNAVAILABLE, describe(error)).to_json()}
     return {"audit": entry.to_json()}
 
 

@@ -16,13 +16,14 @@ from sourcebound.contracts.conversation.model_rewrite import (
 )
 from sourcebound.contracts.conversation.turns import Resolution, Turn
 from sourcebound.contracts.conversation.turns import resolve as resolve_by_rules
-from sourcebound.contracts.outcome import FailureCode, Outcome, fail, proceed
+from sourcebound.contracts.outcome import FailureCode, Outcome, proceed
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels, Conversations
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
 from sourcebound.contracts.typed_state import TypedState
 from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageError
+from sourcebound.nodes._faults import describe, fail_in_public
 from sourcebound.nodes._model_call import generate_once, model_fault
 
 StateReader = Callable[[str, str], Awaitable[State]]
@@ -53,7 +54,7 @@ async def resolve(
         if isinstance(error, StoreError) and error.is_unavailable:
             raise
         code = model_fault(error) if isinstance(error, ModelError | UsageError) else FailureCode.RETRIEVAL_FAILED
-        return {"outcome": fail(STAGE, code, str(error)).to_json()}
+        return {"outcome": fail_in_public(run, STAGE, code, describe(error)).to_json()}
     return {
         "run": run.to_json(),
         "resolution": resolution.to_json(),

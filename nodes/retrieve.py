@@ -13,6 +13,7 @@ from sourcebound.contracts.ports import Retriever
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.state import State
 from sourcebound.errors import SourceboundError, StoreError
+from sourcebound.nodes._faults import describe, fail_in_public
 
 STAGE = "retrieve"
 
@@ -25,7 +26,7 @@ async def retrieve(state: State, *, retriever: Retriever) -> dict[str, Any]:
     except SourceboundError as error:
         if isinstance(error, StoreError) and error.is_unavailable:
             raise
-        is_altered = error.failure_code == FailureCode.CHUNK_ALTERED
-        code = FailureCode.CHUNK_ALTERED if is_altered else FailureCode.RETRIEVAL_FAILED
-        return {"outcome": fail(STAGE, code, str(error)).to_json()}
+        if error.failure_code == FailureCode.CHUNK_ALTERED:
+            return {"outcome": fail(STAGE, FailureCode.CHUNK_ALTERED, str(error)).to_json()}
+        return {"outcome": fail_in_public(run, STAGE, FailureCode.RETRIEVAL_FAILED, describe(error)).to_json()}
     return {"retrieval": bundle.to_json(), "outcome": proceed(STAGE).to_json()}

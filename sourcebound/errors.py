@@ -36,15 +36,17 @@ class SourceboundError(RuntimeError):
         message: What happened, in one sentence.
         next_step: What the user can do about it, in one sentence or one command.
         code: The stable failure code; the class's own when omitted.
+        detail: What another program said, such as the database. It is for the operator, and `str()` leaves it out.
     """
 
     code: ClassVar[str] = "FAULT"
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, next_step: str = "", *, code: str = "") -> None:
+    def __init__(self, message: str, next_step: str = "", *, code: str = "", detail: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.next_step = next_step
+        self.detail = detail
         self.failure_code = code or type(self).code
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
 """R4: the result of a model call, recorded and never edited (§5)."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.execution.call import Call
@@ -35,6 +35,17 @@ class Generation(Contract):
     total_tokens_actual: int | None = None
 
     _status = model_validator(mode="before")(fill_status("generation_status"))
+    _fault: str = PrivateAttr("")
+
+    @property
+    def fault(self) -> str:
+        """What failed, for the operator alone (S-5): neither stored nor public. Empty if the model replied."""
+        return self._fault
+
+    def with_fault(self, fault: str) -> Self:
+        """Attach what failed."""
+        self._fault = fault
+        return self
 
 
 class AnswerModel(Protocol):

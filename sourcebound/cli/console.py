@@ -137,6 +137,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str 
     from sourcebound.store.server.embedded import stop_on_sigterm
 
     logging.getLogger("psycopg").setLevel(logging.ERROR)
+    logging.basicConfig(format="%(message)s")  # to stderr
     stop_on_sigterm()
     try:
         return asyncio.run(main())
@@ -166,6 +167,8 @@ def explain_settings(error: ValueError) -> ConfigurationError:
 def exit_with(error: SourceboundError) -> typer.Exit:
     """Print an error with its next step, and return the exit to raise."""
     say(f"Error: {error.message} [{error.failure_code}]")
+    if error.detail:
+        say(f"  Detail: {error.detail}")
     if error.next_step:
         say(f"  Next: {error.next_step}")
     return typer.Exit(error.exit_code)

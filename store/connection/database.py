@@ -133,10 +133,11 @@ def store_faults() -> Iterator[None]:
         ) from error
     except errors.InsufficientPrivilege as error:
         raise StoreError(
-            f"the database account lacks a permission: {_first_line(error)}.",
+            "the database account lacks a permission.",
             "Questions need the rights of `sourcebound db grant ROLE`. Collections and the schema are changed only "
             "with a DATABASE_URL of the owner of the tables.",
             code="STORE_FORBIDDEN",
+            detail=_first_line(error),
         ) from error
     except errors.UndefinedTable as error:
         raise StoreError(
@@ -153,14 +154,16 @@ def store_faults() -> Iterator[None]:
                 code=TOO_MANY_CLIENTS,
             ) from error
         raise StoreError(
-            f"the database does not answer: {_first_line(error)}.",
+            "the database does not answer.",
             "Check `sourcebound db status`, or the server that DATABASE_URL names, and run the command again.",
+            detail=_first_line(error),
         ) from error
     except psycopg.Error as error:
         raise StoreError(
-            f"the database refused a statement: {_first_line(error)}.",
+            "the database refused a statement.",
             "Run `sourcebound doctor`. If it finds no problem, report this as a defect.",
             code="STORE_REFUSED",
+            detail=_first_line(error),
         ) from error
 
 

@@ -179,7 +179,9 @@ async def test_an_unknown_run_cannot_be_resumed(database: str, thinking: ModelSe
     assert thinking.received == []
 
 
-async def test_resuming_a_run_whose_server_has_gone_fails_it_and_records_it(database: str, registry: Path) -> None:
+async def test_resuming_a_run_whose_server_has_gone_fails_it_and_records_it(
+    database: str, registry: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with ModelServer() as server:
         server.think_seconds = THINK_SECONDS
         async with opened(database, server, registry) as engine:
@@ -189,7 +191,7 @@ async def test_resuming_a_run_whose_server_has_gone_fails_it_and_records_it(data
     async with opened(database, server, registry) as engine:
         response = await engine.resume(RUN)
     assert (response.status, response.failure_code) == ("FAILED", "MODEL_UNAVAILABLE")
-    assert "ollama serve" in response.message
+    assert "ollama serve" in caplog.text
     assert rows(database, "SELECT generation_status, failure_reason FROM validations") == [
         ("FAILED", "MODEL_UNAVAILABLE")
     ]

@@ -178,8 +178,8 @@ async def test_a_database_and_an_account_that_are_not_there(database: str) -> No
     ):
         fault = await _fault(url)
         assert (type(fault), fault.failure_code) == (StoreError, "STORE_UNAVAILABLE")
-        assert finding in fault.message
-        assert SECRET not in str(fault)
+        assert finding in fault.detail
+        assert SECRET not in fault.detail + str(fault)
 
 
 async def test_a_wrong_password_is_named_and_not_shown(mortal_server: EmbeddedServer) -> None:
@@ -188,8 +188,8 @@ async def test_a_wrong_password_is_named_and_not_shown(mortal_server: EmbeddedSe
     guarded = urlsplit(url)._replace(netloc=f"guarded:{SECRET}@").geturl()
     fault = await _fault(guarded)
     assert (type(fault), fault.failure_code) == (StoreError, "STORE_UNAVAILABLE")
-    assert "password authentication failed" in fault.message
-    assert SECRET not in str(fault)
+    assert "password authentication failed" in fault.detail
+    assert SECRET not in fault.detail + str(fault)
 
 
 @pytest.mark.parametrize("url", ["garbage", f"postgres//user:{SECRET}@host/db", "postgresql://[", "host=a nonsense=b"])
