@@ -52,6 +52,10 @@ class Settings(BaseSettings):
     """The folder of your own policies and their lock. Each policy is in a file of its name."""
     signing_key: Path | None = None
     """The private key of receipts; `keys/receipts.pem` under `home` when unset."""
+    heads: Path | None = None
+    """A file for signed heads of the audit chain, on a disk that the owner of the database does not write to."""
+    heads_every: int = Field(default=100, gt=0)
+    """The number of audit records between two signed heads."""
     max_file_megabytes: int = Field(default=200, gt=0)
     """Larger files are skipped, with a message."""
     parse_seconds: float = Field(default=30, gt=0)

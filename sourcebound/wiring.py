@@ -15,6 +15,7 @@ from sourcebound.models.registry import Models
 from sourcebound.policies import look_up_policy
 from sourcebound.settings import Settings
 from sourcebound.store.audit.log import PostgresAuditLog
+from sourcebound.store.audit.signed_heads import SignedHeads
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.lineage import PostgresLineage
 from sourcebound.store.checkpoints.process_lease import ProcessLease
@@ -54,11 +55,15 @@ class Services:
         self.run_log = PostgresRunLog(self.pool, self.lease, self.buffer)
         self.lineage = PostgresLineage(self.pool)
         self.conversations = PostgresConversations(self.pool)
-        self.audit_log = PostgresAuditLog(self.pool, self.buffer)
+        self.audit_log = PostgresAuditLog(self.pool, self.buffer, self._signed_heads())
         self.answers = PostgresAnswerLog(self.pool, self.buffer)
         self.retention = Retention(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
+
+    def _signed_heads(self) -> SignedHeads | None:
+        file, key_file = self.settings.heads, self.settings.signing_key_file
+        return SignedHeads(file.expanduser(), key_file, self.settings.heads_every) if file else None
 
     async def open_embedder(self, name: str) -> Embedder | None:
         """Return the embedder of a name, opened once, or None for lexical retrieval."""

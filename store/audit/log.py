@@ -26,6 +26,7 @@ from sourcebound.contracts.audit.record import ADDED, AuditRecord
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.request import Run
 from sourcebound.errors import StoreError
+from sourcebound.store.audit.signed_heads import SignedHeads
 from sourcebound.store.checkpoints.buffer import CheckpointBuffer
 from sourcebound.store.checkpoints.pending import Flush
 from sourcebound.store.connection.database import Pool, Row, open_pipeline, store_faults
@@ -44,10 +45,12 @@ class PostgresAuditLog:
     Args:
         pool: Connections to its database.
         buffer: The checkpoints that a record depends on; they are stored with it.
+        heads: Signs the end of the chain at an interval (R5P-8).
     """
 
-    def __init__(self, pool: Pool, buffer: CheckpointBuffer) -> None:
+    def __init__(self, pool: Pool, buffer: CheckpointBuffer, heads: SignedHeads | None = None) -> None:
         self._pool = pool
+        self._heads = heads
         self._buffer = buffer
         self._end: Link | None = None
         self._append_lock = asyncio.Lock()
@@ -153,6 +156,8 @@ class PostgresAuditLog:
         if appended is None:
             appended = await self._buffer.write(thread_id, at_locked_end, is_last=is_last)
         self._end = appended.end
+        if self._heads:
+            self._heads.note(appended.end)
         return appended.written_at
 
     async def _close_unrecorded(self, run: Run) -> None:

@@ -28,10 +28,11 @@ def verify(
 ) -> None:
     """Recompute the hash chain, and compare every record with its run, texts and checkpoints.
 
-    With --against, a chain whose end was removed, or that was computed again, is found too. Exit codes: 0 everything
-    matches, 4 something was changed, 2 bad usage, 1 fault.
+    With --against, a chain whose end was removed, or that was computed again, is found too. The signed heads in
+    SOURCEBOUND_HEADS are always compared. Exit codes: 0 everything matches, 4 something was changed, 2 bad usage, 1
+    fault.
     """
-    anchors = {path: _read_anchors(path) for path in against or []}
+    anchors = {path: _read_anchors(path) for path in [*(against or []), *_own_heads()]}
     report, findings, missing = run_async(lambda: _verify(anchors))
     if report.unchained:
         say(f"{report.unchained} records are older than the chain, which does not cover them.")
@@ -94,6 +95,14 @@ def export(
     """
     exported = run_async(lambda: _export(form, output, since, unverified=unverified))
     print(f"{exported.records} records added to {output}, which now ends at position {exported.end.position}")
+
+
+def _own_heads() -> list[Path]:
+    """Return the file to which this installation signs heads, if there is one."""
+    from sourcebound.settings import get_settings
+
+    path = get_settings().heads
+    return [path.expanduser()] if path and path.expanduser().exists() else []
 
 
 def _read_anchors(path: Path) -> "list[Link]":

@@ -1,137 +1,24 @@
 """R5P-7, R5P-8: what an owner of the database can change is found by `audit verify`, and the run is named."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
 
-import psycopg
 import pytest
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from psycopg.rows import dict_row
 
 from sourcebound.contracts.audit.hash_chain import record_hash
-from sourcebound.contracts.state import RunContext, State
+from sourcebound.contracts.state import RunContext
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.record_check import check_runs
-from sourcebound.nodes.package import package
-from sourcebound.nodes.validate import validate
 from sourcebound.store.audit.signing_key import SigningKey
 from sourcebound.store.checkpoints.archive import PostgresHistory
-from sourcebound.wiring import Services
+from sourcebound.wiring import Services, open_services
 from support.builders import SEAL, bundle, row
 from support.processes.commands import Program
-from support.processes.databases import rows, single
+from support.processes.databases import rows, settings_for, single
+from support.tampering import RUNS, Connection, forged, owner, run_sql
 
 EVIDENCE = bundle([row(0, chunk_text=SEAL)], policy_version=None)
 CONTEXT = RunContext(model="extractive")
-RUNS = ["run-1", "run-2", "run-3"]
-SERIALIZER = JsonPlusSerializer()
-Connection = psycopg.Connection[Any]
-
-
-def _blob(connection: Connection, channel: str) -> Any:
-    found = connection.execute(
-        "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = 'run-2' AND channel = %s "
-        "ORDER BY version DESC LIMIT 1",
-        (channel,),
-    ).fetchone()
-    assert found is not None
-    return SERIALIZER.loads_typed((found["type"], found["blob"]))
-
-
-def _store(connection: Connection, channel: str, value: object) -> None:
-    kind, blob = SERIALIZER.dumps_typed(value)
-    connection.execute(
-        "UPDATE checkpoint_blobs SET type = %s, blob = %s WHERE thread_id = 'run-2' AND channel = %s",
-        (kind, blob, channel),
-    )
-
-
-def _edit(channel: str, change: Callable[[Any], Any]) -> Callable[[Connection], None]:
-    """Change a channel of the run's state in every checkpoint."""
-    return lambda connection: _store(connection, channel, change(_blob(connection, channel)))
-
-
-def _set(**values: Any) -> Callable[[Any], Any]:
-    return lambda channel: {**channel, **values}
-
-
-def _sql(statement: str) -> Callable[[Connection], None]:
-    def execute(connection: Connection) -> None:
-        assert connection.execute(statement.encode()).rowcount > 0
-
-    return execute
-
-
-async def _invert(connection: Connection) -> None:
-    """Invert the released answer everywhere, with the nodes of the product, as a forger would."""
-    generation = _blob(connection, "generation")
-    text = generation["raw_model_text"].replace("Check", "Never check", 1)
-    assert text != generation["raw_model_text"]
-    channels = ("run", "policy", "retrieval", "assembly", "prompt", "outcome", "audit", "retrieval_bundle")
-    state = {name: _blob(connection, name) for name in channels}
-    state["generation"] = {**generation, "raw_model_text": text}
-    state |= await validate(cast("State", state))
-    state |= await package(cast("State", state))
-    for name in ("generation", "validation", "response"):
-        _store(connection, name, state[name])
-    connection.execute(
-        "UPDATE run_texts SET raw_model_text = %s, validated_answer_text = %s WHERE run_id = 'run-2'",
-        (text, state["validation"]["validated_answer_text"]),
-    )
-
-
-def _other_evidence(assembly: Any) -> Any:
-    chunk = {**assembly["selected_evidence"][0], "page_number": 99}
-    return {**assembly, "selected_evidence": [chunk]}
-
-
-CHANGES: dict[str, Any] = {
-    "status": _sql("UPDATE runs SET status = 'NO_EVIDENCE' WHERE run_id = 'run-2'"),
-    "reason": _sql("UPDATE runs SET reason = 'model_refused' WHERE run_id = 'run-2'"),
-    "model": _sql("UPDATE runs SET model = 'openai:gpt-5' WHERE run_id = 'run-2'"),
-    "policy": _sql("UPDATE runs SET policy_version = 'OTHER_V1' WHERE run_id = 'run-2'"),
-    "run deleted": _sql("DELETE FROM runs WHERE run_id = 'run-2'"),
-    "question": _sql("UPDATE run_texts SET question = question || '?' WHERE run_id = 'run-2'"),
-    "raw text": _sql("UPDATE run_texts SET raw_model_text = 'Never. [C0]' WHERE run_id = 'run-2'"),
-    "raw text gone": _sql("UPDATE run_texts SET raw_model_text = NULL WHERE run_id = 'run-2'"),
-    "answer": _sql("UPDATE run_texts SET validated_answer_text = 'Never. [C0]' WHERE run_id = 'run-2'"),
-    "salt": _sql("UPDATE run_texts SET salt = repeat('0', 32) WHERE run_id = 'run-2'"),
-    "salt gone": _sql("UPDATE run_texts SET salt = NULL WHERE run_id = 'run-2'"),
-    "texts deleted": _sql("DELETE FROM run_texts WHERE run_id = 'run-2'"),
-    "texts of no attempt": _sql(
-        "INSERT INTO run_texts SELECT run_id, question, raw_model_text, validated_answer_text, 2, salt FROM run_texts "
-        "WHERE run_id = 'run-2'"
-    ),
-    "answer inverted everywhere": _invert,
-    "response": _edit("response", _set(answer="Never. [C0]")),
-    "response refused": _edit("response", _set(status="NO_EVIDENCE")),
-    "verdict": _edit("validation", _set(validated_answer_text="Never. [C0]")),
-    "generation": _edit("generation", _set(raw_model_text="Never. [C0]")),
-    "evidence": _edit("assembly", _other_evidence),
-    "identity": _edit("run", _set(model="openai:gpt-5")),
-    "start": _edit("run", _set(started_at="2020-01-01T00:00:00+00:00")),
-    "salt of the state": _edit("run", _set(salt="0" * 32)),
-    "attempts": _edit("generation", lambda _: None),
-    "checkpoints deleted": _sql("DELETE FROM checkpoints WHERE thread_id = 'run-2'"),
-    "values deleted": _sql("DELETE FROM checkpoint_blobs WHERE thread_id = 'run-2' AND channel = 'run'"),
-    "checkpoint poisoned": _sql("UPDATE checkpoint_blobs SET type = 'pickle' WHERE thread_id = 'run-2'"),
-    "faked pruning of an altered run": _sql(
-        "WITH gone AS (DELETE FROM checkpoints WHERE thread_id = 'run-2'), altered AS (UPDATE run_texts SET "
-        "validated_answer_text = 'Never. [C0]' WHERE run_id = 'run-2') "
-        "UPDATE runs SET pruned_at = now() WHERE run_id = 'run-2'"
-    ),
-    "faked pruning": _sql(
-        "WITH gone AS (DELETE FROM checkpoints WHERE thread_id = 'run-2') "
-        "UPDATE runs SET pruned_at = now() WHERE run_id = 'run-2'"
-    ),
-    "faked erasure": _sql(
-        "WITH gone AS (DELETE FROM checkpoints WHERE thread_id = 'run-2'), "
-        "texts AS (DELETE FROM run_texts WHERE run_id = 'run-2') "
-        "UPDATE runs SET erased_at = now() WHERE run_id = 'run-2'"
-    ),
-}
 
 
 @pytest.fixture
@@ -152,13 +39,6 @@ def program(database: str, tmp_path: Path) -> Program:
     return Program({"DATABASE_URL": database, "SOURCEBOUND_SIGNING_KEY": str(key)})
 
 
-def _owner(database: str) -> Connection:
-    """Connect as the owner of the database can: no trigger fires."""
-    connection: Connection = psycopg.connect(database, row_factory=dict_row)
-    connection.execute("SET session_replication_role = replica")
-    return connection
-
-
 @pytest.mark.contract("R5P-7")
 async def test_unchanged_runs_agree_with_their_records(asked: Engine) -> None:
     found = {check.run_id: check.findings async for check in check_runs(PostgresHistory(asked._services.pool))}
@@ -166,23 +46,12 @@ async def test_unchanged_runs_agree_with_their_records(asked: Engine) -> None:
 
 
 @pytest.mark.contract("R5P-7")
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-async def test_each_change_of_a_run_is_found_and_names_it(asked: Engine, database: str, change: Any) -> None:
-    with _owner(database) as connection:
-        if (pending := change(connection)) is not None:
-            await pending
-    found = {check.run_id: check.findings async for check in check_runs(PostgresHistory(asked._services.pool))}
-    assert found.pop("run-2")
-    assert found == {"run-1": (), "run-3": ()}
-
-
-@pytest.mark.contract("R5P-7")
 @pytest.mark.contract("CP-8")
 async def test_a_forged_answer_is_named_and_gets_no_receipt(asked: Engine, database: str, program: Program) -> None:
     assert program("audit", "verify").code == 0
     assert program("runs", "receipt", "run-2").code == 0
-    with _owner(database) as connection:
-        await _invert(connection)
+    with owner(database) as connection:
+        await forged(connection)
     verified = program("audit", "verify")
     assert (verified.code, "run run-2: the text of the model is not the one that was recorded" in verified.stdout) == (
         4,
@@ -226,8 +95,8 @@ async def test_a_changed_note_of_an_erasure_is_found(
     for run_id in ("run-2", "run-3"):
         await asked.erase(run_id, run_id)
     assert program("audit", "verify").code == 0
-    with _owner(database) as connection:
-        _sql(change)(connection)
+    with owner(database) as connection:
+        run_sql(change)(connection)
     found = program("audit", "verify")
     assert (found.code, finding in found.stdout) == (4, True), found.stdout
 
@@ -269,7 +138,7 @@ async def test_a_chain_that_was_written_anew_is_found_by_what_was_kept_elsewhere
     }
     assert program(*commands[kept]).code == 0
     assert program("audit", "verify", "--against", file).code == 0
-    with _owner(database) as connection:
+    with owner(database) as connection:
         _forget(connection, gone)
         _chain_anew(connection)
     assert program("audit", "verify").code == 0  # the database alone cannot show it
@@ -292,3 +161,34 @@ async def test_a_head_that_was_altered_is_no_proof(asked: Engine, program: Progr
         assert "[ANCHOR_UNREADABLE]" in program("audit", "verify", "--against", file).stderr
     unsigned = Program({**program.environment, "SOURCEBOUND_SIGNING_KEY": str(tmp_path / "none.pem")})("audit", "head")
     assert unsigned.code == 2
+
+
+@pytest.mark.contract("R5P-8")
+async def test_heads_are_signed_at_an_interval_and_always_compared(
+    database: str, program: Program, tmp_path: Path
+) -> None:
+    heads = tmp_path / "heads.jsonl"
+    key = Path(program.environment["SOURCEBOUND_SIGNING_KEY"])
+    async with open_services(settings_for(database, heads=heads, heads_every=2, signing_key=key)) as services:
+        for number in range(5):
+            await Engine(services).ask({"retrieval_bundle": EVIDENCE, "run_id": f"run-{number}"}, CONTEXT)
+    assert [json.loads(line)["position"] for line in heads.read_text().splitlines()] == [2, 4]
+    watched = Program({**program.environment, "SOURCEBOUND_HEADS": str(heads)})
+    assert watched("audit", "verify").code == 0
+    with owner(database) as connection:
+        _forget(connection, "run-1")
+        _chain_anew(connection)
+    assert program("audit", "verify").code == 0
+    done = watched("audit", "verify")
+    assert (done.code, f"{heads}: the chain had" in done.stdout) == (4, True)
+
+
+@pytest.mark.contract("R5P-8")
+async def test_a_head_that_cannot_be_signed_fails_no_run(
+    database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_for(database, heads=tmp_path / "heads.jsonl", heads_every=1, signing_key=tmp_path / "no.pem")
+    async with open_services(settings) as services:
+        response = await Engine(services).ask({"retrieval_bundle": EVIDENCE}, CONTEXT)
+    assert response.status.value == "OK"
+    assert "could not be signed: there is no signing key" in caplog.text
