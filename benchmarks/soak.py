@@ -1,4 +1,4 @@
-"""Measure whether one process stays as it was: 20,000 runs, and the last thousand beside the second thousand.
+"""Measure whether one process stays as it was: 20,000 runs, and the last thousand compared with the second.
 
     python benchmarks/soak.py [--runs 20000] [--count 10000]
 
@@ -79,7 +79,7 @@ async def soak(runs: int, count: int) -> list[Stretch]:
 
 
 def main() -> None:
-    """Print each thousand, and the last beside the second."""
+    """Print each thousand, and the ratios of the last to the second."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20_000)
     parser.add_argument("--count", type=int, default=10_000, help="the number of chunks in the collection")

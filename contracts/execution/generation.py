@@ -39,11 +39,11 @@ class Generation(Contract):
 
     @property
     def fault(self) -> str:
-        """What failed, for the operator alone (S-5): neither stored nor public. Empty if the model replied."""
+        """Return the failure for the operator alone (S-5), neither stored nor public; empty if the model replied."""
         return self._fault
 
     def with_fault(self, fault: str) -> Self:
-        """Attach what failed."""
+        """Attach the failure."""
         self._fault = fault
         return self
 
