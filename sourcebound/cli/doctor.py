@@ -1,6 +1,5 @@
 """`sourcebound doctor`: checks the configuration and names the next command to run."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +37,7 @@ def doctor() -> None:
 
 
 async def _examine() -> list[Finding]:
+    from asyncio import to_thread
     from importlib.metadata import version
 
     from sourcebound.settings import get_settings
@@ -46,7 +46,8 @@ async def _examine() -> list[Finding]:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     findings = [Finding("sourcebound", True, f"{version('sourcebound')} on Python {python}")]
     model, digest = await _model(settings)
-    findings += [_policies(settings), _embedder(settings.embedder), model, await asyncio.to_thread(_parser, settings)]
+    parser = await to_thread(_parser, settings)
+    findings += [_policies(settings), _embedder(settings.embedder), model, parser]
     return findings + await _database(digest)
 
 

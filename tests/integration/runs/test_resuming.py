@@ -18,8 +18,8 @@ from sourcebound.contracts.state import RunContext
 from sourcebound.errors import RequestError, SourceboundError, StoreError
 from sourcebound.graph import workflow
 from sourcebound.graph.batch.resume_all import ResumeOutcome, resume_all
-from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.engine import Engine
+from sourcebound.graph.replay.recorded_run import SERDE
 from sourcebound.graph.replay.rerun import what_if
 from sourcebound.settings import Settings
 from sourcebound.store.connection.database import open_pool
@@ -379,10 +379,9 @@ async def test_a_run_of_another_version_stops_no_other(
     async with open_services(settings) as services:
         engine = Engine(services)
         if unknown == "state":
-            newer = {**(await engine.state("run-1"))["run"], "newer": 1}
-            place: Any = {"configurable": {"thread_id": "run-1"}}
-            by_hand = engine._pipeline.copy(update={"checkpointer": make_saver(services.pool)})
-            await by_hand.aupdate_state(place, {"run": newer})
+            kind, blob = SERDE.dumps_typed({**(await engine.state("run-1"))["run"], "newer": 1})
+            statement = "UPDATE checkpoint_blobs SET type = %s, blob = %s WHERE thread_id = 'run-1' AND channel = 'run'"
+            rows(database, statement, kind, blob)
         else:
             rows(database, "UPDATE runs SET context = context::jsonb || '{\"newer\": 1}' WHERE run_id = 'run-1'")
         found = {each.run_id: each async for each in resume_all(engine)}

@@ -91,7 +91,7 @@ async def _fill_as_before(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         patch.setattr(Access, "close", lambda self, connect: None)
         server = EmbeddedServer(home)
         url = await asyncio.to_thread(server.start)
-        earlier = [migration for migration in list_migrations() if migration.version < 16]
+        earlier = [migration for migration in list_migrations() if migration.version < 17]
         patch.setattr("sourcebound.store.connection.migrations.list_migrations", lambda: earlier)
         async with open_pool(url, max_size=1) as pool:
             await migrate(pool)
