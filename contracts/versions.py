@@ -15,18 +15,18 @@ from sourcebound.contracts.base import Contract
 CODE: Final = version("sourcebound")
 """The version of this code."""
 CONTRACTS: Final[Mapping[str, int]] = {
-    "retrieval": 2,
+    "retrieval": 1,
     "evidence": 1,
     "prompt": 1,
     "execution": 1,
-    "validation": 1,
+    "validation": 2,
     "audit": 2,
     "response": 1,
 }
 """The version of each layer's contract.
 
-Retrieval 2 seals its bundle, and audit 2 binds the texts by salted digests. A run without versions is of 0.1.0, and
-every contract of that release has the number 1.
+Audit 2 binds the texts by salted digests, and validation 2 rejects degenerate answers (R5-16). A run without versions
+is of 0.1.0, and every contract of that release has the number 1.
 """
 
 
@@ -38,6 +38,11 @@ class Versions(Contract):
 
 
 THIS_VERSION: Final = Versions(code=CODE, contracts=dict(CONTRACTS))
+
+
+def contract_version(made_by: Versions | None, layer: str) -> int:
+    """Return the number of a layer's contract under which a run was made; without versions, that of 0.1.0."""
+    return made_by.contracts.get(layer, 1) if made_by else 1
 
 
 def is_newer(made_by: Versions) -> bool:

@@ -25,6 +25,7 @@ from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.attempts import Attempt
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import ValidationResult
+from sourcebound.contracts.versions import contract_version
 
 MODELS: Final[Mapping[str, type[Contract]]] = {
     "run": Run,
@@ -128,7 +129,8 @@ def _find_edited_verdict(state: State) -> StateEdit | None:
         AnswerBundle.model_validate(channels[1]),
         Policy.model_validate(channels[2]),
     )
-    verdict = validate(generation.raw_model_text, assembly, policy)
+    version = contract_version(Run.model_validate(state["run"]).made_by, "validation")
+    verdict = validate(generation.raw_model_text, assembly, policy, version)
     if verdict.outcome.status is Status.OK and verdict.model_dump(mode="json") == channels[3]:
         return None
     return _build_edit("validation", "R5-13", "it is not the verdict on the text that was generated")

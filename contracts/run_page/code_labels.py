@@ -48,6 +48,7 @@ CODE_MESSAGES: Final[Mapping[str, str]] = {
     FailureCode.UNCITED_FACTUAL_STATEMENT: "A statement in the answer has no citation.",
     FailureCode.FORBIDDEN_CONTENT: "The answer shows internal content that no reader may see.",
     FailureCode.UNSUPPORTED_LITERAL: "A number, date, name or quotation in the answer is in none of its cited sources.",
+    FailureCode.DEGENERATE_ANSWER: "A statement of the answer says nothing: a loop, an echo or a filler.",
     FailureCode.CITATION_MISMATCH: "The list of citations does not match the text of the answer.",
     FailureCode.INVALID_OUTPUT_SCHEMA: "The answer is not the requested JSON.",
     FailureCode.AUDIT_UNAVAILABLE: "The audit record could not be written, so no answer was released.",

@@ -27,6 +27,7 @@ from sourcebound.contracts.policy.schema import Enforcement, Policy, ValidationP
 from sourcebound.contracts.prompt.answer_sentences import join, parse
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import AnswerReading, read_answer, read_rows
+from sourcebound.contracts.validation.degenerate import find_degenerate
 from sourcebound.contracts.validation.result import (
     GroundingMetrics,
     SupportLevel,
@@ -34,6 +35,7 @@ from sourcebound.contracts.validation.result import (
     ValidationStatus,
     skip_validation,
 )
+from sourcebound.contracts.versions import CONTRACTS
 
 Check = Callable[[AnswerReading, ValidationPolicy], Sequence[Violation]]
 
@@ -143,17 +145,34 @@ CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
+def _check_degenerate(answer: AnswerReading, bundle: AnswerBundle, policy: Policy) -> list[Violation]:
+    return [
+        _violation(
+            FailureCode.DEGENERATE_ANSWER,
+            "R5-16",
+            f"statement {finding.statement + 1} {finding.reason}",
+            finding.text,
+            finding.statement,
+        )
+        for finding in find_degenerate(answer.statements, bundle, policy.prompt.template)
+    ]
+
+
 STAGE = "validate"
+VERSION: Final = CONTRACTS["validation"]
+REJECTS_DEGENERATE: Final = 2
+"""The first version of this contract with R5-16."""
 REFUSAL_MESSAGE: Final = "the model found no answer in the evidence"
 
 
-def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> ValidationResult:
+def validate(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int = VERSION) -> ValidationResult:
     """Validate an answer against the evidence that its prompt showed.
 
     Args:
         raw_text: The model's text, unchanged.
         bundle: The answer bundle of the prompt.
         policy: The policy of the run. Its output profile says whether the text must be prose or JSON.
+        version: The number of this contract under which the run was made (CP-10).
 
     Returns:
         The verdict. If the answer passed, it has the text (for JSON, the joined sentences). Otherwise it has the
@@ -163,13 +182,13 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy) -> ValidationR
     if raw.is_refusal:
         return _accept_refusal(raw, policy)
     if policy.prompt.output_profile == "prose" or check_not_empty(raw, policy.validation):
-        return _judge((raw,), bundle, policy)
+        return _judge((raw,), bundle, policy, version)
     parsed = parse(raw_text)
     if isinstance(parsed, Violation):
         return _reject_schema(raw, parsed, policy)
     if parsed.is_refusal:
         return _accept_refusal(read_answer(join(parsed), bundle), policy)
-    return _judge(read_rows(parsed, bundle), bundle, policy)
+    return _judge(read_rows(parsed, bundle), bundle, policy, version)
 
 
 def _accept_refusal(answer: AnswerReading, policy: Policy) -> ValidationResult:
@@ -182,12 +201,14 @@ def _accept_refusal(answer: AnswerReading, policy: Policy) -> ValidationResult:
     )
 
 
-def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy) -> ValidationResult:
+def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy, version: int) -> ValidationResult:
     """Return the verdict on an answer. It must pass in each of its readings; the first reading is reported."""
     answer, rules = readings[0], policy.validation
     violations = tuple(
         violation for check in CHECKS for violation in _first_findings(check(reading, rules) for reading in readings)
     )
+    if version >= REJECTS_DEGENERATE:
+        violations += tuple(_first_findings(_check_degenerate(reading, bundle, policy) for reading in readings))
     passed = not violations
     return ValidationResult(
         outcome=proceed(STAGE) if passed else fail_with(STAGE, violations),

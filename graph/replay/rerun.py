@@ -21,7 +21,7 @@ from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import JsonObject, State
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import ValidationResult, skip_validation
-from sourcebound.contracts.versions import THIS_VERSION
+from sourcebound.contracts.versions import THIS_VERSION, contract_version
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.workflow import new_id
@@ -78,7 +78,7 @@ async def rerun(services: Services, recorded: RecordedRun) -> Rerun:
     model = await services.models.open(run.model)
     services.models.check(run.model, policy)
     after = await model.generate(prompt, policy)
-    verdict = _validate_as_recorded(after, AnswerBundle.model_validate(state["assembly"]), policy)
+    verdict = _validate_as_recorded(after, AnswerBundle.model_validate(state["assembly"]), policy, run)
     run_diff = diff_runs(
         {
             "generation": state["generation"],
@@ -90,10 +90,10 @@ async def rerun(services: Services, recorded: RecordedRun) -> Rerun:
     return Rerun(run.model, after.raw_model_text == before.raw_model_text, run_diff)
 
 
-def _validate_as_recorded(generation: Generation, bundle: AnswerBundle, policy: Policy) -> ValidationResult:
+def _validate_as_recorded(generation: Generation, bundle: AnswerBundle, policy: Policy, run: Run) -> ValidationResult:
     if generation.outcome.status is not Status.OK:
         return skip_validation(generation.outcome)
-    return validate(generation.raw_model_text, bundle, policy)
+    return validate(generation.raw_model_text, bundle, policy, contract_version(run.made_by, "validation"))
 
 
 def _to_json(value: Generation | ValidationResult) -> JsonObject:

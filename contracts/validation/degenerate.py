@@ -1,0 +1,104 @@
+"""Degenerate answers: loops, echoes and fillers, which say nothing although they cite a source (contract R5-16)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.policy.releases import read_template
+from sourcebound.contracts.text.citations import CITATION
+from sourcebound.contracts.text.content_words import content_words
+from sourcebound.contracts.validation.answer_reading import Statement
+
+WORD: Final = re.compile(r"[^\W_]+")
+ECHOED_WORDS: Final = 7
+"""The number of consecutive words of the prompt's instructions that an answer may not repeat."""
+REPEATED_WORDS: Final = 3
+"""A shorter statement, such as the cell of a table, may occur twice."""
+ABOUT_THE_ANSWER: Final = content_words(
+    "answer answers question questions evidence source sources citation context passage information prompt text"
+)
+"""Words that speak of the answer itself, and not of the subject."""
+NEGATIONS: Final = frozenset({"no", "not", "never", "none", "nor", "without", "cannot", "yes"})
+POLAR: Final = re.compile(
+    r"\s*(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|should|shall|will|would)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a question that is answered by stating what it asks."""
+
+
+class Degeneracy(NamedTuple):
+    """A statement that says nothing."""
+
+    statement: int
+    """Its number, from 0."""
+    reason: str
+    text: str
+
+
+def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, template: str) -> list[Degeneracy]:
+    """Find the statements that say nothing (R5-16).
+
+    Args:
+        statements: The statements of the answer.
+        bundle: The evidence and the question.
+        template: The name of the prompt's template.
+
+    Returns:
+        At most one finding for each statement.
+    """
+    sources = {chunk.anchor: _words(chunk.sanitized_text) for chunk in bundle.selected_evidence}
+    instructions = _instructions(template) - {run for words in sources.values() for run in _runs(words)}
+    counts, findings = Counter[tuple[str, ...]](), []
+    for number, statement in enumerate(statements):
+        if not statement.needs_citation:
+            continue
+        words = tuple(_words(CITATION.sub(" ", statement.text)))
+        counts[words] += 1
+        cited = [sources[anchor] for anchor in statement.anchors if anchor in sources]
+        reason = _judge(words, counts[words], cited, bundle.user_question, instructions)
+        if reason:
+            findings.append(Degeneracy(number, reason, CITATION.sub("", statement.text).strip()[:80]))
+    return findings
+
+
+def _judge(
+    words: tuple[str, ...], count: int, cited: list[list[str]], question: str, instructions: frozenset[str]
+) -> str:
+    """Return why a statement says nothing; empty if it says something."""
+    if count > 1 and len(words) >= REPEATED_WORDS and not any(_count(words, source) >= count for source in cited):
+        return "repeats an earlier statement"
+    if words == tuple(_words(question)):
+        return "is the question"
+    if any(run in instructions for run in _runs(words)):
+        return "repeats the instructions of the prompt"
+    is_new = (_content(words) - ABOUT_THE_ANSWER) - content_words(question)
+    return "" if is_new or POLAR.match(question) else "says nothing beyond the question"
+
+
+def _content(words: Sequence[str]) -> frozenset[str]:
+    return content_words(" ".join(words)) | (NEGATIONS & {*words})
+
+
+def _words(text: str) -> list[str]:
+    return WORD.findall(text.casefold())
+
+
+def _runs(words: Sequence[str]) -> Iterator[str]:
+    """Yield every run of consecutive words that is long enough to be an echo."""
+    for start in range(len(words) - ECHOED_WORDS + 1):
+        yield " ".join(words[start : start + ECHOED_WORDS])
+
+
+def _count(words: tuple[str, ...], source: Sequence[str]) -> int:
+    """Count how often a source says these words one after the other."""
+    size = len(words)
+    return sum(tuple(source[start : start + size]) == words for start in range(len(source) - size + 1))
+
+
+@lru_cache(maxsize=32)
+def _instructions(template: str) -> frozenset[str]:
+    """Return the runs of words in a prompt template."""
+    return frozenset(_runs(_words(read_template(template))))
