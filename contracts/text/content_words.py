@@ -28,14 +28,14 @@ def content_words(text: str) -> frozenset[str]:
         if IDENTIFIER.fullmatch("".join(parts)):
             words.add("".join(parts))
         else:
-            words |= {_stem(part) for part in parts if part not in STOP_WORDS}
+            words |= {stem(part) for part in parts if part not in STOP_WORDS}
     return frozenset(words - {""})
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     """Cut the common English endings off a word; short words and words with digits stay whole."""
     if len(word) <= 3 or any(character.isdigit() for character in word):
         return word
-    stem = SUFFIX.sub("", word)
-    stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
-    return stem if len(stem) >= 3 else word
+    root = SUFFIX.sub("", word)
+    root = root[:-1] if len(root) > 3 and root[-1] == root[-2] else root
+    return root if len(root) >= 3 else word

@@ -1,0 +1,107 @@
+"""Relations between the words of a statement that its evidence must have too: neighbours, order, place (R5-17)."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.validation.support.claims import Claim, Window, share
+from sourcebound.contracts.validation.support.passages import Passage
+from sourcebound.contracts.validation.support.words import Word
+
+NEAR: Final = 6
+"""The most words between two words that still belong together."""
+AROUND: Final = 12
+"""The number of words around an occurrence in which its neighbours are looked for."""
+NEIGHBOURS: Final = 2
+"""The number of content words on each side of a word that must be around it in the evidence too."""
+RARE: Final = 45
+"""The weight from which a word is rare, in tenths of a natural logarithm."""
+
+
+class _Pairs(NamedTuple):
+    """The weights of neighbouring words by how the evidence holds them."""
+
+    whole: int
+    ordered: int
+    reversed: int
+
+
+def relation_features(claim: Claim, passages: Sequence[Passage], window: Window) -> dict[str, int]:
+    """Return how far the evidence holds the statement's words in the statement's relations.
+
+    Args:
+        claim: The statement.
+        passages: The cited chunks.
+        window: The closest sentences.
+
+    Returns:
+        Shares in thousandths, and counts.
+    """
+    pairs = _weigh_pairs(claim, passages)
+    agreements = list(_agreements(claim, passages))
+    rare = [share for word, share in agreements if word.weight >= RARE and not word.is_number]
+    numbers = [share for word, share in agreements if word.is_number]
+    names = [share for word, share in agreements if word.is_name]
+    everything = [share for _, share in agreements]
+    return {
+        "pairs_ordered": share(pairs.ordered, pairs.whole),
+        "pairs_reversed": share(pairs.reversed, pairs.whole),
+        "agreement_mean": sum(everything) // len(everything) if everything else 0,
+        "agreement_least": min(everything, default=1000),
+        "agreement_rare": min(rare, default=1000),
+        "agreement_numbers": min(numbers, default=1000),
+        "agreement_names": min(names, default=1000),
+        "names_inverted": _inversions(claim, window),
+    }
+
+
+def _weigh_pairs(claim: Claim, passages: Sequence[Passage]) -> _Pairs:
+    whole = ordered = reversed_ = 0
+    for first, second in pairwise(claim.content):
+        if first.stem == second.stem:
+            continue
+        weight = first.weight + second.weight
+        whole += weight
+        if any(_follows(passage, first.stem, second.stem) for passage in passages):
+            ordered += weight
+        elif any(_follows(passage, second.stem, first.stem) for passage in passages):
+            reversed_ += weight
+    return _Pairs(whole, ordered, reversed_)
+
+
+def _follows(passage: Passage, first: str, second: str) -> bool:
+    """Whether `second` follows `first` within `NEAR` words."""
+    after = passage.positions.get(second, ())
+    return bool(after) and any(0 < there - here <= NEAR for here in passage.positions.get(first, ()) for there in after)
+
+
+def _agreements(claim: Claim, passages: Sequence[Passage]) -> Iterator[tuple[Word, int]]:
+    """Yield each content word that the evidence holds, with the share of its neighbours around its best occurrence."""
+    content = claim.content
+    for index, word in enumerate(content):
+        around = {w.stem: w.weight for w in content[max(0, index - NEIGHBOURS) : index + NEIGHBOURS + 1]}
+        around.pop(word.stem)
+        whole = sum(around.values())
+        held = [
+            sum(weight for stem, weight in around.items() if _is_near(passage.positions.get(stem, ()), place))
+            for passage in passages
+            for place in passage.positions.get(word.stem, ())
+        ]
+        if held and whole:
+            yield word, share(max(held), whole)
+
+
+def _is_near(places: Sequence[int], place: int) -> bool:
+    return any(-AROUND <= other - place <= AROUND for other in places)
+
+
+def _inversions(claim: Claim, window: Window) -> int:
+    """Count neighbouring names of the statement that the closest sentences hold in the other order."""
+    places: dict[str, int] = {}
+    repeated: set[str] = set()
+    for index, word in enumerate(window.words):
+        if word.weight:
+            repeated |= {word.stem} & places.keys()
+            places.setdefault(word.stem, index)
+    names = [word.stem for word in claim.content if word.is_name and word.stem in places.keys() - repeated]
+    return min(sum(places[first] > places[second] for first, second in pairwise(names)), 3)
