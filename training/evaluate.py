@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from data import CHOOSE, TALK, UNSEEN, Example, Whole, read_answers, read_examples
+from data import CHOOSE, TALK, UNSEEN, Example, Whole, read_answers
 from questions import read_questions
+from table import read_table
 
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import read_statements
@@ -34,10 +35,8 @@ SAMPLES: Final = 500
 def main(folder: Path, out: Path) -> None:
     """Print every table."""
     print(f"verifier {verifier_digest()[:12]}\n")
-    examples = read_examples(folder)
-    table = np.load(out / "features.npz")
-    names = [str(name) for name in table["names"]]
-    scores = score_all([dict(zip(names, map(int, row), strict=True)) for row in table["matrix"]])
+    examples, matrix, names = read_table(folder, out)
+    scores = score_all([dict(zip(names, map(int, row), strict=True)) for row in matrix])
     statements(examples, scores)
     answers(folder)
     questions(folder)
@@ -64,14 +63,15 @@ def statements(examples: list[Example], scores: dict[str, Array]) -> None:
     print("|---|---|" + "---|" * len(scores))
     for name in SETS:
         rows = [index for index in np.flatnonzero(unseen) if examples[index].source == name]
-        print_row(name, rows, examples, scores, minima)
+        if rows:
+            print_row(name, rows, examples, scores, minima)
     print(
         "\n| change | statements | "
         + " | ".join(f"{n}: caught" for n in scores)
         + " |\n|---|---|"
         + "---|" * len(scores)
     )
-    kinds = sorted({e.source for e in examples if e.source.startswith("synthetic/")})
+    kinds = sorted({e.source for e in examples if e.source.startswith(("synthetic/", "made/", "model/"))})
     for name in kinds:
         rows = [index for index in np.flatnonzero(unseen) if examples[index].source == name]
         groups = [examples[index].group for index in rows]
@@ -109,6 +109,22 @@ def answers(folder: Path) -> None:
         )
         cells = [rate_text(scores[rows] < least, [wholes[i].group for i in rows]) for rows in (bad, good)]
         print(f"| {name} | {len(good)} / {len(bad)} | {auroc(scores[good], scores[bad]):.3f} | {' | '.join(cells)} |")
+    levels(wholes, scores, least)
+
+
+def levels(wholes: list[Whole], scores: Array, least: int) -> None:
+    """Print how many answers of each third of the released ones are supported, for the levels of R5-15."""
+    chosen = np.array([w.part == CHOOSE and w.source in ANSWERS for w in wholes])
+    low, high = (int(cut) for cut in np.percentile(scores[chosen & (scores >= least)], [33, 67]))
+    print("\n| lowest score of an answer | answers | supported |\n|---|---|---|")
+    for name, first, last in (
+        ("rejected", 0, least), ("LOW", least, low), ("MEDIUM", low, high), ("HIGH", high, 1001)
+    ):  # fmt: skip
+        rows = [
+            i for i, w in enumerate(wholes) if w.part == UNSEEN and w.source in ANSWERS and first <= scores[i] < last
+        ]
+        flags = np.array([wholes[i].supported for i in rows])
+        print(f"| {name}: {first} to {last - 1} | {len(rows)} | {rate_text(flags, [wholes[i].group for i in rows])} |")
 
 
 def score_whole(whole: Whole) -> int:

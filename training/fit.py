@@ -1,9 +1,9 @@
 """Fits the verifier's weights and writes them: `python training/fit.py DATA OUT`.
 
 `OUT` holds `features.npz` of `table.py`. It needs the packages of `training/requirements.txt`. Only statements that
-may be in shipped weights are learnt from. The statements of language models in the part to choose with set two scales:
-that of coverage, so that a score resembles a probability, and that of alteration, so that of the supported statements
-that fall under a minimum one in five falls by alteration.
+may be in shipped weights are learnt from. The statements of language models in the part to choose with set the scale of
+coverage, so that a score resembles a probability, and the level of alteration, so that it rejects one supported
+statement where coverage rejects eleven.
 """
 
 import json
@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import lightgbm
 import numpy as np
-from data import CHOOSE, MODEL_ANSWERS, SHIPPABLE, TRAIN, Example, read_examples
+from data import CHOOSE, MODEL_ANSWERS, SHIPPABLE, TRAIN, Example
 from questions import read_questions
 from scipy.optimize import minimize
+from table import read_table
 
 from sourcebound.contracts.validation.support.answering import answering_features
 
@@ -26,6 +27,7 @@ MILLION: Final = 1_000_000
 COVERAGE: Final = {
     "covered_families": 1, "covered": 1, "covered_3": 1, "covered_2": 1, "covered_1": 1, "pairs_ordered": 1,
     "equal_share": 1, "run_share": 1, "agreement_mean": 1, "agreement_rare": 1, "agreement_numbers": 1,
+    "found": 1, "found_new": 1,
     "literals_missing": -1, "missing_names_window": -1, "missing_new_weight": -1, "missing_rarest": -1,
 }  # fmt: skip
 """The features of coverage, and whether each may only raise or only lower the score."""
@@ -37,20 +39,21 @@ ANSWERING: Final = {
 FAR: Final = tuple(f"synthetic/{kind}" for kind in "other_document same_document_not_shown invented filler".split())
 """The changes that coverage must find. Alteration must find all others but an echo of the prompt."""
 TREES: Final = {
-    "n_estimators": 150, "num_leaves": 31, "learning_rate": 0.05, "min_child_samples": 30, "colsample_bytree": 0.5,
+    "n_estimators": 130, "num_leaves": 48, "learning_rate": 0.05, "min_child_samples": 20, "colsample_bytree": 0.5,
     "subsample": 0.8, "subsample_freq": 1, "random_state": 0, "n_jobs": 1, "deterministic": True, "verbose": -1,
 }  # fmt: skip
 PER_KIND: Final = 400
 """The statements of a kind of change whose weight is one. Rarer kinds weigh more."""
-BUDGET: Final = ((0.04, 0.01), (0.004, 0.001))
-"""Two pairs of shares of supported statements that coverage and alteration put under the same score."""
+MADE, NATURAL = 0.25, 1.0
+"""The weights of changes to reworded statements, and of supported statements that are no copies."""
+BUDGET: Final = (0.045, 0.004)
+"""The shares of supported statements that coverage and alteration put under the same score."""
 
 
 def main(folder: Path, out: Path) -> None:
     """Fit all weights and write them."""
-    examples = read_examples(folder)
-    table = np.load(out / "features.npz")
-    matrix, names = table["matrix"].astype(float), [str(name) for name in table["names"]]
+    examples, features, names = read_table(folder, out)
+    matrix = features.astype(float)
     coverage, covered = fit_coverage(examples, matrix, names)
     form = {
         "version": "support_v1",
@@ -84,7 +87,9 @@ def fit_alteration(examples: list[Example], matrix: Array, names: list[str], cov
     kinds = np.array([e.source for e in examples])
     changed = np.array(
         [
-            e.source.startswith("synthetic/") and not e.supported and e.source not in (*FAR, "synthetic/prompt_echo")
+            e.source.startswith(("synthetic/", "made/"))
+            and not e.supported
+            and e.source not in (*FAR, "synthetic/prompt_echo")
             for e in examples
         ]
     )
@@ -92,16 +97,15 @@ def fit_alteration(examples: list[Example], matrix: Array, names: list[str], cov
     rows = select(examples, lambda e: e.ships and e.part == TRAIN) & (changed | labels)
     weights = np.ones(len(examples))
     for kind in sorted(set(kinds[rows & changed])):
-        weights[kinds == kind] = (PER_KIND / np.sum(rows & (kinds == kind))) ** 0.7
+        weights[kinds == kind] = (PER_KIND / np.sum(rows & (kinds == kind))) ** 0.85
+        weights[kinds == kind] *= MADE if kind.startswith("made/") else 1.0
+    weights[labels & ~np.char.startswith(kinds, "synthetic/")] = NATURAL
     model = lightgbm.LGBMClassifier(**TREES).fit(matrix[rows], ~labels[rows], sample_weight=weights[rows])
     raw = model.predict(matrix, raw_score=True)
     supported = model_statements(examples) & labels
-    (high, low) = [
-        (np.quantile(covered[supported], share), np.quantile(raw[supported], 1 - other)) for share, other in BUDGET
-    ]
-    scale = (high[0] - low[0]) / (low[1] - high[1])
-    print(f"alteration: scale {scale:.3f}, at {high[1]:.2f} as coverage at {high[0]:.2f}")
-    return export(model, names, scale, high[0] + scale * high[1])
+    cover, alter = np.quantile(covered[supported], BUDGET[0]), np.quantile(raw[supported], 1 - BUDGET[1])
+    print(f"alteration at {alter:.2f} scores as coverage at {cover:.2f}")
+    return export(model, names, cover + alter)
 
 
 def fit_answering(folder: Path) -> dict[str, Any]:
@@ -140,28 +144,28 @@ def fit_signed(values: Array, labels: Array, signs: Array, penalty: float = 0.01
     return weights, float(point[-1] - weights @ mean)
 
 
-def export(model: Any, names: list[str], scale: float, bias: float) -> dict[str, Any]:
+def export(model: Any, names: list[str], bias: float) -> dict[str, Any]:
     """Return trees as nodes of whole numbers, turned round: a high sum is a statement without alterations."""
     used: list[str] = []
     trees = []
     for tree in model.booster_.dump_model()["tree_info"]:
         nodes: list[list[int]] = []
-        _export(tree["tree_structure"], nodes, used, names, scale)
+        _export(tree["tree_structure"], nodes, used, names)
         trees.append(nodes)
     return {"bias": round(bias * MILLION), "features": used, "trees": trees}
 
 
-def _export(node: dict[str, Any], nodes: list[list[int]], used: list[str], names: list[str], scale: float) -> int:
+def _export(node: dict[str, Any], nodes: list[list[int]], used: list[str], names: list[str]) -> int:
     index = len(nodes)
     nodes.append([])
     if "leaf_value" in node:
-        nodes[index] = [-1, round(-scale * node["leaf_value"] * MILLION), 0, 0]
+        nodes[index] = [-1, round(-node["leaf_value"] * MILLION), 0, 0]
         return index
     name = names[node["split_feature"]]
     if name not in used:
         used.append(name)
-    left = _export(node["left_child"], nodes, used, names, scale)
-    right = _export(node["right_child"], nodes, used, names, scale)
+    left = _export(node["left_child"], nodes, used, names)
+    right = _export(node["right_child"], nodes, used, names)
     nodes[index] = [used.index(name), floor(node["threshold"]), left, right]
     return index
 

@@ -29,6 +29,8 @@ class Asked(NamedTuple):
     answer: str
     text: str
     answers: bool
+    short: str = ""
+    """The answer in a few words, if the data gives it."""
 
 
 def read_questions(folder: Path) -> list[Asked]:
@@ -53,9 +55,11 @@ def holding(text: str, start: int) -> str:
     return next((text[first:last] for first, last in split_sentences(text) if first <= start < last), "")
 
 
-def _asked(source: str, group: str, question: str, answer: str, text: str, answers: bool) -> Iterator[Asked]:
+def _asked(
+    source: str, group: str, question: str, answer: str, text: str, answers: bool, short: str = ""
+) -> Iterator[Asked]:
     if answer.strip():
-        yield Asked(source, group, part_of(group), question, answer.strip(), text, answers)
+        yield Asked(source, group, part_of(group), question, answer.strip(), text, answers, short)
 
 
 def _squad(home: Path) -> Iterator[Asked]:
@@ -63,7 +67,9 @@ def _squad(home: Path) -> Iterator[Asked]:
     for row in read_lines(home / "questions.jsonl"):
         text, group = texts[row["paragraph_id"]], "sq:" + row["paragraph_id"].split("#")[0]
         answer = holding(text, text.find(row["answers"][0])) if row["answerable"] else closest(row["question"], text)
-        yield from _asked("squad2", group, row["question"], answer, text, row["answerable"])
+        yield from _asked(
+            "squad2", group, row["question"], answer, text, row["answerable"], (row["answers"] or [""])[0]
+        )
 
 
 def _qed(home: Path) -> Iterator[Asked]:
@@ -72,7 +78,9 @@ def _qed(home: Path) -> Iterator[Asked]:
         group = f"qed:{row['id']}"
         if row["selected_sentence"]:
             answer = row["selected_sentence"]["string"]
-            yield from _asked("qed", group, row["question"], answer, row["paragraph"], True)
+            yield from _asked(
+                "qed", group, row["question"], answer, row["paragraph"], True, row["nq_answers"][0][0]["string"]
+            )
         answer = closest(row["question"], other["paragraph"])
         yield from _asked("qed/other", group, row["question"], answer, other["paragraph"], False)
 
@@ -89,6 +97,6 @@ def _covid(home: Path) -> Iterator[Asked]:
         text, start, group = texts[row["document_id"]], row["answer_start"], f"cq:{row['document_id']}"
         first = max(0, start - PIECE // 2)
         piece = text[first : first + PIECE]
-        yield from _asked("covidqa", group, row["question"], holding(piece, start - first), piece, True)
+        yield from _asked("covidqa", group, row["question"], holding(piece, start - first), piece, True, row["answer"])
         away = text[first + PIECE : first + 2 * PIECE] or text[max(0, first - PIECE) : first]
         yield from _asked("covidqa/elsewhere", group, row["question"], closest(row["question"], away), away, False)

@@ -37,7 +37,7 @@ def answering_features(answer: str, question: str, chunks: Sequence[str]) -> dic
         chunks: The texts of the chunks that the answer cites.
 
     Returns:
-        Shares in thousandths, counts, and 0 or 1 for what is or is not.
+        Shares in thousandths, counts, and 0 or 1 for a property.
     """
     asked, said = read_claim(question), read_claim(answer)
     passages = [read_passage(chunk) for chunk in chunks]

@@ -29,7 +29,7 @@ class Edit(NamedTuple):
 
     @property
     def is_exchange(self) -> bool:
-        """Whether it puts one or two words in the place of as many."""
+        """Whether one word replaces one, or two replace two."""
         return 0 < len(self.added) == len(self.removed) <= 2
 
     @property

@@ -21,6 +21,8 @@ from sourcebound.contracts.validation.support.relations import relation_features
 from sourcebound.contracts.validation.support.word_lists import NEGATIONS, OPENERS
 
 END: Final = re.compile(r"[.!?…;:)\]\"”'’|}%]\s*$")
+FOUND: Final = 300
+"""The weight of found words above which more of them say no more."""
 LONGEST_LOOP: Final = 30
 """The most words of a phrase that is looked for directly after itself."""
 Features = dict[str, int]
@@ -58,14 +60,17 @@ def support_features(statement: str, previous: str, question: str, chunks: Seque
 
 
 def _missing(claim: Claim, passages: Sequence[Passage], window: Window, known: frozenset[str]) -> Features:
-    """Describe the words that no chunk holds, of which `known` ones stand in the question or the statement before."""
+    """Describe the words that no chunk holds, without those of the question or the statement before."""
     held = frozenset().union(*(passage.stems for passage in passages))
     families = frozenset().union(*(passage.beginnings for passage in passages))
     missing = [word for word in claim.content if word.stem not in held]
     strange = [word for word in missing if len(word.stem) < FAMILY or word.stem[:FAMILY] not in families]
     new = [word for word in strange if word.stem not in known]
     lost = sum({word.stem: word.weight for word in strange}.values())
+    told = {stem: weight for stem, weight in claim.weights.items() if stem not in known}
     return {
+        "found": min(weigh(claim, held), FOUND),
+        "found_new": min(sum(weight for stem, weight in told.items() if stem in held), FOUND),
         "covered": share(weigh(claim, held), claim.total),
         "covered_families": share(claim.total - lost, claim.total),
         "missing_rarest": max((word.weight for word in strange), default=0),

@@ -1,15 +1,18 @@
-"""A cited chunk as the verifier reads it: its words, its sentences, and where each stem stands (R5-17)."""
+"""A cited chunk as the verifier reads it: its words, its sentences, and the positions of each stem (R5-17)."""
 
 from bisect import bisect_right
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.sentences import split_sentences
+from sourcebound.contracts.validation.support.word_lists import NEGATIONS
 from sourcebound.contracts.validation.support.words import Word, read_words
 
 CACHED_CHUNKS: Final = 512
 """The size of the cache of read chunks, because popular chunks, retries and replays read the same text again."""
 
+SCOPE: Final = 3
+"""The number of words that a negation is about."""
 FAMILY: Final = 5
 """The number of first letters that words of one family share."""
 
@@ -32,6 +35,10 @@ class Passage(NamedTuple):
     stems: frozenset[str]
     positions: dict[str, tuple[int, ...]]
     """The positions of each content stem among the chunk's words."""
+    negated: frozenset[str]
+    """Its stems that are under a negation somewhere."""
+    plain: frozenset[str]
+    """Its stems that are without one somewhere."""
     beginnings: frozenset[str]
     """The first letters of its long stems, for words of one family: `regul` of regulate and regulator."""
 
@@ -51,12 +58,26 @@ def read_passage(text: str) -> Passage:
     for index, word in enumerate(words):
         if word.weight:
             positions.setdefault(word.stem, []).append(index)
+    negated = negated_places(words)
     return Passage(
         words,
         tuple(_read_sentences(text, words)),
         frozenset(positions),
         {stem: tuple(places) for stem, places in positions.items()},
+        frozenset(words[place].stem for place in negated),
+        frozenset(word.stem for place, word in enumerate(words) if word.weight and place not in negated),
         frozenset(stem[:FAMILY] for stem in positions if len(stem) >= FAMILY),
+    )
+
+
+def negated_places(words: tuple[Word, ...]) -> frozenset[int]:
+    """Return the positions of the content words that closely follow a negation: `not` in `is not yet known`."""
+    return frozenset(
+        place
+        for start, word in enumerate(words)
+        if word.form in NEGATIONS
+        for place in range(start + 1, min(start + 1 + SCOPE, len(words)))
+        if words[place].weight
     )
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.support.claims import Claim, Window, share
-from sourcebound.contracts.validation.support.passages import Passage
+from sourcebound.contracts.validation.support.passages import Passage, negated_places
 from sourcebound.contracts.validation.support.words import Word
 
 NEAR: Final = 6
@@ -14,6 +14,8 @@ AROUND: Final = 12
 """The number of words around an occurrence in which its neighbours are looked for."""
 NEIGHBOURS: Final = 2
 """The number of content words on each side of a word that must be around it in the evidence too."""
+BESIDE: Final = 4
+"""The number of words around an occurrence in which the word next to it is looked for."""
 RARE: Final = 45
 """The weight from which a word is rare, in tenths of a natural logarithm."""
 
@@ -38,7 +40,8 @@ def relation_features(claim: Claim, passages: Sequence[Passage], window: Window)
         Shares in thousandths, and counts.
     """
     pairs = _weigh_pairs(claim, passages)
-    agreements = list(_agreements(claim, passages))
+    agreements = list(_agreements(claim, passages, NEIGHBOURS, AROUND))
+    beside = list(_agreements(claim, passages, 1, BESIDE))
     rare = [share for word, share in agreements if word.weight >= RARE and not word.is_number]
     numbers = [share for word, share in agreements if word.is_number]
     names = [share for word, share in agreements if word.is_name]
@@ -51,7 +54,25 @@ def relation_features(claim: Claim, passages: Sequence[Passage], window: Window)
         "agreement_rare": min(rare, default=1000),
         "agreement_numbers": min(numbers, default=1000),
         "agreement_names": min(names, default=1000),
+        "beside_mean": sum(held for _, held in beside) // len(beside) if beside else 0,
+        "beside_numbers": min((held for word, held in beside if word.is_number), default=1000),
+        "beside_names": min((held for word, held in beside if word.is_name), default=1000),
+        **_negations(claim, passages, window),
         "names_inverted": _inversions(claim, window),
+    }
+
+
+def _negations(claim: Claim, passages: Sequence[Passage], window: Window) -> dict[str, int]:
+    """Count the words that only the statement negates, and those that only the evidence negates."""
+    places = negated_places(claim.words)
+    here = {claim.words[place].stem for place in places}
+    bare = {word.stem for place, word in enumerate(claim.words) if word.weight and place not in places}
+    there = {stem for passage in passages for stem in passage.negated}
+    plain = {stem for passage in passages for stem in passage.plain}
+    near = {window.words[place].stem for place in negated_places(window.words)}
+    return {
+        "negated_only_here": min(len((here & plain) - there), 3),
+        "negated_only_there": min(len(bare & near - plain), 3),
     }
 
 
@@ -75,15 +96,15 @@ def _follows(passage: Passage, first: str, second: str) -> bool:
     return bool(after) and any(0 < there - here <= NEAR for here in passage.positions.get(first, ()) for there in after)
 
 
-def _agreements(claim: Claim, passages: Sequence[Passage]) -> Iterator[tuple[Word, int]]:
+def _agreements(claim: Claim, passages: Sequence[Passage], neighbours: int, reach: int) -> Iterator[tuple[Word, int]]:
     """Yield each content word that the evidence holds, with the share of its neighbours around its best occurrence."""
     content = claim.content
     for index, word in enumerate(content):
-        around = {w.stem: w.weight for w in content[max(0, index - NEIGHBOURS) : index + NEIGHBOURS + 1]}
+        around = {w.stem: w.weight for w in content[max(0, index - neighbours) : index + neighbours + 1]}
         around.pop(word.stem)
         whole = sum(around.values())
         held = [
-            sum(weight for stem, weight in around.items() if _is_near(passage.positions.get(stem, ()), place))
+            sum(weight for stem, weight in around.items() if _is_near(passage.positions.get(stem, ()), place, reach))
             for passage in passages
             for place in passage.positions.get(word.stem, ())
         ]
@@ -91,8 +112,8 @@ def _agreements(claim: Claim, passages: Sequence[Passage]) -> Iterator[tuple[Wor
             yield word, share(max(held), whole)
 
 
-def _is_near(places: Sequence[int], place: int) -> bool:
-    return any(-AROUND <= other - place <= AROUND for other in places)
+def _is_near(places: Sequence[int], place: int, reach: int) -> bool:
+    return any(-reach <= other - place <= reach for other in places)
 
 
 def _inversions(claim: Claim, window: Window) -> int:

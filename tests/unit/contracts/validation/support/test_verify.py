@@ -19,7 +19,7 @@ CHUNK = (
 )
 OTHER = "Penguins breed on the ice in winter. The male keeps the egg warm for two months."
 QUESTION = "When may the pump be serviced?"
-DIGEST = "dbf03f44e87b65b82899dae85afffd0d4b5258f6462198cbb8b161a1f921a334"
+DIGEST = "9385ad06c9b96c3905705c2c2453b0fd97603753422f61ae36dccfca1911121c"
 
 
 def score(statement: str, *chunks: str) -> int:
@@ -44,7 +44,8 @@ def test_a_copied_sentence_scores_high(sentence: str) -> None:
     ],
 )
 def test_a_small_change_of_the_evidence_scores_lower_than_the_evidence(changed: str) -> None:
-    assert score(changed) < 600 < score("The tank holds 40 litres of water.")
+    copies = [CHUNK[part.start : part.end] for part in read_passage(CHUNK).sentences]
+    assert score(changed) + 100 < min(map(score, copies))
 
 
 @pytest.mark.parametrize("filler", ["Pumps are a complex subject.", "Safety is important for everyone at work."])
