@@ -14,7 +14,7 @@ from sourcebound.contracts.validation.support.word_lists import (
 from sourcebound.contracts.validation.support.words import Word
 
 LONGEST: Final = 220
-"""The most words of the evidence that a statement is aligned with."""
+"""The most words of a statement, and of its closest sentences, that are aligned."""
 LEAST_RUN: Final = 3
 """The number of words from which equal words count as a run."""
 
@@ -48,7 +48,7 @@ class Alignment(NamedTuple):
 def align(claim: Claim, window: Window) -> Alignment:
     """Align a statement with a window. A window may hold more before the first and after the last equal word."""
     theirs = window.words[:LONGEST]
-    matcher = SequenceMatcher(None, [w.stem for w in theirs], [w.stem for w in claim.words], autojunk=False)
+    matcher = SequenceMatcher(None, [w.stem for w in theirs], [w.stem for w in claim.words[:LONGEST]], autojunk=False)
     codes = matcher.get_opcodes()
     runs = tuple(end - start for tag, _, _, start, end in codes if tag == "equal")
     edits = []
@@ -75,7 +75,7 @@ def edit_features(claim: Claim, window: Window) -> dict[str, int]:
         Counts of changed words by kind, and shares of equal runs in thousandths.
     """
     alignment = align(claim, window)
-    edits, length = alignment.edits, len(claim.words)
+    edits, length = alignment.edits, min(len(claim.words), LONGEST)
     here, there = frozenset(claim.weights), window.stems
     return {
         "equal_share": share(sum(alignment.runs), length),

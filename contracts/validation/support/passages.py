@@ -11,6 +11,8 @@ from sourcebound.contracts.validation.support.words import Word, read_words
 CACHED_CHUNKS: Final = 512
 """The size of the cache of read chunks, because popular chunks, retries and replays read the same text again."""
 
+OCCURRENCES: Final = 24
+"""The most positions of a stem that are kept, so that text that repeats itself takes no longer than other text."""
 SCOPE: Final = 3
 """The number of words that a negation is about."""
 FAMILY: Final = 5
@@ -34,7 +36,7 @@ class Passage(NamedTuple):
     sentences: tuple[Sentence, ...]
     stems: frozenset[str]
     positions: dict[str, tuple[int, ...]]
-    """The positions of each content stem among the chunk's words."""
+    """The first positions of each content stem among the chunk's words."""
     negated: frozenset[str]
     """Its stems that are under a negation somewhere."""
     plain: frozenset[str]
@@ -63,7 +65,7 @@ def read_passage(text: str) -> Passage:
         words,
         tuple(_read_sentences(text, words)),
         frozenset(positions),
-        {stem: tuple(places) for stem, places in positions.items()},
+        {stem: tuple(places[:OCCURRENCES]) for stem, places in positions.items()},
         frozenset(words[place].stem for place in negated),
         frozenset(word.stem for place, word in enumerate(words) if word.weight and place not in negated),
         frozenset(stem[:FAMILY] for stem in positions if len(stem) >= FAMILY),

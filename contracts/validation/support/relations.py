@@ -16,6 +16,8 @@ NEIGHBOURS: Final = 2
 """The number of content words on each side of a word that must be around it in the evidence too."""
 BESIDE: Final = 4
 """The number of words around an occurrence in which the word next to it is looked for."""
+MOST_WORDS: Final = 200
+"""The most content words of a statement whose relations are looked for."""
 RARE: Final = 45
 """The weight from which a word is rare, in tenths of a natural logarithm."""
 
@@ -78,7 +80,7 @@ def _negations(claim: Claim, passages: Sequence[Passage], window: Window) -> dic
 
 def _weigh_pairs(claim: Claim, passages: Sequence[Passage]) -> _Pairs:
     whole = ordered = reversed_ = 0
-    for first, second in pairwise(claim.content):
+    for first, second in pairwise(claim.content[:MOST_WORDS]):
         if first.stem == second.stem:
             continue
         weight = first.weight + second.weight
@@ -98,7 +100,7 @@ def _follows(passage: Passage, first: str, second: str) -> bool:
 
 def _agreements(claim: Claim, passages: Sequence[Passage], neighbours: int, reach: int) -> Iterator[tuple[Word, int]]:
     """Yield each content word that the evidence holds, with the share of its neighbours around its best occurrence."""
-    content = claim.content
+    content = claim.content[:MOST_WORDS]
     for index, word in enumerate(content):
         around = {w.stem: w.weight for w in content[max(0, index - neighbours) : index + neighbours + 1]}
         around.pop(word.stem)

@@ -67,6 +67,11 @@ def test_the_compared_sentences_are_those_closest() -> None:
     assert CHUNK[compared.start : compared.end] == "The tank holds 40 litres of water."
 
 
+def test_a_copy_of_long_text_that_repeats_itself_still_scores_high() -> None:
+    table = "pump valve " * 1000
+    assert score(table[: len(table) // 4], table) > 600
+
+
 def test_an_answer_about_another_thing_answers_less() -> None:
     answer = "The inlet valve must be closed before the pump is serviced."
     assert score_answering(answer, "What must be closed before the pump is serviced?", [CHUNK]) > score_answering(
