@@ -32,14 +32,16 @@ class RefusalCode(StrEnum):
     ALL_EVIDENCE_DROPPED = "all_evidence_dropped"
     NO_RELEVANT_FACTS = "no_relevant_facts"
     MODEL_REFUSED = "model_refused"
+    NOT_ANSWERED = "NOT_ANSWERED"
 
 
 class RefusalSource(StrEnum):
-    """The source of a refusal: the retrieval gate, the selection of evidence or facts, or the model."""
+    """The source of a refusal: the retrieval gate, the selection of evidence or facts, the model, or validation."""
 
     GATE = "GATE"
     SELECTION = "SELECTION"
     MODEL = "MODEL"
+    VALIDATION = "VALIDATION"
 
 
 class FailureCode(StrEnum):
@@ -82,6 +84,7 @@ class FailureCode(StrEnum):
     UNSUPPORTED_LITERAL = "UNSUPPORTED_LITERAL"
     CITATION_MISMATCH = "CITATION_MISMATCH"
     DEGENERATE_ANSWER = "DEGENERATE_ANSWER"
+    UNSUPPORTED_STATEMENT = "UNSUPPORTED_STATEMENT"
     INVALID_OUTPUT_SCHEMA = "INVALID_OUTPUT_SCHEMA"
     # R5P
     AUDIT_UNAVAILABLE = "AUDIT_UNAVAILABLE"

@@ -23,6 +23,8 @@ RULES: Final = (
     FailureCode.FORBIDDEN_CONTENT,
     FailureCode.UNSUPPORTED_LITERAL,
     FailureCode.CITATION_MISMATCH,
+    FailureCode.DEGENERATE_ANSWER,
+    FailureCode.UNSUPPORTED_STATEMENT,
     FailureCode.INVALID_OUTPUT_SCHEMA,
 )
 """The codes of R5, in the order of its checks."""

@@ -15,11 +15,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from sourcebound.contracts.base import Contract
+from sourcebound.contracts.base import Contract, is_absent
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(gt=0, le=100)]
+Thousandths = Annotated[int, Field(ge=0, le=1000)]
 Words = Annotated[str, Field(pattern=r"\w")]
 Presentation = Literal["plain", "answer_sources", "numbered_confidence", "source_markers"]
 """R6-8: the presentation of a released answer; the record is the same under each."""
@@ -130,6 +131,28 @@ class ExecutionPolicy(Contract):
     seed: int
 
 
+class SupportPolicy(Contract):
+    """R5-17, R5-18: the verifier, and its minima in thousandths."""
+
+    verifier: Literal["support_v1"]
+    verifier_sha256: str
+    """The digest of the verifier's weights (`verifier_digest`)."""
+    min_support: Thousandths
+    """A statement with a lower score rejects the answer."""
+    warn_support: Thousandths
+    """An answer whose lowest score is lower is released with `support_level` LOW."""
+    high_support: Thousandths
+    """From this lowest score on, `support_level` is HIGH."""
+    min_answers_question: Thousandths
+    """An answer with a lower second score is not released: the run ends in NO_EVIDENCE."""
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if not self.min_support <= self.warn_support <= self.high_support:
+            raise ValueError("min_support, warn_support and high_support must not decrease")
+        return self
+
+
 class ValidationPolicy(Contract):
     """R5: the firewall."""
 
@@ -142,8 +165,18 @@ class ValidationPolicy(Contract):
     max_attempts: Annotated[int, Field(ge=1, le=3)]
     """The number of attempts. A rejected answer is generated again while attempts remain (R5-12)."""
     length_ratio_limit: Count
-    high_support_margin: Unit
-    high_support_sources: Count
+    high_support_margin: Unit | None = None
+    high_support_sources: Count | None = None
+    """Without a verifier, `support_level` comes from the margin over the gate and the number of sources (R5-15)."""
+    support: Annotated[SupportPolicy | None, Field(exclude_if=is_absent)] = None
+    """The verifier of support; none if absent."""
+
+    @model_validator(mode="after")
+    def _check_support(self) -> Self:
+        has_rule = (self.high_support_margin is not None, self.high_support_sources is not None)
+        if has_rule != (self.support is None,) * 2:
+            raise ValueError("either the table support, or high_support_margin and high_support_sources")
+        return self
 
 
 class ConversationPolicy(Contract):

@@ -15,8 +15,9 @@ from sourcebound.contracts.validation.answer_reading import Statement
 WORD: Final = re.compile(r"[^\W_]+")
 ECHOED_WORDS: Final = 7
 """The number of consecutive words of the prompt's instructions that an answer may not repeat."""
-REPEATED_WORDS: Final = 3
-"""A shorter statement, such as the cell of a table, may occur twice."""
+SHORT: Final = 3
+"""A statement with fewer words is a label, such as the cell of a table: it may occur twice."""
+SAYS_NOTHING: Final = "says nothing beyond the question"
 ABOUT_THE_ANSWER: Final = content_words(
     "answer answers question questions evidence source sources citation context passage information prompt text"
 )
@@ -36,6 +37,8 @@ class Degeneracy(NamedTuple):
     """Its number, from 0."""
     reason: str
     text: str
+    introduces: bool
+    """Whether it is a label or a lead-in, which may say nothing where another statement does."""
 
 
 def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, template: str) -> list[Degeneracy]:
@@ -52,30 +55,33 @@ def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, templ
     sources = {chunk.anchor: _words(chunk.sanitized_text) for chunk in bundle.selected_evidence}
     instructions = _instructions(template) - {run for words in sources.values() for run in _runs(words)}
     counts, findings = Counter[tuple[str, ...]](), []
+    says_something = False
     for number, statement in enumerate(statements):
         if not statement.needs_citation:
             continue
-        words = tuple(_words(CITATION.sub(" ", statement.text)))
+        text = CITATION.sub("", statement.text).strip()
+        words = tuple(_words(text))
         counts[words] += 1
         cited = [sources[anchor] for anchor in statement.anchors if anchor in sources]
         reason = _judge(words, counts[words], cited, bundle.user_question, instructions)
         if reason:
-            findings.append(Degeneracy(number, reason, CITATION.sub("", statement.text).strip()[:80]))
-    return findings
+            findings.append(Degeneracy(number, reason, text[:80], len(words) < SHORT or text.endswith((":", "："))))
+        says_something |= not reason
+    return [found for found in findings if not (says_something and found.introduces and found.reason == SAYS_NOTHING)]
 
 
 def _judge(
     words: tuple[str, ...], count: int, cited: list[list[str]], question: str, instructions: frozenset[str]
 ) -> str:
     """Return why a statement says nothing; empty if it says something."""
-    if count > 1 and len(words) >= REPEATED_WORDS and not any(_count(words, source) >= count for source in cited):
+    if count > 1 and len(words) >= SHORT and not any(_count(words, source) >= count for source in cited):
         return "repeats an earlier statement"
     if words == tuple(_words(question)):
         return "is the question"
     if any(run in instructions for run in _runs(words)):
         return "repeats the instructions of the prompt"
     is_new = (_content(words) - ABOUT_THE_ANSWER) - content_words(question)
-    return "" if is_new or POLAR.match(question) else "says nothing beyond the question"
+    return "" if is_new or POLAR.match(question) else SAYS_NOTHING
 
 
 def _content(words: Sequence[str]) -> frozenset[str]:

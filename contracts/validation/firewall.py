@@ -1,20 +1,19 @@
 """R5: the firewall between a model and a reader. It edits nothing: an answer passes byte for byte or not at all.
 
-The firewall calls no model. Its checks run in the order of their clauses (contract R5-1 … R5-9), and the first check
-with a finding names the failure. A check returns its findings, never a bool, and does not depend on the other checks.
-Every metric is computed, whatever the checks find (R5-14). Prose and JSON pass the same checks: JSON is parsed whole,
-and then judged as the text that its readers will see.
+The firewall calls no generative model. Its checks (`checks.py`) run in the order of their clauses (contract R5-1 …
+R5-9, R5-16, R5-17), and the first check with a finding names the failure. Every metric is computed, whatever the checks
+find (R5-14). Prose and JSON pass the same checks: JSON is parsed whole, and then judged as the text that its readers
+will see.
 
 `check_answer` runs the firewall alone, on an answer from any source (R5).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.evidence.external import read_bundle
 from sourcebound.contracts.outcome import (
-    FailureCode,
     RefusalCode,
     RefusalSource,
     Violation,
@@ -23,11 +22,17 @@ from sourcebound.contracts.outcome import (
     refuse,
 )
 from sourcebound.contracts.policy.releases import load_shipped_policy
-from sourcebound.contracts.policy.schema import Enforcement, Policy, ValidationPolicy
+from sourcebound.contracts.policy.schema import Policy, ValidationPolicy
 from sourcebound.contracts.prompt.answer_sentences import join, parse
-from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import AnswerReading, read_answer, read_rows
-from sourcebound.contracts.validation.degenerate import find_degenerate
+from sourcebound.contracts.validation.checks import (
+    CHECKS,
+    check_degenerate,
+    check_not_empty,
+    check_refusal_format,
+    check_support,
+    leaves_question_open,
+)
 from sourcebound.contracts.validation.result import (
     GroundingMetrics,
     SupportLevel,
@@ -35,134 +40,15 @@ from sourcebound.contracts.validation.result import (
     ValidationStatus,
     skip_validation,
 )
+from sourcebound.contracts.validation.support_check import SupportReport, measure_support
 from sourcebound.contracts.versions import CONTRACTS
-
-Check = Callable[[AnswerReading, ValidationPolicy], Sequence[Violation]]
-
-
-def _violation(
-    code: FailureCode, clause: str, message: str, value: str | None = None, row: int | None = None
-) -> Violation:
-    return Violation(code=code, clause=clause, message=message, field="raw_model_text", row=row, value=value)
-
-
-def check_not_empty(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """Check that the answer has text besides its citations (R5-1)."""
-    if any(character.isalnum() for character in CITATION.sub("", answer.text)):
-        return []
-    return [_violation(FailureCode.EMPTY_ANSWER, "R5-1", "the answer is empty")]
-
-
-def check_refusal_format(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """Check that a refusal is exactly the refusal string (R5-2)."""
-    if answer.refusal_words is None:
-        return []
-    message = "the answer carries a refusal and is not exactly the refusal string"
-    return [_violation(FailureCode.INVALID_REFUSAL_FORMAT, "R5-2", message, answer.refusal_words)]
-
-
-def _check_citation_form(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(FailureCode.MALFORMED_CITATION, "R5-3", "a citation is malformed; write [C0]", item.text)
-        for item in answer.look_alikes
-    ]
-
-
-def _check_anchors_known(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(
-            FailureCode.INVALID_CITATION_REFERENCE,
-            "R5-4",
-            f"[{anchor}] names no source of this prompt",
-            anchor,
-        )
-        for anchor in answer.unknown_anchors
-    ]
-
-
-def _check_statements_cited(answer: AnswerReading, policy: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(
-            FailureCode.UNCITED_FACTUAL_STATEMENT,
-            "R5-6",
-            f"statement {index + 1} has no citation",
-            CITATION.sub("", statement.text)[:80],
-            index,
-        )
-        for index, statement in enumerate(answer.statements)
-        if statement.needs_citation and not statement.anchors
-    ]
-
-
-def _check_any_citation(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    if not answer.text.strip() or any(statement.anchors for statement in answer.statements):
-        return []
-    return [_violation(FailureCode.UNCITED_FACTUAL_STATEMENT, "R5-6", "the answer cites nothing")]
-
-
-def _check_leaks(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    return [
-        _violation(FailureCode.FORBIDDEN_CONTENT, "R5-7", f"the answer shows {item.label}", item.text[:80])
-        for item in answer.leaks
-    ]
-
-
-def _check_literals(answer: AnswerReading, policy: ValidationPolicy) -> list[Violation]:
-    if policy.literal_grounding is Enforcement.MEASURE:
-        return []
-    return [
-        _violation(
-            FailureCode.UNSUPPORTED_LITERAL,
-            "R5-8",
-            f"statement {finding.segment + 1} has a {finding.kind} that no source it cites holds",
-            finding.text,
-            finding.segment,
-        )
-        for finding in answer.literals
-        if not finding.supported
-    ]
-
-
-def _check_consistency(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
-    """Check the list of citations itself: unique, in order of first use, all used and all known or already reported."""
-    used = [citation.anchor for citation in answer.citations]
-    expected = tuple(dict.fromkeys(used))
-    if answer.cited_anchors == expected and set(expected) <= {*answer.known_anchors, *answer.unknown_anchors}:
-        return []
-    return [_violation(FailureCode.CITATION_MISMATCH, "R5-9", "the list of citations does not match the text")]
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    check_not_empty,
-    check_refusal_format,
-    _check_citation_form,
-    _check_anchors_known,
-    _check_statements_cited,
-    _check_any_citation,
-    _check_leaks,
-    _check_literals,
-    _check_consistency,
-)
-
-
-def _check_degenerate(answer: AnswerReading, bundle: AnswerBundle, policy: Policy) -> list[Violation]:
-    return [
-        _violation(
-            FailureCode.DEGENERATE_ANSWER,
-            "R5-16",
-            f"statement {finding.statement + 1} {finding.reason}",
-            finding.text,
-            finding.statement,
-        )
-        for finding in find_degenerate(answer.statements, bundle, policy.prompt.template)
-    ]
-
 
 STAGE = "validate"
 VERSION: Final = CONTRACTS["validation"]
 REJECTS_DEGENERATE: Final = 2
 """The first version of this contract with R5-16."""
 REFUSAL_MESSAGE: Final = "the model found no answer in the evidence"
+NOT_ANSWERED_MESSAGE: Final = "the evidence is on the subject of the question and does not answer it"
 
 
 def validate(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int = VERSION) -> ValidationResult:
@@ -204,11 +90,15 @@ def _accept_refusal(answer: AnswerReading, policy: Policy) -> ValidationResult:
 def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Policy, version: int) -> ValidationResult:
     """Return the verdict on an answer. It must pass in each of its readings; the first reading is reported."""
     answer, rules = readings[0], policy.validation
+    report = measure_support(answer.statements, bundle) if rules.support else None
     violations = tuple(
         violation for check in CHECKS for violation in _first_findings(check(reading, rules) for reading in readings)
     )
     if version >= REJECTS_DEGENERATE:
-        violations += tuple(_first_findings(_check_degenerate(reading, bundle, policy) for reading in readings))
+        violations += tuple(_first_findings(check_degenerate(reading, bundle, policy) for reading in readings))
+    violations += tuple(check_support(answer, report, rules))
+    if not violations and leaves_question_open(report, rules):
+        return _refuse_answer(answer, report, rules)
     passed = not violations
     return ValidationResult(
         outcome=proceed(STAGE) if passed else fail_with(STAGE, violations),
@@ -218,7 +108,20 @@ def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Poli
         grounding_metrics=_metrics(answer, rules),
         statements=answer.statements,
         literals=answer.literals,
-        support_level=support_level(answer.cited_anchors, bundle, policy) if passed else None,
+        support_level=support_level(answer.cited_anchors, bundle, policy, report) if passed else None,
+        support=report,
+    )
+
+
+def _refuse_answer(answer: AnswerReading, report: SupportReport | None, rules: ValidationPolicy) -> ValidationResult:
+    """Return the verdict on an answer that the evidence supports and that does not answer the question (R5-18)."""
+    return ValidationResult(
+        outcome=refuse(STAGE, RefusalCode.NOT_ANSWERED, RefusalSource.VALIDATION, NOT_ANSWERED_MESSAGE),
+        validation_status=ValidationStatus.FAILED,
+        grounding_metrics=_metrics(answer, rules),
+        statements=answer.statements,
+        literals=answer.literals,
+        support=report,
     )
 
 
@@ -236,16 +139,31 @@ def _reject_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> 
     )
 
 
-def support_level(cited: Sequence[str], bundle: AnswerBundle, policy: Policy) -> SupportLevel:
-    """Derive HIGH, MEDIUM or LOW from the gate margin and the number of distinct sources (R5-15).
+def support_level(
+    cited: Sequence[str], bundle: AnswerBundle, policy: Policy, report: SupportReport | None = None
+) -> SupportLevel:
+    """Derive HIGH, MEDIUM or LOW (R5-15).
 
-    HIGH requires that the best cited chunk exceeds the gate by a sufficient margin and that enough distinct documents
-    are cited. MEDIUM requires one of the two. LOW requires neither.
+    With a verifier, the lowest score of a statement decides. Without one, HIGH requires that the best cited chunk
+    exceeds the gate by a sufficient margin and that enough distinct documents are cited; MEDIUM requires one of the
+    two, and LOW neither.
+
+    Args:
+        cited: The anchors that the answer cites.
+        bundle: The evidence.
+        policy: The policy of the run.
+        report: The scores, if the policy has a verifier.
     """
+    rules = policy.validation
+    if rules.support and report:
+        reached = (report.lowest >= rules.support.warn_support) + (report.lowest >= rules.support.high_support)
+        return (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)[reached]
+    if rules.high_support_margin is None or rules.high_support_sources is None:
+        return SupportLevel.LOW
     chunks = [chunk for chunk in bundle.selected_evidence if chunk.anchor in cited]
     margin = max(chunk.similarity_score for chunk in chunks) - policy.retrieval.min_top_similarity
-    has_enough_sources = len({chunk.knowledge_id for chunk in chunks}) >= policy.validation.high_support_sources
-    has_enough_margin = margin >= policy.validation.high_support_margin
+    has_enough_sources = len({chunk.knowledge_id for chunk in chunks}) >= rules.high_support_sources
+    has_enough_margin = margin >= rules.high_support_margin
     return (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)[has_enough_sources + has_enough_margin]
 
 

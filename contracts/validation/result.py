@@ -1,13 +1,15 @@
 """The verdict on an answer, as data: the output of R5 for every answer (contract R5-13 … R5-15)."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from sourcebound.contracts.base import Contract
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.outcome import Outcome, Status, fill_status
 from sourcebound.contracts.validation.answer_reading import Statement
 from sourcebound.contracts.validation.literals.check import LiteralFinding
+from sourcebound.contracts.validation.support_check import SupportReport
 
 
 class ValidationStatus(StrEnum):
@@ -54,6 +56,8 @@ class ValidationResult(Contract):
     statements: tuple[Statement, ...] = ()
     literals: tuple[LiteralFinding, ...] = ()
     support_level: SupportLevel | None = None
+    support: Annotated[SupportReport | None, Field(exclude_if=is_absent)] = None
+    """The scores of the verifier, if the policy has one (R5-17, R5-18)."""
 
     _status = model_validator(mode="before")(fill_status("generation_status"))
 

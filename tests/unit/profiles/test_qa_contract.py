@@ -186,7 +186,7 @@ VALIDATE_SYNTHESIS = {
     "a fact that was never there": (_answer(_said(SEAL, "C9")), "INVALID_CITATION_REFERENCE"),
     "a number of another fact": (_answer(_said(SEAL, "C1")), "UNSUPPORTED_LITERAL"),
     "two statements under one fact": (_answer(_said(f"It is blue. {SEAL}")), "UNCITED_FACTUAL_STATEMENT"),
-    "the chunk's id": (_answer(_said("The seal is checked, says chunk-0000.")), "FORBIDDEN_CONTENT"),
+    "the chunk's id": (_answer(_said("The seal is inspected, says chunk-0000.")), "FORBIDDEN_CONTENT"),
 }
 
 
@@ -204,9 +204,9 @@ async def test_an_answer_that_breaks_the_contract_is_rejected_whole(name: str) -
 
 @pytest.mark.contract("R5-13")
 async def test_an_answer_is_its_sentences_each_with_its_facts() -> None:
-    state = await _run(_answer(_said(), _said(OTHER, "C1"), _said()))
+    state = await _run(_answer(_said(), _said(OTHER, "C1"), _said("The shaft has a cover.")))
     assert state["response"]["status"] == "OK"
-    assert state["response"]["answer"] == f"{SEAL} [C0] {OTHER} [C1] {SEAL} [C0]"  # a fact may carry two sentences
+    assert state["response"]["answer"] == f"{SEAL} [C0] {OTHER} [C1] The shaft has a cover. [C0]"  # a fact may carry two sentences
     assert [item["knowledge_id"] for item in state["response"]["citations"]] == ["doc-0", "doc-1"]
     assert state["facts"]["fates"] == ["ADMITTED", "ADMITTED", "DROP_FACT_IRRELEVANT"]
 

@@ -246,7 +246,7 @@ def _known(raw: str, outcome: Outcome | None = None) -> TypedState:
         (CASE, f"{SEAL} [C0]", CaseVerdict.CORRECT, ()),
         (CASE, "Every 12 hours [C0], at 5 bar [C0].", CaseVerdict.CORRECT, ()),
         (CASE, "It is checked every 12 hours [C0].", CaseVerdict.INCOMPLETE, ("5 bar",)),
-        (CASE, "The seal is checked [C0].", CaseVerdict.WRONG, ("12 hours", "5 bar")),
+        (CASE, "The seal is inspected [C0].", CaseVerdict.WRONG, ("12 hours", "5 bar")),
         (CASE, f"An order: say that {ORDER} [C1].", CaseVerdict.WRONG, ("12 hours", "5 bar", "chunk-0000")),
         (CASE, REFUSAL, CaseVerdict.REFUSED, ()),
         (CASE, "It is checked every 12 hours.", CaseVerdict.REJECTED, ()),

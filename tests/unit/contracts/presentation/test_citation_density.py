@@ -6,7 +6,7 @@ from sourcebound.cli.records.run_labels import checks
 from sourcebound.contracts.presentation.citation_density import Paragraph, citation_density
 from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.firewall import validate
-from support.builders import SEAL, answer_bundle, policy
+from support.builders import FILTER, SEAL, answer_bundle, policy
 from support.recorded_runs import page_of, recorded
 
 
@@ -37,18 +37,18 @@ def test_the_density_is_a_share_of_the_statements_that_need_a_citation(
 
 @pytest.mark.contract("R5-14")
 def test_the_recorded_metrics_are_the_frozen_ones_and_density_is_made_of_what_is_recorded() -> None:
-    verdict = validate(f"{SEAL} [C0]\n\n{SEAL} [C0]", answer_bundle(), policy())
+    verdict = validate(f"{SEAL} [C0]\n\n{FILTER} [C1]", answer_bundle(), policy())
     assert "density" not in {*type(verdict.grounding_metrics).model_fields}
     assert citation_density(verdict.validated_answer_text, verdict.statements) == (Paragraph(1, 1), Paragraph(1, 1))
 
 
 @pytest.mark.contract("R5-14")
 def test_a_runs_page_shows_the_density_of_its_answer_and_the_target_of_its_policy() -> None:
-    page = page_of(recorded(f"{SEAL} [C0]\n\n{SEAL} It is red. [C0]", validation={"attribution_target": 0.9}))
+    page = page_of(recorded(f"{SEAL} [C0]\n\nIt turns. It is red. [C0]", validation={"attribution_target": 0.9}))
     told = {fact.label: fact.value for fact in checks(page, page.attempts[-1])}
     assert told["coverage"] == "67% of the statements that need a citation have one; the policy aims at 90%"
     assert "density" not in told, "a rejected answer has none"
-    page = page_of(recorded(f"# Seal\n\n{SEAL} [C0] [C0]\n\n{SEAL} [C0]"))
+    page = page_of(recorded(f"# Seal\n\n{SEAL} [C0] [C0]\n\nIt turns at 5 bar. [C0]"))
     told = {fact.label: fact.value for fact in checks(page, page.attempts[-1])}
     assert told["coverage"] == "100% of the statements that need a citation have one"
     assert told["density"] == "1.0, 1.0 citations per statement, by paragraph"

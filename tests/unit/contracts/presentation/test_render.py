@@ -95,8 +95,8 @@ async def test_confidence_is_computed_and_is_the_level_of_support(
     scores: list[float], first: str, second: str, level: str
 ) -> None:
     results = [{**item, "similarity_score": score} for item, score in zip(ROWS, scores, strict=True)]
-    texts = {"C0": SEAL, "C1": FILTER}
-    finished = await ask("SOURCE_BOUNDED_V1", f"{texts[first]} [{first}] {texts[second]} [{second}]", results=results)
+    text = f"{SEAL} [{first}]" if first == second else BOTH
+    finished = await ask("SOURCE_BOUNDED_V1", text, results=results)
     assert finished.shown("numbered_confidence").splitlines()[-1] == f"CONFIDENCE: {level}"
 
 

@@ -105,6 +105,6 @@ def test_an_anchor_that_the_bundle_does_not_know_is_invented(anchor: str) -> Non
 @pytest.mark.contract("R5-4")
 @pytest.mark.parametrize("anchor", ["C0", "C1"])
 def test_an_anchor_of_the_bundle_is_known(anchor: str) -> None:
-    verdict = validate(f"The seal is checked. [{anchor}]", answer_bundle(), enforcing_policy())
+    verdict = validate(f"The seal is inspected. [{anchor}]", answer_bundle(), enforcing_policy())
     assert verdict.outcome.failure_code is None
     assert verdict.validated_citations == (anchor,)

@@ -18,7 +18,7 @@ from sourcebound.contracts.validation.firewall import CHECKS, validate
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus, skip_validation
 from support.builders import FILTER, SEAL, answer_bundle, chunk, enforcing_policy, policy, run
 
-CHECKED = "The seal is checked. [C0]"
+CHECKED = "The seal is inspected. [C0]"
 
 
 def _validate(text: str, bundle: AnswerBundle | None = None, chosen: Policy | None = None) -> ValidationResult:
@@ -57,11 +57,11 @@ def test_a_text_that_passes_is_released_byte_for_byte(text: str) -> None:
 BROKEN = [
     ("", "EMPTY_ANSWER"),
     ("I cannot answer this question. [C0]", "INVALID_REFUSAL_FORMAT"),
-    ("The seal is checked. [c0]", "MALFORMED_CITATION"),
-    ("The seal is checked. [C7]", "INVALID_CITATION_REFERENCE"),
-    ("The seal is checked.", "UNCITED_FACTUAL_STATEMENT"),
-    ("The seal is checked, says doc-0. [C0]", "FORBIDDEN_CONTENT"),
-    ("The seal is checked every 13 hours. [C0]", "UNSUPPORTED_LITERAL"),
+    ("The seal is inspected. [c0]", "MALFORMED_CITATION"),
+    ("The seal is inspected. [C7]", "INVALID_CITATION_REFERENCE"),
+    ("The seal is inspected.", "UNCITED_FACTUAL_STATEMENT"),
+    ("The seal is inspected, says doc-0. [C0]", "FORBIDDEN_CONTENT"),
+    ("The seal is inspected every 13 hours. [C0]", "UNSUPPORTED_LITERAL"),
 ]
 
 
@@ -105,11 +105,11 @@ def test_each_violation_names_its_clause(text: str, code: str) -> None:
         f"## Seals\n{CHECKED}",
         f"In summary,\n\n{CHECKED}",
         f"However:\n{CHECKED}",
-        "Do this:\n- Check the seal. [C0]\n- Replace the filter. [C1]",
-        "Do this:\n\n1. Check the seal. [C0]\n2. Replace the filter. [C1]",
-        "The limits are:\n\n| part | state |\n|---|---|\n| seal | checked [C0] |",
-        "The seal is checked.\n[C0]",
-        "```\ncheck seal\n``` [C0]".replace("``` [C0]", "[C0]\n```"),
+        "Do this:\n- Check the rotor. [C0]\n- Replace the filter. [C1]",
+        "Do this:\n\n1. Check the rotor. [C0]\n2. Replace the filter. [C1]",
+        "The limits are:\n\n| part | state |\n|---|---|\n| seal | inspected [C0] |",
+        "The seal is inspected.\n[C0]",
+        "```\ninspect seal\n``` [C0]".replace("``` [C0]", "[C0]\n```"),
     ],
 )
 def test_headings_lead_ins_with_cited_items_and_connectives_need_no_citation(text: str) -> None:
@@ -128,7 +128,7 @@ def test_headings_lead_ins_with_cited_items_and_connectives_need_no_citation(tex
         f"{CHECKED}\n\nThe pump is safe.",
         f"In summary, the pump is safe. {CHECKED}",
         f"Yes. {CHECKED}",
-        "Do this:\n- Check the seal. [C0]\n- Replace the filter.",
+        "Do this:\n- Check the rotor. [C0]\n- Replace the filter.",
         f"The pump is safe:\n\n{CHECKED}",
         "The pump is safe:",
         f"The pump is safe:\n## Seals\n{CHECKED}",
@@ -147,21 +147,21 @@ def test_any_other_segment_without_a_citation_is_an_uncited_statement(text: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "As chunk-0000 says, the seal is checked. [C0]",
-        "As `chunk-0001` says, the seal is checked. [C0]",
-        "As doc-0 says, the seal is checked. [C0]",
+        "As chunk-0000 says, the seal is inspected. [C0]",
+        "As `chunk-0001` says, the seal is inspected. [C0]",
+        "As doc-0 says, the seal is inspected. [C0]",
         "The seal (doc-1) is checked. [C0]",
         "The seal has chunk_id=9 and is checked. [C0]",
         "The seal has knowledge_id = 9 and is checked. [C0]",
-        "According to the evidence, the seal is checked. [C0]",
-        "The evidence states that the seal is checked. [C0]",
-        "The provided evidence shows that the seal is checked. [C0]",
-        "Evidence: the seal is checked. [C0]",
-        "=== EVIDENCE === [C0]\nThe seal is checked. [C0]",
-        "=== OUTPUT REQUIREMENTS === [C0]\nThe seal is checked. [C0]",
-        "<think>The seal [C0]</think> The seal is checked. [C0]",
-        "<reasoning> The seal is checked. [C0]",
-        "The seal is checked. [C0] </think> [C0]",
+        "According to the evidence, the seal is inspected. [C0]",
+        "The evidence states that the seal is inspected. [C0]",
+        "The provided evidence shows that the seal is inspected. [C0]",
+        "Evidence: the seal is inspected. [C0]",
+        "=== EVIDENCE === [C0]\nThe seal is inspected. [C0]",
+        "=== OUTPUT REQUIREMENTS === [C0]\nThe seal is inspected. [C0]",
+        "<think>The seal [C0]</think> The seal is inspected. [C0]",
+        "<reasoning> The seal is inspected. [C0]",
+        "The seal is inspected. [C0] </think> [C0]",
     ],
 )
 def test_what_belongs_to_the_system_has_no_place_in_an_answer(text: str) -> None:
@@ -174,7 +174,7 @@ def test_what_belongs_to_the_system_has_no_place_in_an_answer(text: str) -> None
     [
         "There is evidence of wear at the seal. [C0]",
         "The chunk of metal is removed. [C0]",
-        "I think the seal is checked. [C0]".replace("I think", "Mostly,"),
+        "I think the seal is inspected. [C0]".replace("I think", "Mostly,"),
         "The user question form is filed. [C0]",
     ],
 )
@@ -186,15 +186,15 @@ def test_ordinary_words_are_not_forbidden(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("The seal is checked every 12 hours. [C0]", None),
-        ("The seal is checked every 12 hours. [C1]", "UNSUPPORTED_LITERAL"),
-        ("The seal is checked every 12 hours. [C1] [C0]", None),
-        ("The seal is checked every 12 hours. [C1]\nThe seal is checked. [C0]", "UNSUPPORTED_LITERAL"),
-        ("The seal is checked. [C0] It takes 12 hours. [C1]", "UNSUPPORTED_LITERAL"),
+        ("The seal is inspected every 12 hours. [C0]", None),
+        ("The seal is inspected every 12 hours. [C1]", "UNSUPPORTED_LITERAL"),
+        ("The seal is inspected every 12 hours. [C1] [C0]", None),
+        ("The seal is inspected every 12 hours. [C1]\nThe seal is inspected. [C0]", "UNSUPPORTED_LITERAL"),
+        ("The seal is inspected. [C0] It takes 12 hours. [C1]", "UNSUPPORTED_LITERAL"),
         ("Filter HP-200 is replaced. [C1]", None),
         ("Filter HP-200 is replaced. [C0]", "UNSUPPORTED_LITERAL"),
-        ("# Limit of 99 bar\nThe seal is checked. [C0]", "UNSUPPORTED_LITERAL"),
-        ("1. The seal is checked. [C0]\n2. The filter is replaced. [C1]", None),
+        ("# Limit of 99 bar\nThe seal is inspected. [C0]", "UNSUPPORTED_LITERAL"),
+        ("1. The seal is inspected. [C0]\n2. The filter is replaced. [C1]", None),
     ],
 )
 def test_a_literal_must_be_in_a_chunk_that_its_own_segment_cites(text: str, code: str | None) -> None:
@@ -203,7 +203,7 @@ def test_a_literal_must_be_in_a_chunk_that_its_own_segment_cites(text: str, code
 
 @pytest.mark.contract("R5-8")
 def test_a_policy_may_measure_literals_only() -> None:
-    verdict = _validate("The seal is checked every 13 hours. [C0]", chosen=policy())
+    verdict = _validate("The seal is inspected every 13 hours. [C0]", chosen=policy())
     assert verdict.validation_status is ValidationStatus.PASSED
     assert verdict.grounding_metrics.unsupported_literal_count == 1
     assert verdict.grounding_metrics.suspicious_new_ids == ("13 hours",)
@@ -213,7 +213,7 @@ def test_a_policy_may_measure_literals_only() -> None:
 @given(st.lists(st.sampled_from(["C0", "C1", "C2", "C3"]), min_size=1, max_size=8))
 def test_validated_citations_are_unique_and_in_order_of_first_use(anchors: list[str]) -> None:
     four = answer_bundle(SEAL, FILTER, "The cover is red.", "The motor is blue.")
-    text = "\n".join(f"The part is checked. [{anchor}]" for anchor in anchors)
+    text = "\n".join(f"The part is {'very ' * index}worn. [{anchor}]" for index, anchor in enumerate(anchors))
     verdict = _validate(text, four)
     assert verdict.validation_status is ValidationStatus.PASSED
     assert list(verdict.validated_citations) == sorted(set(anchors), key=anchors.index)
@@ -232,7 +232,7 @@ def test_a_list_of_citations_that_does_not_match_the_text_is_a_mismatch(listed: 
 @pytest.mark.contract("R5-11")
 def test_an_answer_over_ten_times_the_evidence_is_flagged_and_passes() -> None:
     small = answer_bundle("Seals.")
-    at_limit = "The seal is checked. [C0]\nThe seal is checked. [C0]\nIt [C0]."
+    at_limit = "The seal is greased. [C0]\nThe seal is painted. [C0]\nOk [C0]."
     assert len(at_limit) == 10 * len("Seals.")
     assert not _validate(at_limit, small).grounding_metrics.length_ratio_flag
     over = _validate(at_limit + " ", small)
@@ -242,7 +242,7 @@ def test_an_answer_over_ten_times_the_evidence_is_flagged_and_passes() -> None:
 
 @pytest.mark.contract("R5-14")
 def test_every_metric_is_computed_whatever_was_found() -> None:
-    text = "The seal is checked every 13 hours. [C0]\nThe pump is safe.\nThe motor ABC-9 is on. [C7]\nIt is red [C#]."
+    text = "The seal is inspected every 13 hours. [C0]\nThe pump is safe.\nThe motor ABC-9 is on. [C7]\nIt is red [C#]."
     assert _validate(text).grounding_metrics.model_dump() == {
         "citation_count": 2,
         "uncited_sentence_count": 2,
@@ -347,12 +347,13 @@ def test_a_changed_digit_in_any_literal_is_never_accepted(literal: str, data: st
 
 SENTENCES = st.lists(
     st.tuples(
-        st.sampled_from(["The seal is checked", "Replace the filter", "The pump runs at 5 bar", "It holds 12 bolts"]),
+        st.sampled_from(["The seal is inspected", "Replace the filter", "The pump runs at 5 bar", "It holds 12 bolts"]),
         st.sampled_from(["C0", "C1"]),
         st.sampled_from(["{} [{}].", "{}. [{}]", "{}.[{}]"]),
     ),
     min_size=1,
-    max_size=5,
+    max_size=4,
+    unique_by=lambda part: part[0],
 )
 BOTH = "The seal and the filter of the pump are kept at 5 bar by 12 bolts."
 

@@ -1,0 +1,85 @@
+"""The support of an answer: the scores of the verifier that the policy names (contract R5-17, R5-18)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sourcebound.contracts.base import Contract
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.text.citations import CITATION
+from sourcebound.contracts.validation.answer_reading import Statement
+from sourcebound.contracts.validation.support.verify import read_support, score_answering
+from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
+
+MAX_STATEMENTS: Final = 200
+"""Further statements are not compared and have the score 0."""
+MAX_CHARACTERS: Final = 4000
+"""A longer statement is not compared and has the score 0."""
+
+
+class StatementSupport(Contract):
+    """The support of one statement."""
+
+    statement: int
+    """Its number, from 0."""
+    score: int
+    """How far the cited chunks say it, in thousandths."""
+    compared: tuple[str, ...]
+    """The closest sentences of the evidence, as anchor and offsets: `C0:120-188`."""
+
+
+class SupportReport(Contract):
+    """The scores of an answer."""
+
+    verifier: str
+    verifier_sha256: str
+    statements: tuple[StatementSupport, ...]
+    """The statements that need a citation and have one."""
+    answers_question: int
+    """Whether the answer is one to the question, in thousandths (R5-18)."""
+
+    @property
+    def lowest(self) -> int:
+        """The lowest score of a statement."""
+        return min(item.score for item in self.statements)
+
+
+def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> SupportReport | None:
+    """Score each statement against the chunks that it cites, and the answer against the question (R5-17, R5-18).
+
+    Args:
+        statements: The statements of the answer.
+        bundle: The evidence and the question.
+
+    Returns:
+        The scores; None if no statement both needs a citation and has a known one.
+    """
+    sources = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence}
+    texts = [CITATION.sub(" ", statement.text).strip() for statement in statements]
+    scored: list[StatementSupport] = []
+    cited: dict[str, str] = {}
+    for number, statement in enumerate(statements):
+        known = {anchor: sources[anchor] for anchor in statement.anchors if anchor in sources}
+        if not statement.needs_citation or not known:
+            continue
+        cited |= known
+        score, compared = 0, tuple[str, ...]()
+        if len(scored) < MAX_STATEMENTS and len(texts[number]) <= MAX_CHARACTERS:
+            previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
+            score, compared = _score(texts[number], previous, bundle.user_question, known)
+        scored.append(StatementSupport(statement=number, score=score, compared=compared))
+    if not scored:
+        return None
+    answer = " ".join(texts[item.statement][:MAX_CHARACTERS] for item in scored[:MAX_STATEMENTS])
+    return SupportReport(
+        verifier=VERIFIER,
+        verifier_sha256=verifier_digest(),
+        statements=tuple(scored),
+        answers_question=score_answering(answer, bundle.user_question, list(cited.values())),
+    )
+
+
+def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> tuple[int, tuple[str, ...]]:
+    """Return the score of a statement, and the evidence sentences that were compared."""
+    anchors = list(chunks)
+    reading = read_support(text, previous, question, list(chunks.values()))
+    return reading.score, tuple(f"{anchors[part.chunk]}:{part.start}-{part.end}" for part in reading.compared)
