@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-retrieval bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
@@ -47,6 +47,9 @@ eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 
 eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
 	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)
+
+eval-honest: setup ## the firewall on replies as good models write them, as a table
+	@$(BIN)/python -m sourcebound.evals.honest
 
 eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
 	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)

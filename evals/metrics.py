@@ -29,6 +29,14 @@ class Estimate(NamedTuple):
     error: float
 
 
+class Interval(NamedTuple):
+    """A share and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
 def rank_once(items: Iterable[str]) -> tuple[str, ...]:
     """Keep each item at its first position, so that a document has the rank of its best chunk."""
     return tuple(dict.fromkeys(items))
@@ -107,6 +115,26 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Estima
         ValueError: The two lengths differ.
     """
     return estimate([a - b for a, b in zip(first, second, strict=True)])
+
+
+def share_by_group(groups: Sequence[tuple[int, int]]) -> Interval:
+    """Estimate a share of items that come in groups, by a bootstrap over whole groups.
+
+    Args:
+        groups: For each group the number of counted items and of all items.
+
+    Returns:
+        The share of all items and the 2.5th and 97.5th percentile of its resamples. It is deterministic, and 0 for no
+        items.
+    """
+    if not sum(total for _, total in groups):
+        return Interval(0.0, 0.0, 0.0)
+    table = np.asarray(groups, dtype=float)
+    samples = np.random.default_rng(SEED).integers(0, len(groups), (RESAMPLES, len(groups)))
+    counted, totals = table[samples].sum(axis=1).T
+    low, high = np.percentile(counted / totals, [2.5, 97.5])
+    counted_all, total_all = table.sum(axis=0)
+    return Interval(float(counted_all / total_all), float(low), float(high))
 
 
 def align(text: str, original: str, reach: int = 60) -> list[int]:

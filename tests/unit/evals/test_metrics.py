@@ -14,6 +14,7 @@ from sourcebound.evals.metrics import (
     rank_once,
     recall,
     reciprocal_rank,
+    share_by_group,
     span_precision,
     span_recall,
 )
@@ -136,3 +137,12 @@ def test_a_record_ends_at_a_line_feed_alone(tmp_path: Path) -> None:
         '{"text": "one\u2028two\x85three\u2029four"}\r\n\n{"text": "five\x0csix"}\n'.replace("\x0c", "\\f"), "utf-8"
     )
     assert [record["text"] for record in read_records(path)] == ["one\u2028two\x85three\u2029four", "five\x0csix"]
+
+
+def test_a_share_by_group_varies_with_the_groups_and_not_with_the_items() -> None:
+    assert share_by_group([(1, 2), (2, 2)]).mean == 0.75
+    assert share_by_group([]) == (0.0, 0.0, 0.0)
+    assert share_by_group([(5, 5)] * 9) == (1.0, 1.0, 1.0)
+    even, uneven = share_by_group([(5, 10)] * 20), share_by_group([(0, 10), (10, 10)] * 10)
+    assert even == (0.5, 0.5, 0.5)
+    assert uneven.low < 0.35 < 0.65 < uneven.high
