@@ -103,12 +103,12 @@ def released_share(verdicts: Iterable[Verdict]) -> Interval:
 
 
 def render(verdicts: Sequence[Verdict]) -> str:
-    """Render the shares of released replies by label, kind, language and domain as a Markdown table."""
+    """Render the shares of released replies by label, kind, language, domain and part as a Markdown table."""
     lines = ["| replies | released | share | 95 % interval |", "|---|---|---|---|"]
     for label in (FAITHFUL, UNFAITHFUL):
         chosen = [item for item in verdicts if item.reply.label == label]
         lines.append(_row(f"**{label}**", chosen))
-        for field in ("kind", "language", "domain"):
+        for field in ("kind", "language", "domain", "part"):
             lines += _rows_by(label, field, chosen)
     return "\n".join(lines)
 
@@ -133,7 +133,7 @@ def list_failures(verdicts: Iterable[Verdict]) -> str:
 
 def _failure(verdict: Verdict) -> str:
     reasons = "; ".join(verdict.reasons) or f"released although {verdict.reply.note}"
-    return f"{verdict.reply.id} ({verdict.reply.kind}): {reasons}"
+    return f"{verdict.reply.id} ({verdict.reply.kind}): {' '.join(reasons.split())}"
 
 
 def main() -> None:
