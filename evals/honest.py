@@ -1,8 +1,8 @@
 """Measure the firewall on replies as good models write them: honest ones must pass, false ones must not (contract R5).
 
 The set is hand-made: evidence in five domains and five languages, a question, and five replies for each evidence.
-A person labelled each reply by the contract, not by the code. The bundles are split in two parts. Failures of the
-part `dev` may be read to improve the firewall, those of `held` may not.
+One author wrote and labelled each reply by the contract, not by the code. The bundles are split in two parts. Failures
+of the part `dev` may be read to improve the firewall, those of `held` may not.
 
     python -m sourcebound.evals.honest [--policy SOURCEBOUND_V1] [--failures]
 """
