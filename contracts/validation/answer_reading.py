@@ -28,6 +28,7 @@ from sourcebound.contracts.validation.literals.check import (
     read_evidence,
 )
 from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
+from sourcebound.contracts.validation.versions import VERSION
 
 CONNECTIVES: Final = frozenset(
     {
@@ -67,12 +68,13 @@ class AnswerReading(NamedTuple):
     evidence_characters: int
 
 
-def read_answer(text: str, bundle: AnswerBundle) -> AnswerReading:
+def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> AnswerReading:
     """Read an answer against the evidence of its prompt.
 
     Args:
         text: The raw model text.
         bundle: The answer bundle.
+        version: The number of the validation contract.
 
     Returns:
         The reading, without any verdict.
@@ -92,7 +94,7 @@ def read_answer(text: str, bundle: AnswerBundle) -> AnswerReading:
         unknown_anchors=tuple(anchor for anchor in cited if anchor not in known_anchors),
         look_alikes=tuple(find_look_alikes(text)),
         statements=statements,
-        literals=tuple(read_literal_findings(statements, sources, bundle.user_question)),
+        literals=tuple(read_literal_findings(statements, sources, bundle.user_question, version)),
         leaks=tuple(find_leaks(text, bundle)),
         evidence_characters=sum(len(chunk.sanitized_text) for chunk in bundle.selected_evidence),
     )
@@ -143,27 +145,30 @@ def _is_exempt(segments: list[Segment], anchors: list[tuple[str, ...]], index: i
 
 
 def read_literal_findings(
-    statements: tuple[Statement, ...], sources: dict[str, CitedChunk], question: str
+    statements: tuple[Statement, ...], sources: dict[str, CitedChunk], question: str, version: int
 ) -> list[LiteralFinding]:
     """Look up every literal of every statement in the chunks that the statement cites (R5-8)."""
     findings: list[LiteralFinding] = []
     for index, statement in enumerate(statements):
         cited = tuple(sources[anchor] for anchor in statement.anchors if anchor in sources)
-        findings.extend(check_literals(CITATION.sub(" ", statement.text), index, cited, question))
+        findings.extend(check_literals(CITATION.sub(" ", statement.text), index, cited, question, version))
     return findings
 
 
-def read_rows(answer: AnswerSentences, bundle: AnswerBundle) -> tuple[AnswerReading, AnswerReading]:
+def read_rows(
+    answer: AnswerSentences, bundle: AnswerBundle, version: int = VERSION
+) -> tuple[AnswerReading, AnswerReading]:
     """Read an answer by rows, and as the prose that readers will see.
 
     Args:
         answer: The parsed answer.
         bundle: The answer bundle of its prompt.
+        version: The number of the validation contract.
 
     Returns:
         Two readings of the joined text. Their statements and literals differ, and both must pass.
     """
-    joined = read_answer(join(answer), bundle)
+    joined = read_answer(join(answer), bundle, version)
     statements: list[Statement] = []
     start = 0
     for row in answer.answer_sentences:
@@ -172,5 +177,5 @@ def read_rows(answer: AnswerSentences, bundle: AnswerBundle) -> tuple[AnswerRead
             statements.append(part.model_copy(update={"start": part.start + start, "end": part.end + start}))
         start += len(text) + 1
     sources = read_sources(joined.cited_anchors, bundle)
-    literals = read_literal_findings(tuple(statements), sources, bundle.user_question)
+    literals = read_literal_findings(tuple(statements), sources, bundle.user_question, version)
     return joined._replace(statements=tuple(statements), literals=tuple(literals)), joined

@@ -41,12 +41,9 @@ from sourcebound.contracts.validation.result import (
     skip_validation,
 )
 from sourcebound.contracts.validation.support_check import SupportReport, measure_support
-from sourcebound.contracts.versions import CONTRACTS
+from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 STAGE = "validate"
-VERSION: Final = CONTRACTS["validation"]
-REJECTS_DEGENERATE: Final = 2
-"""The first version of this contract with R5-16."""
 REFUSAL_MESSAGE: Final = "the model found no answer in the evidence"
 NOT_ANSWERED_MESSAGE: Final = "the evidence is on the subject of the question and does not answer it"
 
@@ -64,7 +61,7 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int =
         The verdict. If the answer passed, it has the text (for JSON, the joined sentences). Otherwise it has the
         reason and an empty text.
     """
-    raw = read_answer(raw_text, bundle)
+    raw = read_answer(raw_text, bundle, version)
     if raw.is_refusal:
         return _accept_refusal(raw, policy)
     if policy.prompt.output_profile == "prose" or check_not_empty(raw, policy.validation):
@@ -73,8 +70,8 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int =
     if isinstance(parsed, Violation):
         return _reject_schema(raw, parsed, policy)
     if parsed.is_refusal:
-        return _accept_refusal(read_answer(join(parsed), bundle), policy)
-    return _judge(read_rows(parsed, bundle), bundle, policy, version)
+        return _accept_refusal(read_answer(join(parsed), bundle, version), policy)
+    return _judge(read_rows(parsed, bundle, version), bundle, policy, version)
 
 
 def _accept_refusal(answer: AnswerReading, policy: Policy) -> ValidationResult:
@@ -94,7 +91,7 @@ def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Poli
     violations = tuple(
         violation for check in CHECKS for violation in _first_findings(check(reading, rules) for reading in readings)
     )
-    if version >= REJECTS_DEGENERATE:
+    if version >= SECOND:
         violations += tuple(_first_findings(check_degenerate(reading, bundle, policy) for reading in readings))
     violations += tuple(check_support(answer, report, rules))
     if not violations and leaves_question_open(report, rules):

@@ -6,16 +6,22 @@ are brought to one normal form, so that `1,200`, `1200` and `1.2 thousand` agree
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.validation.literals.dates import MONTHS, read_dates, read_month_dates, read_times
+from sourcebound.contracts.validation.literals.dates import (
+    ALL_MONTHS,
+    MONTHS,
+    read_any_month_dates,
+    read_dates,
+    read_month_dates,
+    read_times,
+)
 from sourcebound.contracts.validation.literals.identifiers import read_addresses, read_identifiers, read_quotations
-from sourcebound.contracts.validation.literals.implied import supported_forms
+from sourcebound.contracts.validation.literals.implied import add_forms, supported_forms
 from sourcebound.contracts.validation.literals.literal import WORD, Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.numbers import (
     NUMBER_WORDS,
@@ -25,6 +31,10 @@ from sourcebound.contracts.validation.literals.numbers import (
     read_ordinal_words,
     read_ordinals,
 )
+from sourcebound.contracts.validation.literals.plain_text import plain_text
+from sourcebound.contracts.validation.literals.question import is_given, is_given_name
+from sourcebound.contracts.validation.literals.scales import scaled_forms
+from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 
 class Reader(NamedTuple):
@@ -35,21 +45,34 @@ class Reader(NamedTuple):
     words: frozenset[str] = frozenset()
 
 
-READERS: Final = (
-    Reader(read_dates, needs_digits=True),
-    Reader(read_month_dates, needs_digits=False, words=frozenset(MONTHS)),
-    Reader(read_times, needs_digits=True),
-    Reader(read_identifiers, needs_digits=True),
-    Reader(read_ordinal_words, needs_digits=False, words=frozenset(ORDINAL_VALUES)),
-    Reader(read_ordinals, needs_digits=True),
-    Reader(read_numbers, needs_digits=True),
-    Reader(read_number_words, needs_digits=False, words=frozenset(NUMBER_WORDS)),
-)
-"""The readers in order. The text that one has read is hidden from the next, so a date's day is not also a number."""
+def _readers(version: int) -> tuple[Reader, ...]:
+    month_dates, months = (read_any_month_dates, ALL_MONTHS) if version >= SECOND else (read_month_dates, MONTHS)
+    return (
+        Reader(read_dates, needs_digits=True),
+        Reader(month_dates, needs_digits=False, words=frozenset(months)),
+        Reader(read_times, needs_digits=True),
+        Reader(partial(read_identifiers, version=version), needs_digits=True),
+        Reader(read_ordinal_words, needs_digits=False, words=frozenset(ORDINAL_VALUES)),
+        Reader(read_ordinals, needs_digits=True),
+        Reader(partial(read_numbers, version=version), needs_digits=True),
+        Reader(partial(read_number_words, version=version), needs_digits=False, words=frozenset(NUMBER_WORDS)),
+    )
+
+
+READERS: Final = {version: _readers(version) for version in (1, 2)}
+"""The readers of each version of the validation contract, in order.
+
+The text that one has read is hidden from the next, so a date's day is not also a number.
+"""
 LIST_MARKER: Final = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\(?\d{1,3}[.)]+|step\s+\d+:?)\s+", re.IGNORECASE)
 DIGIT: Final = re.compile(r"\d")
+SOURCE_POINTER: Final = re.compile(
+    r"\b(?:passage|excerpt|snippet)s?\s+\d{1,2}(?:\s?(?:,|&|-|–|and|to)\s?\d{1,2})*(?!\w|\.\d)"
+    r"|\b(?:two|three|four|five|six|\d)\s+(?:given\s+|provided\s+|retrieved\s+)?(?:passages|excerpts|snippets)\b",
+    re.IGNORECASE,
+)
+"""A number that points to the sources of the prompt, and states nothing."""
 QUOTE_MARK: Final = re.compile("[“\"„«‘']")
-NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
 CACHED_CHUNKS: Final = 512
 """The size of the cache of read chunks, because popular chunks, retries and replays read the same text again."""
 QUESTION: Final = "question"
@@ -101,10 +124,9 @@ class CitedChunk(NamedTuple):
     anchor: str
     text: str
 
-    @property
-    def literal_index(self) -> LiteralIndex:
-        """The chunk's literals, from a cache if the chunk was read recently."""
-        return _read_chunk(self.text)
+    def literal_index(self, version: int) -> LiteralIndex:
+        """Return the chunk's literals, from a cache if the chunk was read recently."""
+        return _read_chunk(self.text, version)
 
 
 def read_evidence(anchor: str, text: str) -> CitedChunk:
@@ -113,75 +135,83 @@ def read_evidence(anchor: str, text: str) -> CitedChunk:
 
 
 @lru_cache(maxsize=CACHED_CHUNKS)
-def _read_chunk(text: str) -> LiteralIndex:
-    return read_literals(text)
+def _read_chunk(text: str, version: int) -> LiteralIndex:
+    return read_literals(text, version)
 
 
-def check_literals(text: str, segment: int, cited: tuple[CitedChunk, ...], question: str = "") -> list[LiteralFinding]:
+def check_literals(
+    text: str, segment: int, cited: tuple[CitedChunk, ...], question: str = "", version: int = VERSION
+) -> list[LiteralFinding]:
     """Look up every literal of one segment in the chunks that it cites.
 
     Args:
         text: The segment without its citations.
         segment: The index of the segment.
         cited: The chunks that the segment cites.
-        question: The question, for names such as `Windows 10`.
+        question: The question, whose values may be repeated.
+        version: The number of the validation contract.
 
     Returns:
         A finding for each literal, in the order of the text.
     """
+    statement = read_literals(text, version)
+    if not statement.literals:
+        return []
+    sources = tuple((source.anchor, source.literal_index(version)) for source in cited)
     return [
         LiteralFinding(
             kind=LiteralKind(literal.kind),
             text=literal.text.strip(),
             segment=segment,
-            found_in=tuple(source.anchor for source in cited if source.literal_index.supports(literal))
-            or _find_in_question(literal, text, cited, question),
+            found_in=tuple(anchor for anchor, source in sources if source.supports(literal))
+            or _find_in_question(literal, text, statement, tuple(source for _, source in sources), question),
         )
-        for literal in read_literals(text).literals
+        for literal in statement.literals
     ]
 
 
-def _find_in_question(literal: Literal, text: str, cited: tuple[CitedChunk, ...], question: str) -> tuple[str, ...]:
-    """Return `QUESTION` for a bare number in a name from the question, if no cited chunk numbers that name differently.
-
-    For example `Windows 10`, if the question says so and no source mentions another Windows. Quantities (with a unit)
-    and identifiers never pass this way, because an answer about the wrong pump must fail.
-    """
-    name = NAME_BEFORE.search(text[: literal.start])
-    if literal.kind != "number" or literal.unit is not None or name is None or not cited:
-        return ()
-    full_name = f"{name[1]} {literal.text}".casefold()
-    numbered_name = re.compile(rf"\b{re.escape(name[1].casefold())} \d")
-    if f" {full_name} " not in f" {' '.join(WORD.findall(question.casefold()))} ":
-        return ()
-    return () if any(numbered_name.search(source.literal_index.plain_words) for source in cited) else (QUESTION,)
+def _find_in_question(
+    literal: Literal, text: str, statement: LiteralIndex, cited: tuple[LiteralIndex, ...], question: str
+) -> tuple[str, ...]:
+    """Return `QUESTION` for a literal that the question gives and that no cited chunk contradicts."""
+    if statement.version >= SECOND:
+        given = bool(question) and is_given(literal, statement, cited, _read_chunk(question, statement.version))
+    else:
+        given = is_given_name(literal, text, cited, question)
+    return (QUESTION,) if given else ()
 
 
-def read_literals(text: str) -> LiteralIndex:
+def read_literals(text: str, version: int = VERSION) -> LiteralIndex:
     """Read every literal of a text.
 
     Args:
         text: A segment without citations, or a chunk.
+        version: The number of the validation contract.
 
     Returns:
         The literals in order, and the forms that the text supports.
     """
-    plain = unicodedata.normalize("NFKC", text.replace("−", "-").replace("*", "")).replace("’", "'")
+    plain = plain_text(text, version)
     list_marker = LIST_MARKER.match(plain)
     remaining = " " * list_marker.end() + plain[list_marker.end() :] if list_marker else plain
-    folded = plain.casefold()
-    words = frozenset(WORD.findall(folded))
+    words = frozenset(WORD.findall(plain.casefold()))
     addresses = read_addresses(remaining)
-    literals = [*(read_quotations(remaining) if QUOTE_MARK.search(remaining) else ()), *addresses]
+    quotations = read_quotations(remaining, version) if QUOTE_MARK.search(remaining) else []
+    literals = [*quotations, *addresses]
     remaining = _mask(remaining, addresses)
+    if version >= SECOND:
+        remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
     has_digits = DIGIT.search(remaining) is not None
-    for reader in READERS:
+    for reader in READERS[min(version, SECOND)]:
         if (reader.needs_digits and has_digits) or not reader.words.isdisjoint(words):
             matches = reader.read(remaining)
             literals.extend(matches)
             remaining = _mask(remaining, matches)
     literals.sort(key=lambda literal: literal.start)
-    return LiteralIndex(tuple(literals), supported_forms(literals, words), folded)
+    forms = supported_forms(literals, words)
+    if version >= SECOND:
+        add_forms(forms, words, scaled_forms(plain, literals))
+    return LiteralIndex(tuple(literals), forms, plain, version)
 
 
 def _mask(text: str, matches: list[Literal]) -> str:

@@ -11,6 +11,17 @@ MONTH_NAMES: Final = (
     "september sept sep", "october oct", "november nov", "december dec",
 )  # fmt: skip
 MONTHS: Final = {name: number for number, names in enumerate(MONTH_NAMES, start=1) for name in names.split()}
+FOREIGN_MONTH_NAMES: Final = (
+    "januar janvier enero gennaio janeiro januari", "februar février fevrier febrero febbraio fevereiro februari",
+    "märz maerz mars marzo março marco maart", "avril abril aprile", "mai mayo maggio maio mei",
+    "juni juin junio giugno junho", "juli juillet julio luglio julho", "août aout agosto augustus",
+    "septembre septiembre setiembre settembre setembro", "oktober octobre octubre ottobre outubro",
+    "novembre noviembre novembro", "dezember décembre decembre diciembre dicembre dezembro",
+)  # fmt: skip
+"""The months in German, French, Spanish, Italian, Portuguese and Dutch, as far as English spells them otherwise."""
+ALL_MONTHS: Final = MONTHS | {
+    name: number for number, names in enumerate(FOREIGN_MONTH_NAMES, start=1) for name in names.split()
+}
 MONTH: Final = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 ENDING: Final = r"(?:st|nd|rd|th)?"
 SEPARATED: Final = re.compile(r"\d[-/.]\d")
@@ -20,6 +31,12 @@ DIGITS_DATE: Final = re.compile(
 MONTH_DATE: Final = re.compile(
     rf"\b(?:(?P<day_first>\d{{1,2}}){ENDING}\s+(?:of\s+)?)?{MONTH}"
     rf"(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:))?(?:,?\s+(?:of\s+)?(?P<year>\d{{4}}))?(?!\w)",
+    re.IGNORECASE,
+)
+ANY_MONTH: Final = rf"(?P<month>{'|'.join(sorted(ALL_MONTHS, key=len, reverse=True))})\b\.?"
+ANY_MONTH_DATE: Final = re.compile(
+    rf"\b(?:(?P<day_first>\d{{1,2}})(?:st|nd|rd|th|er|ère|°|o|\.)?\s+(?:(?:of|de|di)\s+)?)?{ANY_MONTH}"
+    rf"(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:|[.,]\d))?(?:,?\s+(?:(?:of|de|del|do)\s+)?(?P<year>\d{{4}}))?(?!\w)",
     re.IGNORECASE,
 )
 TIME: Final = re.compile(
@@ -36,8 +53,13 @@ def read_dates(text: str) -> list[Literal]:
 
 
 def read_month_dates(text: str) -> list[Literal]:
-    """Read every date that names its month and has a day or a year."""
+    """Read every date that names its month in English and has a day or a year."""
     return _with_forms(Literal("date", m[0], m.start(), _month_forms(m)) for m in MONTH_DATE.finditer(text))
+
+
+def read_any_month_dates(text: str) -> list[Literal]:
+    """Read every date that names its month in one of the known languages and has a day or a year."""
+    return _with_forms(Literal("date", m[0], m.start(), _month_forms(m)) for m in ANY_MONTH_DATE.finditer(text))
 
 
 def _with_forms(literals: Iterable[Literal]) -> list[Literal]:
@@ -92,4 +114,6 @@ def _month_forms(match: re.Match[str]) -> frozenset[str]:
     day_text, year_text = match["day_first"] or match["day"], match["year"]
     if not day_text and not year_text:
         return frozenset()
-    return frozenset([f"d{year_text or ''}-{MONTHS[match['month'].casefold()]}-{int(day_text) if day_text else ''}"])
+    return frozenset(
+        [f"d{year_text or ''}-{ALL_MONTHS[match['month'].casefold()]}-{int(day_text) if day_text else ''}"]
+    )

@@ -5,7 +5,8 @@ from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import WORD, Literal
 from sourcebound.contracts.validation.literals.numbers import MULTIPLES, SCALES
-from sourcebound.contracts.validation.literals.units import UNITS
+from sourcebound.contracts.validation.literals.units import UNITS, read_more_units
+from sourcebound.contracts.validation.versions import SECOND
 
 ADDRESS: Final = re.compile(r"\b(?:https?://|www\.)[^\s<>\"'\])}]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 IDENTIFIER: Final = re.compile(r"(?<![\w@/.])[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*(?![\w])")
@@ -15,6 +16,11 @@ LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
 QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘']([^‘’'\n]{3,400})[’'](?!\w)")
+WHOLE_QUOTATION: Final = re.compile(
+    r"(?:(?<!\w)[“\"„«]|[“„«])(?P<double>[^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘'](?P<single>[^‘'\n]{3,400})'(?!\w)"
+)
+"""A quotation. Marks of inches do not open one."""
+LEFT_OUT: Final = re.compile(r"…|\.\s?\.\s?\.|\[[^\[\]]{0,80}\]")
 BEFORE_QUESTION: Final = re.compile(
     r"\b(?:question|query|asked|asking|asks)\b[\s:,]*(?:is|was|of)?[\s:,]*$", re.IGNORECASE
 )
@@ -33,13 +39,13 @@ def read_addresses(text: str) -> list[Literal]:
     return literals
 
 
-def read_identifiers(text: str) -> list[Literal]:
+def read_identifiers(text: str, version: int = 1) -> list[Literal]:
     """Read every word of letters and digits that is not a measure: part, model, document and registration numbers."""
     return [
         Literal("identifier", match[0], match.start(), frozenset([re.sub(r"[\W_]", "", match[0].casefold())]))
         for word in WITH_DIGIT.finditer(text)
         for match in IDENTIFIER.finditer(text, word.start(), word.end())
-        if DIGIT.search(match[0]) and LETTER.search(match[0]) and not _is_measure(match[0])
+        if DIGIT.search(match[0]) and LETTER.search(match[0]) and not _is_measure(match[0], version)
     ]
 
 
@@ -49,9 +55,11 @@ def identifier_parts(text: str) -> set[str]:
     return numbers | {f"v{version}" for version in re.findall(r"\d+(?:\.\d+){2,}", text)}
 
 
-def read_quotations(text: str) -> list[Literal]:
-    """Read every quotation of three words or more, except a quotation of the question."""
+def read_quotations(text: str, version: int) -> list[Literal]:
+    """Read every quotation of three words or more, except, in the first version, a quotation of the question."""
     literals = []
+    if version >= SECOND:
+        return [literal for match in WHOLE_QUOTATION.finditer(text) for literal in _fragments(match)]
     for match in QUOTATION.finditer(text):
         words = WORD.findall((match[1] or match[2]).casefold())
         if len(words) >= 3 and not BEFORE_QUESTION.search(text, max(0, match.start() - 40), match.start()):
@@ -59,10 +67,20 @@ def read_quotations(text: str) -> list[Literal]:
     return literals
 
 
-def _is_measure(token: str) -> bool:
+def _fragments(match: re.Match[str]) -> list[Literal]:
+    """Return a quotation by its unbroken parts. What is left out or put in brackets is the writer's."""
+    parts = [" ".join(WORD.findall(part.casefold())) for part in LEFT_OUT.split(match["double"] or match["single"])]
+    count = sum(len(part.split()) for part in parts)
+    return [Literal("quotation", match[0], match.start(), frozenset(filter(None, parts)))] if count >= 3 else []
+
+
+def _is_measure(token: str, version: int) -> bool:
     """Return whether a token is a number with its unit or ending (`5kg`, `20th`, `1990s`, `24-hour`) and not a name."""
     match = MEASURE.fullmatch(token)
     if not match:
         return False
     rest = match["rest"].casefold()
+    longer = read_more_units(match["rest"], 0) if version >= SECOND else None
+    if longer and longer[1] == len(rest):
+        return True
     return rest in ENDINGS or rest in UNITS or rest in SCALES or rest in MULTIPLES or len(rest) > 3

@@ -9,6 +9,8 @@ from sourcebound.contracts.validation.literals.literal import PART, Literal
 WEEKDAYS: Final = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 """A chunk that names all of them supports "seven days"."""
 
+FRACTION_WORDS: Final = {"half": "n0.5", "halves": "n0.5", "quarter": "n0.25"}
+
 
 def supported_forms(literals: list[Literal], words: frozenset[str]) -> dict[str, set[str | None]]:
     """Return the supported forms with their units: those of the literals and of the parts of dates and identifiers."""
@@ -23,6 +25,15 @@ def supported_forms(literals: list[Literal], words: frozenset[str]) -> dict[str,
     if words >= WEEKDAYS:
         forms.setdefault("n7", set()).add("d")
     return forms
+
+
+def add_forms(forms: dict[str, set[str | None]], words: frozenset[str], scaled: list[tuple[str, str | None]]) -> None:
+    """Add the values of numbers under a scale, and the fractions that the words name."""
+    for form, unit in scaled:
+        forms.setdefault(form, set()).add(unit)
+    for word, form in FRACTION_WORDS.items():
+        if word in words:
+            forms.setdefault(form, set()).add(None)
 
 
 def _parts(literal: Literal) -> set[str]:

@@ -8,8 +8,10 @@ import re
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.validation.literals.units import UNITS
+from sourcebound.contracts.validation.literals.units import DEGREES, MORE_UNITS, NUMBERED_SPELLINGS, UNITS
+from sourcebound.contracts.validation.versions import SECOND
 
+WHOLE_MORE_UNITS: Final = re.compile(r"(?<![^\W\d_])" + MORE_UNITS.pattern, re.IGNORECASE)
 WORD: Final = re.compile(r"\w+")
 UNIT_WORD: Final = re.compile(r"[°%$€£¥]?[\w·/³]*")
 PART: Final = "part of another literal"
@@ -41,13 +43,21 @@ class LiteralIndex:
     Args:
         literals: The literals in the order of the text.
         forms: The supported normal forms, each with the units that it occurs with.
-        folded: The text, case folded.
+        plain: The text that was read.
+        version: The number of the validation contract.
     """
 
-    def __init__(self, literals: tuple[Literal, ...], forms: dict[str, set[str | None]], folded: str) -> None:
+    def __init__(
+        self, literals: tuple[Literal, ...], forms: dict[str, set[str | None]], plain: str, version: int
+    ) -> None:
         self.literals = literals
         self.forms = forms
-        self._folded = folded
+        self.plain = plain
+        self.version = version
+
+    @cached_property
+    def _folded(self) -> str:
+        return self.plain.casefold()
 
     @cached_property
     def plain_words(self) -> str:
@@ -57,12 +67,16 @@ class LiteralIndex:
     @cached_property
     def units(self) -> frozenset[str]:
         """Every unit that the text names, with or without a number."""
-        return frozenset(UNITS[word] for word in UNIT_WORD.findall(self._folded) if word in UNITS)
+        units = {UNITS[word] for word in UNIT_WORD.findall(self._folded) if word in UNITS}
+        if self.version >= SECOND:
+            units |= {NUMBERED_SPELLINGS[str(match.lastgroup)] for match in WHOLE_MORE_UNITS.finditer(self._folded)}
+        return frozenset(units)
 
     def supports(self, literal: Literal) -> bool:
         """Return whether this text supports `literal`, in any of its normal forms and with its unit.
 
-        A number without a unit supports any unit that the chunk names elsewhere, for example in a table's header.
+        A number without a unit supports any unit that the chunk names elsewhere, for example in a table's header. A
+        number of degrees supports the scale that the chunk names, and each scale if it names none.
         """
         if literal.kind == "quotation":
             return all(f" {form} " in f" {self.plain_words} " for form in literal.forms)
@@ -73,6 +87,8 @@ class LiteralIndex:
             return literal.kind == "identifier" and any(
                 re.search(r"\b" + " ?".join(map(re.escape, form)) + r"\b", self.plain_words) for form in literal.forms
             )
-        if literal.unit in (None, FREE):
+        if literal.unit in (None, FREE, "°"):
             return True
+        if literal.unit in DEGREES and any("°" in units for units in matching_units):
+            return literal.unit in self.units or not DEGREES & self.units
         return any(literal.unit in units or (None in units and literal.unit in self.units) for units in matching_units)

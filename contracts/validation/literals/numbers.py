@@ -14,7 +14,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case
-from sourcebound.contracts.validation.literals.units import UNITS
+from sourcebound.contracts.validation.literals.units import UNITS, is_prose, read_more_units
+from sourcebound.contracts.validation.versions import SECOND
 
 SMALL: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -49,6 +50,7 @@ WORD_NUMBER: Final = re.compile(
 )
 """Applies to text in lower case."""
 SUFFIX: Final = re.compile(r"[\s-]?(?P<word>°\s?[CF]\b|[%℃℉$€£¥]|[A-Za-zµμ³²·⋅/.]+[A-Za-z³²0-9]|[A-Za-z])")
+BLANK: Final = re.compile(r"[\s-]?")
 SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")
@@ -65,11 +67,12 @@ class _Unit(NamedTuple):
     end: int
 
 
-def read_numbers(text: str) -> list[Literal]:
+def read_numbers(text: str, version: int) -> list[Literal]:
     """Read every number in digits, with its scale and unit.
 
     Args:
         text: A text whose dates, times, identifiers and addresses are masked.
+        version: The number of the validation contract.
 
     Returns:
         The numbers. A number whose value cannot be computed is compared as written.
@@ -87,7 +90,7 @@ def read_numbers(text: str) -> list[Literal]:
             raw_form = "v" + re.sub(r"\s", "", match[0])
             literals.append(Literal("identifier", text[start : match.end()], start, frozenset([raw_form])))
             continue
-        unit = _read_unit(text, match.end(), bool(currency))
+        unit = _read_unit(text, match.end(), bool(currency), version)
         name = UNITS[currency.strip().casefold()] if currency else unit.unit
         form = _number_form((-value if sign == "-" else value) * unit.factor)
         if LEADING_ZERO.fullmatch(match["numeral"] or ""):
@@ -109,12 +112,12 @@ def _find_numbers(text: str) -> Iterator[re.Match[str]]:
         position = match.end()
 
 
-def read_number_words(text: str) -> list[Literal]:
+def read_number_words(text: str, version: int) -> list[Literal]:
     """Read every number in words. A lone "one" is not a literal, because it is mostly a pronoun."""
     literals: list[Literal] = []
     for match in WORD_NUMBER.finditer(lower_case(text)):
         words = re.split(r"[\s-]+", match[0])
-        unit = _read_unit(text, match.end(), False)
+        unit = _read_unit(text, match.end(), False, version)
         if words == ["one"] and unit.unit is None:
             continue
         form = _number_form(_sum_words(words) * unit.factor)
@@ -122,7 +125,7 @@ def read_number_words(text: str) -> list[Literal]:
     return literals
 
 
-def _read_unit(text: str, position: int, money: bool) -> _Unit:
+def _read_unit(text: str, position: int, money: bool, version: int) -> _Unit:
     """Read the scale and the unit after a number. A bare `m` is a million after a currency, and otherwise a metre."""
     factor, end = 1, position
     match = SUFFIX.match(text, position)
@@ -131,6 +134,12 @@ def _read_unit(text: str, position: int, money: bool) -> _Unit:
         factor, end = SCALES[word], match.end()
         match = SUFFIX.match(text, end)
         word = _suffix_word(match)
+    if version >= SECOND:
+        longer = read_more_units(text, BLANK.match(text, end).end())  # type: ignore[union-attr]
+        if longer:
+            return _Unit(factor, *longer)
+        if match and is_prose(match["word"], text, match.end()):
+            match = None
     if match and word in MULTIPLES:
         times, unit = MULTIPLES[word]
         return _Unit(factor * times, unit, match.end())
@@ -176,6 +185,14 @@ def _number_form(value: Decimal) -> str:
         if value == value.to_integral_value() and value.as_tuple().exponent == 0
         else f"n{value.normalize() + 0:f}"
     )
+
+
+def scaled_form(form: str, factor: int) -> str | None:
+    """Return the normal form of a number times a factor, None for a form without a value."""
+    digits = form.removeprefix("n")
+    if not form.startswith("n") or (LEADING_ZERO.fullmatch(digits) and digits.isdigit()):
+        return None
+    return _number_form(Decimal(digits) * factor)
 
 
 def _sum_words(words: list[str]) -> Decimal:

@@ -1,5 +1,6 @@
 """The spellings of units of measure and currencies, and the name under which each is compared (R5-8)."""
 
+import re
 from typing import Final
 
 SPELLINGS: Final = """
@@ -81,3 +82,73 @@ us$ $ usd dollar dollars
 
 UNITS: Final = {spelling: line.split()[0] for line in SPELLINGS.strip().split("\n") for spelling in line.split()}
 """The unit's name for every spelling, case folded."""
+
+MORE_SPELLINGS: Final = {
+    "°f": r"(?:°\s?|degrees?[\s-]+|deg\.?\s?)(?:f|fahrenheit)",
+    "°c": r"(?:°\s?|degrees?[\s-]+|deg\.?\s?)(?:c|celsius|centigrade)",
+    "°": r"°|degrees?|deg",
+    "pp": r"percent(?:age)?[\s-]points?|per[\s-]cent[\s-]points?|%[\s-]?points?|ppts?|pp",
+    "bp": r"basis[\s-]points?|bps",
+    "n·m": r"newton[\s-]*met(?:re|er)s?|n\s?[·⋅∙•.-]?\s?m",
+    "ft·lb": r"(?:foot|feet|ft)[\s.·⋅-]*(?:pounds?|lbs?|lbf)|(?:pounds?|lbs?|lbf)[\s.·⋅-]*(?:foot|feet|ft)",
+    "l/min": r"(?:l|lit(?:re|er)s?)\s?(?:/|per|a)\s?min(?:ute)?|lpm",
+    "l/h": r"(?:l|lit(?:re|er)s?)\s?(?:/|per|an)\s?(?:h|hr|hour)",
+    "l/s": r"(?:l|lit(?:re|er)s?)\s?(?:/|per|a)\s?s(?:ec(?:ond)?)?",
+    "gal/min": r"(?:gal|gallons?)\s?(?:/|per|a)\s?min(?:ute)?|gpm",
+    "m3/h": r"(?:m3|cubic met(?:re|er)s?)\s?(?:/|per|an)\s?(?:h|hr|hour)",
+    "m/s": r"(?:m|met(?:re|er)s?)\s?(?:/|per|a)\s?s(?:ec(?:ond)?)?",
+    "km/h": r"(?:km|kilomet(?:re|er)s?)\s?(?:/|per|an)\s?(?:h|hr|hour)|kph|kmh",
+    "mph": r"(?:mi|miles?)\s?(?:/|per|an)\s?(?:h|hr|hour)|mph",
+    "mpg": r"miles? per gallon|mpg",
+    "rpm": r"rev(?:olution)?s?\.?\s?(?:/|per|a)\s?min(?:ute)?|r\.?p\.?m",
+    "kwh": r"kilowatt[\s-]?hours?|kw\s?[·⋅]?\s?h",
+    "mg/l": r"(?:mg|milligrams?)\s?(?:/|per)\s?(?:l|lit(?:re|er))",
+    "kg/m3": r"(?:kg|kilograms?)\s?(?:/|per)\s?(?:m3|cubic met(?:re|er))",
+    "µs/cm": r"microsiemens\s?(?:/|per)\s?(?:cm|centimet(?:re|er))",
+    "m2": r"(?:square|sq\.?)\s?(?:m|met(?:re|er)s?)|m2",
+    "ft2": r"(?:square|sq\.?)[\s-]?(?:ft|foot|feet)|ft2|sqft",
+    "in2": r"(?:square|sq\.?)[\s-]?(?:in|inch|inches)|in2",
+    "km2": r"(?:square|sq\.?)[\s-]?(?:km|kilomet(?:re|er)s?)|km2",
+    "mi2": r"(?:square|sq\.?)[\s-]?(?:mi|miles?)",
+    "m3": r"cubic met(?:re|er)s?|m3",
+    "ft3": r"(?:cubic|cu\.?)[\s-]?(?:ft|foot|feet)|ft3",
+    "cm3": r"cubic centimet(?:re|er)s?|cm3|ccm",
+}
+"""Units of several words or signs, and the patterns of their spellings, in lower case. They go before `UNITS`."""
+NUMBERED_SPELLINGS: Final = {f"u{number}": name for number, name in enumerate(MORE_SPELLINGS)}
+MORE_UNITS: Final = re.compile(
+    r"(?:"
+    + "|".join(f"(?P<u{number}>{spellings})" for number, spellings in enumerate(MORE_SPELLINGS.values()))
+    + r")(?![\w³²])",
+    re.IGNORECASE,
+)
+DEGREES: Final = frozenset({"°f", "°c"})
+BARE_DEGREES: Final = re.compile(r"[CF](?![\w'.-])|[CF](?=\.(?:\s|$))")
+"""A degree letter without its sign, as in `350 F`."""
+PROSE_AFTER_IN: Final = re.compile(
+    r"\s+(?:\d|[A-Z]|(?:the|a|an|all|any|each|every|some|many|most|which|whom|this|that|these|those|its|their|his|her|our"
+    r"|your|total|order|case|one|two|three|four|five|six|seven|eight|nine|ten|both|which|particular|general|addition)\b)"
+)
+"""What follows `in` where it is a preposition: `3 in the box`, `1 in 4`."""
+
+
+def read_more_units(text: str, position: int) -> tuple[str, int] | None:
+    """Return the name and the end of a unit of several words that begins at a position, if there is one.
+
+    Args:
+        text: A text.
+        position: The place after a number and the blank that may follow it.
+
+    Returns:
+        None if no such unit begins there.
+    """
+    match = MORE_UNITS.match(text, position)
+    if match and match.lastgroup:
+        return NUMBERED_SPELLINGS[match.lastgroup], match.end()
+    letter = BARE_DEGREES.match(text, position)
+    return (f"°{letter[0].casefold()}", letter.end()) if letter else None
+
+
+def is_prose(word: str, text: str, end: int) -> bool:
+    """Return whether a word that spells a unit is an article (`5 a day`) or a preposition (`1 in 4`)."""
+    return word == "a" or (word.casefold() == "in" and bool(PROSE_AFTER_IN.match(text, end)))

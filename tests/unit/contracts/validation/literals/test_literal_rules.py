@@ -82,7 +82,6 @@ def test_something_else_is_not(answer: str, evidence: str) -> None:
         "Second, close the valve.",
         "It takes seconds.",
         "1. Close the valve.",
-        'The question "how is the valve closed" has an answer.',
         "He was not the first.",
     ],
 )
@@ -103,15 +102,81 @@ def test_an_ordinal_of_the_sources_parts_is_free_where_nothing_is_counted(answer
         ("On Windows 10 open the panel.", "Open the panel.", "how to uninstall it on windows 10", (QUESTION,)),
         ("On Windows 11 open the panel.", "Open the panel.", "how to uninstall it on windows 10", ()),
         ("On Windows 10 open the panel.", "On Windows 7 open the panel.", "uninstall on windows 10", ()),
-        ("The limit is 15 bar.", "There is a limit.", "is the limit 15 bar", ()),
-        ("The Limit 15 bar applies.", "There is a limit.", "does the limit 15 bar apply", ()),
+        ("The limit is 15 bar.", "There is a limit.", "is the limit 15 bar", (QUESTION,)),
+        ("The limit is 15 bar.", "The limit is 10 bar.", "is the limit 15 bar", ()),
+        ("The limit is 15 bar.", "The hose holds 10 bar.", "is the limit 15 bar", (QUESTION,)),
         ("The HP-200 takes oil.", "The HP-300 takes oil.", "does the HP-200 take oil", ()),
+        ("The HP-200 takes oil.", "The XK-9 takes oil.", "does the HP-200 take oil", ()),
+        ("The HP-200 takes oil.", "HP-300: see below. It takes fat.", "does the HP-200 take oil", ()),
+        ("The HP-200 takes oil.", "Oil is needed.", "does the HP-200 take oil", (QUESTION,)),
+        ("In 2021 it failed.", "In 2020 it failed.", "did it fail in 2021", ()),
+        ("On 3 March 2024 it failed.", "The pump failed.", "did it fail on March 3, 2024", (QUESTION,)),
+        ("On 3 March 2024 it failed.", "It failed on 4 March 2024.", "did it fail on March 3, 2024", ()),
     ],
 )
-def test_a_name_of_the_question_is_given_and_a_quantity_is_not(
+def test_a_value_of_the_question_may_be_repeated_where_no_chunk_contradicts(
     answer: str, evidence: str, question: str, found: tuple[str, ...]
 ) -> None:
     assert [finding.found_in for finding in findings(answer, evidence, question)] == [found]
+
+
+@pytest.mark.contract("R5-8")
+def test_a_comparison_with_the_sources_value_repeats_the_questions() -> None:
+    found = findings("15 bar is above the limit of 10 bar.", "The limit is 10 bar.", "is 15 bar allowed")
+    assert [finding.found_in for finding in found] == [(QUESTION,), ("C0",)]
+
+
+@pytest.mark.contract("R5-8")
+def test_a_value_of_the_question_needs_a_citation_to_be_repeated() -> None:
+    assert not check_literals("The limit is 15 bar.", 0, (), "is the limit 15 bar")[0].supported
+
+
+@pytest.mark.contract("CP-10")
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "evidence", "question", "first", "second"),
+    [
+        ("The limit is 15 bar.", "There is a limit.", "is the limit 15 bar", False, True),
+        ("The Limit 15 bar applies.", "There is a limit.", "does the limit 15 bar apply", False, True),
+        ("It holds 106 cells.", "It holds 10⁶ cells.", "", True, False),
+        ("On Windows 10 open it.", "Open it.", "how is it opened on windows 10", True, True),
+    ],
+)
+def test_a_recorded_run_is_read_by_the_rules_that_it_obeyed(
+    answer: str, evidence: str, question: str, first: bool, second: bool
+) -> None:
+    for version, supported_then in ((1, first), (2, second)):
+        found = check_literals(answer, 0, (read_evidence("C0", evidence),), question, version)
+        assert [finding.supported for finding in found] == [supported_then]
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "evidence", "question", "held"),
+    [
+        # the question's own words in quotation marks
+        ('The question "how is the valve closed" is open.', "nothing", "How is the valve closed?", True),
+        ('The question "what is the valve" is open.', "nothing", "what the valve is", True),
+        ('The question "how is the valve opened" is open.', "nothing", "How is the valve closed?", False),
+        ('It says "how is the valve closed".', "nothing", "How is the valve closed?", True),
+        # the source's words
+        ('It says "close the valve … and wait".', "Close the valve slowly and wait.", "", True),
+        ('It says "close [the red valve] and wait".', "Close it and wait.", "", True),
+        ('It says "close the valve … and run".', "Close the valve slowly and wait.", "", False),
+        ('It says "open the valve".', "Close the valve.", "is the valve open", False),
+        ("It says ''close the red valve''.", "``Close the red valve'', it says.", "", True),
+    ],
+)
+def test_a_quotation_has_the_words_of_the_source_or_of_the_question(
+    answer: str, evidence: str, question: str, held: bool
+) -> None:
+    found = findings(answer, evidence, question)
+    assert found
+    assert all(finding.supported for finding in found) is held
+
+
+def test_marks_of_inches_open_no_quotation() -> None:
+    assert [finding.kind.value for finding in findings('a 10" screen and a 12" disc', "10, 12")] == ["number"] * 2
 
 
 def test_a_personal_literal_is_a_digest_in_the_audit_record() -> None:

@@ -1,0 +1,109 @@
+"""Scales in the heads of tables and columns: under "in thousands", 5,200 is 5.2 million (R5-8)."""
+
+import re
+from bisect import bisect_right
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.validation.literals.literal import Literal
+from sourcebound.contracts.validation.literals.numbers import scaled_form
+from sourcebound.contracts.validation.literals.units import UNITS
+
+MONEY: Final = r"(?:US\$|\$|€|£|¥|usd|eur|euros?|gbp|jpy|(?:U\.?S\.? )?dollars?|pounds?)"
+SCALE: Final = r"(?P<scale>hundreds?|thousands?|millions?|billions?|mio\.?|mrd\.?|mn|bn)"
+COUNTED: Final = rf"(?:{MONEY}|amounts?|figures?|values?|numbers?|data|expressed|stated|shown|reported|units?|shares?)"
+"""What a scale follows."""
+HEAD: Final = re.compile(
+    rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+|(?P<before>{MONEY})\s?)(?:are\s+)?in\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+of\s+(?P<after>{MONEY}))?"
+    rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
+    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')})\s*(?=[)\]|,]))"
+    rf"(?!\s+of\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A scale where it is a head: at the start of a line, in brackets, in a cell, or after what it counts."""
+FACTORS: Final = {
+    "hundred": 10**2, "thousand": 10**3, "000": 10**3, "million": 10**6, "mio": 10**6, "mn": 10**6,
+    "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
+}  # fmt: skip
+LINE: Final = re.compile(r"[^\n]*")
+
+
+class Scale(NamedTuple):
+    """A scale, the currency in its head, and the text that it holds for."""
+
+    factor: int
+    unit: str | None
+    start: int
+    end: int
+    column: int | None
+    """The column of the table, None for every column."""
+
+
+def scaled_forms(text: str, literals: list[Literal]) -> list[tuple[str, str | None]]:
+    """Return the form and unit of every number of a chunk that stands under a scale.
+
+    Args:
+        text: The plain text of the chunk.
+        literals: Its literals, in order.
+
+    Returns:
+        The forms at scale. They come on top of those as written.
+    """
+    scales = find_scales(text)
+    if not scales:
+        return []
+    starts, forms = [scale.start for scale in scales], []
+    for literal in literals:
+        position = bisect_right(starts, literal.start) - 1
+        if literal.kind != "number" or position < 0:
+            continue
+        first = position
+        while first and scales[first - 1].start == scales[position].start:
+            first -= 1
+        for scale in scales[first : position + 1]:
+            if literal.start < scale.end and _column(text, literal.start, scale) == scale.column:
+                forms += _at_scale(literal, scale)
+    return forms
+
+
+def find_scales(text: str) -> list[Scale]:
+    """Find the scales of a text. A scale holds up to the next one, one in a cell of a head for the table's column."""
+    heads = list(HEAD.finditer(text))
+    scales = []
+    for number, head in enumerate(heads):
+        word = next(word for word in (head["scale"], head["zeros"], head["alone"]) if word)
+        name = word.casefold().strip("'.")
+        factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
+        money = next((part for part in (head["before"], head["middle"], head["after"], head["plain"]) if part), None)
+        unit = UNITS.get(money.casefold().split()[-1]) if money else None
+        line_end = LINE.match(text, head.end()).end()  # type: ignore[union-attr]
+        line_start = text.rfind("\n", 0, head.start() + 1) + 1
+        line = text[line_start:line_end]
+        same_line = [other for other in heads[number + 1 :][:9] if other.start() < line_end]
+        following = heads[number + 1 + len(same_line)] if number + 1 + len(same_line) < len(heads) else None
+        end = following.start() if following else len(text)
+        cells = [bool(HEAD.search("|" + cell + "|")) for cell in line.strip().strip("|").split("|")]
+        column = line[: head.end() - line_start].strip().lstrip("|").count("|") if _is_cell(line, cells) else None
+        scales.append(Scale(factor, unit, line_end if column is not None else head.end(), end, column))
+    return sorted(scales, key=lambda scale: scale.start)
+
+
+def _is_cell(line: str, cells: list[bool]) -> bool:
+    """Return whether a line is the head of a table with more than one filled cell, so that a scale is of its column."""
+    filled = [cell for cell in line.strip().strip("|").split("|") if cell.strip()]
+    return line.count("|") > 0 and len(filled) > 1 and any(cells)
+
+
+def _column(text: str, position: int, scale: Scale) -> int | None:
+    """Return the column of a position, None where the scale is not of a column."""
+    if scale.column is None:
+        return None
+    line_start = text.rfind("\n", 0, position) + 1
+    return text[line_start:position].lstrip().removeprefix("|").count("|")
+
+
+def _at_scale(literal: Literal, scale: Scale) -> list[tuple[str, str | None]]:
+    if (literal.unit not in (None, scale.unit) and scale.unit is not None) or literal.unit == UNITS["%"]:
+        return []
+    unit = literal.unit or scale.unit
+    forms = (scaled_form(form, scale.factor) for form in literal.forms)
+    return [(form, each) for form in forms if form for each in {unit, None}]

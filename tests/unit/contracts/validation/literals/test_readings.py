@@ -1,0 +1,124 @@
+"""R5-8: superscripts, fractions, signs, units of several words, scales in heads, and dates of other languages."""
+
+import pytest
+
+from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
+
+SUPPORTED = [
+    # superscripts and fractions are what they are
+    ("It holds 1,000,000 cells.", "It holds 10⁶ cells."),
+    ("It holds 5 x 10^6 cells.", "It holds 5×10⁶ cells."),
+    ("It leaks 0.001 litres.", "It leaks 10⁻³ litres."),
+    ("It holds 10⁶ cells.", "It holds 10<sup>6</sup> cells."),
+    ("It has 27 parts.", "It has 27¹ parts."),
+    ("It has 27 parts.", "It has 27① parts."),
+    ("It was built in 2010.", "It was built in 2010²."),
+    ("It is 5 cm² wide.", "It is 5 cm2 wide."),
+    ("It takes 1.5 cups.", "It takes 1½ cups."),
+    ("It takes 1½ cups.", "It takes 1 1/2 cups."),
+    ("It takes ½ cup.", "It takes half a cup."),
+    ("It takes 1⅓ cups.", "It takes 1 1/3 cups."),
+    ("It takes 3/4 inch.", "It takes 0.75 in."),
+    ("It is 10**6 cells.", "It is 1000000 cells."),
+    ("It is **5** bar.", "It is 5 bar."),
+    # signs
+    ("Keep it at –5 °C.", "Keep it at -5 °C."),
+    ("Keep it at minus 5 °C.", "Keep it at −5 °C."),
+    ("Keep it at 60°–75°F.", "Keep it at 60 to 75 degrees Fahrenheit."),
+    ("Keep it at 60°-75°F.", "Keep it at 60 to 75 degrees Fahrenheit."),
+    ("Keep it at 5–10 bar.", "Keep it at 5 to 10 bar."),
+    ("Order HP‑200.", "Order HP-200."),
+    # units
+    ("It is 375°F.", "Bake at 375 degrees F."),
+    ("It is 375 degrees Fahrenheit.", "Bake at 375 °f."),
+    ("It is 250°F.", "Preheat to 250F, then wait."),
+    ("It is 79 °F.", "A high of 79 degrees."),
+    ("It is 79 degrees.", "A high of 79 °F."),
+    ("It is 20 ºC.", "It is 20 degrees Celsius."),
+    ("Torque it to 45 newton metres.", "Torque: 45 N·m"),
+    ("Torque it to 45 Nm.", "Torque: 45 N m."),
+    ("It pumps 12 litres per minute.", "Flow 12 l/min"),
+    ("It pumps 12 lpm.", "Flow 12 liters/minute"),
+    ("It pumps 12 l/min.", "Flow (litres per minute) | 12"),
+    ("It turns at 900 rpm.", "900 revolutions per minute"),
+    ("It runs 50 mph.", "50 miles per hour"),
+    ("The floor has 30 square feet.", "30 sq. ft. of floor"),
+    ("It grew by 3 percentage points.", "It grew by 3 pp."),
+    # scales in heads
+    ("Revenue was 5.2 million.", "Revenue (in thousands)\nSales 5,200 4,900"),
+    ("Revenue was $5.2 million.", "($ in thousands)\nSales 5,200"),
+    ("Revenue was $5.2 billion.", "In millions of dollars\nSales 5,200"),
+    ("Revenue was €5.2 million.", "| Item | EUR in thousands |\n|---|---|\n| Sales | 5,200 |"),
+    ("Revenue was 5200.", "Revenue (in thousands)\nSales 5,200"),
+    ("It sold 7,000 bolts.", "| Item | Sold ('000) |\n|---|---|\n| Bolts | 7 |"),
+    # dates of other languages
+    ("Since 12 June 2024.", "seit dem 12. Juni 2024"),
+    ("Since 12 June 2024.", "depuis le 12 juin 2024"),
+    ("Since 12 June 2024.", "desde el 12 de junio de 2024"),
+    ("Since 12 June 2024.", "dal 12 giugno 2024"),
+    ("Since 12 June 2024.", "desde 12 de junho de 2024"),
+    ("Seit dem 12. Juni 2024.", "since 2024-06-12"),
+    ("Since 1 March 2024.", "depuis le 1er mars 2024"),
+    ("Since March 2024.", "im März 2024"),
+    ("Since 2024.", "seit dem 12. Juni 2024"),
+    # it points to the sources of the prompt
+    ("According to Passage 2, it is 5 bar.", "It is 5 bar."),
+    ("All three passages say 5 bar (Passages 1, 2 & 3).", "It is 5 bar."),
+]
+UNSUPPORTED = [
+    ("It holds 106 cells.", "It holds 10⁶ cells."),
+    ("It holds 10⁶ cells.", "It holds 106 cells."),
+    ("It holds 10⁶ cells.", "It holds 10⁵ cells."),
+    ("It has 2³³ states.", "It has 2³² states."),
+    ("It has 271 parts.", "It has 27¹ parts."),
+    ("It has 11 cups.", "It has 1½ cups."),
+    ("It takes 1½ cups.", "It takes 11/2 cups."),
+    ("It takes 2½ cups.", "It takes 1½ cups."),
+    ("It takes 12 cups.", "It takes 1/2 cup."),
+    ("It holds 510 cells.", "It holds 5*10 cells."),
+    ("It holds 106 cells.", "It holds 10**6 cells."),
+    ("Keep it at –5 °C.", "Keep it at 5 °C."),
+    ("Keep it at minus 5 °C.", "Keep it at 5 °C."),
+    ("It is 79 °C.", "A high of 79 degrees, 174 °F at most."),
+    ("It is 375 degrees Celsius.", "Bake at 375 degrees F."),
+    ("It is 375°C.", "Bake at 375F."),
+    ("It grew by 3 percentage points.", "It grew by 3 %."),
+    ("It grew by 3 %.", "It grew by 3 percentage points."),
+    ("It pumps 12 litres per hour.", "Flow 12 l/min"),
+    ("It pumps 12 l/min.", "It holds 12 litres."),
+    ("Torque it to 45 newton metres.", "Torque: 45 lb-ft"),
+    ("The floor has 30 square feet.", "30 square metres of floor"),
+    ("Revenue was 5.2 million.", "Sales 5,200"),
+    ("Revenue was 5.2 million.", "They have thousands of shops. Sales 5,200"),
+    ("Revenue was 5.2 million.", "In thousands of homes it is used. Sales 5,200"),
+    ("Revenue was 5.2 billion.", "Revenue (in thousands)\nSales 5,200"),
+    ("The share was 5,200 %.", "Revenue (in thousands)\nSales 5,200"),
+    ("There were 7 million staff.", "| Sales ($ in millions) | Staff |\n|---|---|\n| 5,200 | 7 |"),
+    ("Since 12 June 2024.", "seit dem 12. Juli 2024"),
+    ("Since 12 June 2024.", "desde el 13 de junio de 2024"),
+    ("Depuis le 12 mai 2024.", "since 12 March 2024"),
+    ("One in 5 failed, 5 in all.", "4 failed"),
+]
+
+
+def _unsupported(answer: str, evidence: str) -> list[str]:
+    found = check_literals(answer, 0, (read_evidence("C0", evidence),))
+    assert found, f"no literal was read off {answer!r}"
+    return [finding.text for finding in found if not finding.supported]
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("answer", "evidence"), SUPPORTED)
+def test_the_same_value_in_another_form_is_supported(answer: str, evidence: str) -> None:
+    assert _unsupported(answer, evidence) == []
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("answer", "evidence"), UNSUPPORTED)
+def test_another_value_in_a_like_form_is_not(answer: str, evidence: str) -> None:
+    assert _unsupported(answer, evidence)
+
+
+@pytest.mark.parametrize("answer", ["A culture is one in which safety counts.", "See passage 2 and excerpt 3."])
+def test_what_only_looks_like_a_value_is_none(answer: str) -> None:
+    assert check_literals(answer, 0, (read_evidence("C0", "nothing of the sort"),)) == []
