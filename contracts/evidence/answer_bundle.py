@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from sourcebound.contracts.base import Contract
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.outcome import Outcome, Status, fill_status
 from sourcebound.contracts.text.sanitize import header_value, one_line
 
@@ -96,6 +97,8 @@ class AssemblyMetrics(Contract):
     reordered: bool
     rank_gaps: int
     structure_escaped_count: int
+    control_token_count: Annotated[int | None, Field(exclude_if=is_absent)] = None
+    """The chat-control tokens that were broken; absent under `safe_normalize_v1`, which knows none."""
     top_similarity: float | None = None
     """The value that the gate compared with `min_top_similarity` (R1-11); None if no row was retrieved."""
 

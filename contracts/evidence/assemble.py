@@ -45,6 +45,7 @@ from sourcebound.contracts.policy.schema import Policy, SelectionPolicy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.query_variants import needs_fallback
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
+from sourcebound.contracts.text.sanitize import WITHOUT_CONTROL_TOKENS
 
 STAGE = "assemble"
 COPIED_ROW_FIELDS: Final = (
@@ -146,6 +147,7 @@ def _bundle(
     top: float | None,
 ) -> AnswerBundle:
     evidence = tuple(evidence_of(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
+    control_tokens = sum(candidate.control_tokens for candidate in selection.admitted)
     ledger = tuple(
         LedgerEntry(chunk_id=row.chunk_id, rank=row.rank, outcome=selection.outcomes[row.rank])
         for row in bundle.results
@@ -168,6 +170,9 @@ def _bundle(
             reordered=checked.reordered,
             rank_gaps=checked.rank_gaps,
             structure_escaped_count=sum(c.escaped_lines for c in selection.admitted),
+            control_token_count=control_tokens
+            if policy.selection.sanitization_mode == WITHOUT_CONTROL_TOKENS
+            else None,
             top_similarity=top,
         ),
         drop_ledger=ledger,

@@ -13,7 +13,7 @@ from typing import Final
 from sourcebound.contracts.evidence.answer_bundle import RowOutcome, render_evidence
 from sourcebound.contracts.policy.schema import SelectionPolicy
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
-from sourcebound.contracts.text.sanitize import Sanitized, sanitize
+from sourcebound.contracts.text.sanitize import SanitizationMode, Sanitized, sanitize
 from sourcebound.contracts.text.segments import sentence_ends
 from sourcebound.contracts.text.tokens import token_cost, whole_tokens
 from sourcebound.contracts.text.trigrams import NearDuplicateFilter
@@ -34,6 +34,7 @@ class Candidate:
     escaped_lines: int
     tokens: int
     kept_end: int | None = None
+    control_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id
         The admitted candidates in final order and the outcome of every row by its rank.
     """
     ordered = sorted(rows, key=lambda row: (row.rank, row.chunk_id))
-    remaining = [candidate_of(row) for row in ordered]
+    remaining = [candidate_of(row, policy.sanitization_mode) for row in ordered]
     outcomes = {row.rank: RowOutcome.ADMITTED for row in ordered}
 
     def apply(rule: Rule) -> None:
@@ -85,16 +86,17 @@ def block_tokens(row: RetrievalRow, text: str) -> int:
     return _with_header(row, token_cost(text))
 
 
-def candidate_of(row: RetrievalRow) -> Candidate:
-    """Make a candidate of a row: sanitized text and size in the prompt (R2-S2)."""
-    clean, cost = _read_text(row.chunk_text)
-    return Candidate(row, clean.text, clean.escaped_lines, _with_header(row, cost))
+def candidate_of(row: RetrievalRow, mode: SanitizationMode = "safe_normalize_v1") -> Candidate:
+    """Make a candidate of a row: text as the mode sanitizes it, and its size in the prompt (R2-S2)."""
+    clean, cost = _read_text(row.chunk_text, mode)
+    size = _with_header(row, cost)
+    return Candidate(row, clean.text, clean.escaped_lines, size, control_tokens=clean.control_tokens)
 
 
 @lru_cache(CACHED_TEXTS)
-def _read_text(text: str) -> tuple[Sanitized, int]:
+def _read_text(text: str, mode: SanitizationMode) -> tuple[Sanitized, int]:
     """Sanitize a chunk's text and count its tokens; cached, because the same chunks are retrieved repeatedly."""
-    clean = sanitize(text)
+    clean = sanitize(text, mode)
     return clean, token_cost(clean.text)
 
 

@@ -17,7 +17,7 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import MESSAGE_BREAK, Message, Prompt, canonical_prompt
 from sourcebound.contracts.prompt.fact_choice import PROFILE, RelevantFact, RelevantFacts
 from sourcebound.contracts.prompt.sections import FOLLOW_UP_TEMPLATE, render_question
-from sourcebound.contracts.text.sanitize import one_line, to_storable
+from sourcebound.contracts.text.sanitize import SanitizationMode, one_line, to_storable, without_control_tokens
 from sourcebound.contracts.text.strict_json import read_strict
 from sourcebound.contracts.text.tokens import estimate_tokens
 
@@ -31,7 +31,13 @@ def facts_policy(policy: Policy) -> Policy:
     return policy.model_copy(update={"prompt": policy.prompt.model_copy(update={"output_profile": PROFILE})})
 
 
-def facts_prompt(facts: Sequence[Fact], question: str, search_query: str | None, stage: str) -> Prompt:
+def facts_prompt(
+    facts: Sequence[Fact],
+    question: str,
+    search_query: str | None,
+    stage: str,
+    mode: SanitizationMode = "safe_normalize_v1",
+) -> Prompt:
     """Build the prompt that asks for the relevant facts.
 
     Args:
@@ -39,6 +45,7 @@ def facts_prompt(facts: Sequence[Fact], question: str, search_query: str | None,
         question: The question as received.
         search_query: The resolved query of a follow-up; None for any other question.
         stage: The calling stage.
+        mode: The version of the sanitization (R2-S2).
 
     Returns:
         The prompt with its hash; the same bytes for the same facts and question.
@@ -46,8 +53,8 @@ def facts_prompt(facts: Sequence[Fact], question: str, search_query: str | None,
     system, user = read_template(TEMPLATE).split(MESSAGE_BREAK)
     before, after = user.split("{{facts}}")
     between, end = after.split("{{question}}")
-    rows = "\n".join(map(fact_row, facts))
-    content = before + rows + between + render_question(question, search_query) + end
+    rows = without_control_tokens("\n".join(map(fact_row, facts)), mode)[0]
+    content = before + rows + between + render_question(question, search_query, mode) + end
     messages = (
         Message(role="system", content=system.rstrip("\n")),
         Message(role="user", content=content.rstrip("\n")),

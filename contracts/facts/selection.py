@@ -84,12 +84,12 @@ def request_choice(bundle: AnswerBundle, policy: Policy) -> ChoiceRequest:
     Returns:
         The prompt over the best facts that fit; empty and FAILED if none fits.
     """
-    facts, limits = read_facts(bundle), policy.prompt
+    facts, limits, mode = read_facts(bundle), policy.prompt, policy.selection.sanitization_mode
     for shown in range(len(facts), 0, -1):
-        prompt = facts_prompt(facts[:shown], bundle.user_question, bundle.search_query, STAGE)
+        prompt = facts_prompt(facts[:shown], bundle.user_question, bundle.search_query, STAGE, mode)
         if prompt.prompt_tokens + limits.reserved_output_tokens <= limits.max_total_prompt_tokens:
             return ChoiceRequest(prompt, shown)
-    question = render_question(bundle.user_question, bundle.search_query)
+    question = render_question(bundle.user_question, bundle.search_query, mode)
     return ChoiceRequest(Prompt(outcome=over_budget(STAGE, limits, question)), 0)
 
 

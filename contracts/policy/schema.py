@@ -94,7 +94,7 @@ class SelectionPolicy(Contract):
     overlap_ratio_threshold: Unit
     trim_within_chunk: bool
     ordering_mode: Literal["rank_strict"]
-    sanitization_mode: Literal["safe_normalize_v1"]
+    sanitization_mode: Literal["safe_normalize_v1", "safe_normalize_v2"]
     knowledge_types: tuple[str, ...] | None = None
     """The allowed values of `knowledge_type_effective`; any if absent."""
 
@@ -107,6 +107,8 @@ class PromptPolicy(Contract):
     output_profile: Literal["prose", "answer_sentences"]
     max_total_prompt_tokens: Count
     reserved_output_tokens: Count
+    repair_template: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """The template of the repair section (R5-12); `repair_v1` if absent."""
 
 
 class FactsPolicy(Contract):
@@ -162,6 +164,8 @@ class ValidationPolicy(Contract):
     """The share of statements that must be cited: all of them."""
     attribution_target: Unit | None = None
     """The share that a model is expected to reach (R5-14): reported with the measured one. It passes no answer."""
+    partial_answers: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether an answer may end with the line that names what is not in the evidence (R3-10); no if absent."""
     max_attempts: Annotated[int, Field(ge=1, le=3)]
     """The number of attempts. A rejected answer is generated again while attempts remain (R5-12)."""
     length_ratio_limit: Count

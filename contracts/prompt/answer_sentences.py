@@ -21,6 +21,15 @@ from sourcebound.contracts.text.strict_json import bare_schema, read_strict
 
 PROFILE: Final = "answer_sentences"
 MAX_SENTENCES: Final = 6
+CLOSING_MARKER: Final = "NOT IN EVIDENCE: "
+"""The beginning of the line that ends a partial answer (R3-10)."""
+LIKE_THE_MARKER: Final = re.compile(
+    r"\bNOT\s+IN\s+(?:THE\s+)?EVIDENCE\b"
+    r"|(?:^|[.!?\]])[\W_]*(?i:not\s+(?:\w+\s+)?in\s+(?:(?:the|this|these|any|provided|given|above)\s+){0,2}"
+    r"(?:evidence|sources?|context|documents?|passages?|excerpts?))[\W_]{0,4}?(?:[:：–—]|\s-\s)",
+    re.MULTILINE,
+)
+"""The marker, wherever it stands, and other forms of it that begin a sentence and end with a colon or a dash."""
 LINE: Final = re.compile("[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]+")
 """Check that a sentence is one line: with a line break it could hold a heading, which needs no citation."""
 
@@ -66,22 +75,40 @@ class AnswerSentences(Contract):
         return self
 
 
+class PartialAnswerSentences(AnswerSentences):
+    """An answer that may have the closing line of a partial answer, without an anchor (R3-10).
+
+    Whether the line is exact and the last one is judged with the other rules of R5-2, and not as a part of the schema.
+    """
+
+    @model_validator(mode="after")
+    def _check_anchors(self) -> Self:
+        for number, row in enumerate(self.answer_sentences):
+            if not row.anchors and not self.is_refusal and not LIKE_THE_MARKER.search(row.sentence):
+                raise ValueError(
+                    f"answer_sentences.{number}.anchors: a sentence has an anchor, unless it is the refusal or the "
+                    "line on what is not in the evidence"
+                )
+        return self
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema of the profile, for providers that accept one (R3-7)."""
     return bare_schema(AnswerSentences)
 
 
-def parse(raw: str) -> AnswerSentences | Violation:
+def parse(raw: str, partial: bool = False) -> AnswerSentences | Violation:
     """Parse an answer of the profile.
 
     Args:
         raw: The raw text of the model.
+        partial: Whether the answer may end with the closing line of a partial answer.
 
     Returns:
         The rows, or the reason why the text is invalid: it is not JSON (no text around it, no repeated key, no NaN, no
         excessive depth), or it does not fit the schema.
     """
-    read = read_strict(raw, AnswerSentences)
+    read = read_strict(raw, PartialAnswerSentences if partial else AnswerSentences)
     if isinstance(read, AnswerSentences):
         return read
     message = f"the answer is not the JSON that was asked for: {read}"
@@ -89,8 +116,9 @@ def parse(raw: str) -> AnswerSentences | Violation:
 
 
 def join(answer: AnswerSentences) -> str:
-    """Join the rows in order with one blank, as the text for readers (R5-13)."""
-    return " ".join(join_row(row) for row in answer.answer_sentences)
+    """Join the rows in order with one blank, as the text for readers (R5-13); a closing line is a line of its own."""
+    first, *rows = answer.answer_sentences
+    return join_row(first) + "".join((" " if row.anchors else "\n") + join_row(row) for row in rows)
 
 
 def join_row(row: AnswerSentence) -> str:

@@ -27,7 +27,7 @@ from sourcebound.contracts.prompt.sections import (
     render_question,
     repair_section,
 )
-from sourcebound.contracts.text.sanitize import SECTION_TITLES
+from sourcebound.contracts.text.sanitize import SECTION_TITLES, without_control_tokens
 from sourcebound.contracts.text.tokens import estimate_tokens
 
 
@@ -130,9 +130,10 @@ def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureC
     if bundle.outcome.status is not Status.OK:
         return BuiltPrompt(Prompt(outcome=bundle.outcome), bundle)
     limits = policy.prompt
-    question = render_question(bundle.user_question, bundle.search_query)
+    mode, repair_template = policy.selection.sanitization_mode, limits.repair_template or REPAIR_TEMPLATE
+    question = render_question(bundle.user_question, bundle.search_query, mode)
     while bundle.selected_evidence:
-        messages = _render(bundle, question, limits.template, repair_section(broken))
+        messages = _render(bundle, question, policy, repair_section(broken, repair_template))
         tokens = sum(estimate_tokens(message.content) for message in messages)
         if tokens + limits.reserved_output_tokens <= limits.max_total_prompt_tokens:
             digest = hashlib.sha256(canonical_prompt(messages)).hexdigest()
@@ -143,7 +144,7 @@ def build_prompt(bundle: AnswerBundle, policy: Policy, broken: Sequence[FailureC
                     prompt_sha256=digest,
                     prompt_tokens=tokens,
                     template=limits.template,
-                    repair_template=REPAIR_TEMPLATE if broken else None,
+                    repair_template=repair_template if broken else None,
                     follow_up_template=FOLLOW_UP_TEMPLATE if bundle.search_query is not None else None,
                 ),
                 bundle,
@@ -179,11 +180,16 @@ def read_prompt(messages: Sequence[Message]) -> PromptParts:
     return PromptParts(sections, evidence, *read_question(sections.get("USER QUESTION", "")))
 
 
-def _render(bundle: AnswerBundle, question: str, template: str, repair: str) -> tuple[Message, ...]:
-    system, user = read_template(template).split(MESSAGE_BREAK)
+def shown_block(evidence_block_text: str, policy: Policy) -> str:
+    """Return an evidence block as the prompt shows it: without chat-control tokens in its headers too (R2-S2)."""
+    return without_control_tokens(evidence_block_text, policy.selection.sanitization_mode)[0]
+
+
+def _render(bundle: AnswerBundle, question: str, policy: Policy, repair: str) -> tuple[Message, ...]:
+    system, user = read_template(policy.prompt.template).split(MESSAGE_BREAK)
     before, after = user.split("{{evidence_block}}")
     between, end = after.split("{{question}}")
-    content = before + bundle.evidence_block_text + between + question + end + repair
+    content = before + shown_block(bundle.evidence_block_text, policy) + between + question + end + repair
     return (
         Message(role="system", content=system.rstrip("\n")),
         Message(role="user", content=content.rstrip("\n")),

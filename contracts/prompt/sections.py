@@ -7,12 +7,13 @@ The repair section is a released template with one sentence for each broken rule
 rejected text never returns to a prompt, because a model believes an invented number that it reads again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.policy.releases import read_template
-from sourcebound.contracts.text.sanitize import sanitize
+from sourcebound.contracts.text.sanitize import SanitizationMode, sanitize
 
 FOLLOW_UP_TEMPLATE: Final = "follow_up_v1"
 """The released template of the line; a new wording is a new file with a new name."""
@@ -26,20 +27,21 @@ class QuestionText(NamedTuple):
     search_query: str | None = None
 
 
-def render_question(question: str, search_query: str | None) -> str:
+def render_question(question: str, search_query: str | None, mode: SanitizationMode = "safe_normalize_v1") -> str:
     """Render the question section.
 
     Args:
         question: The question as received.
         search_query: The search query of a follow-up; None for any other question.
+        mode: The version of the sanitization (R2-S2).
 
     Returns:
         The sanitized question, with a line for the search query if there is one.
     """
-    asked = sanitize(question).text
+    asked = sanitize(question, mode).text
     if search_query is None:
         return asked
-    line = read_template(FOLLOW_UP_TEMPLATE).replace(SLOT, " ".join(sanitize(search_query).text.split()))
+    line = read_template(FOLLOW_UP_TEMPLATE).replace(SLOT, " ".join(sanitize(search_query, mode).text.split()))
     return f"{asked}\n{line}".rstrip("\n")
 
 
@@ -60,32 +62,31 @@ def read_question(text: str) -> QuestionText:
 
 
 REPAIR_TEMPLATE: Final = "repair_v1"
-"""The released template of the section; a new wording is a new file with a new name."""
-REPEATABLE: Final = frozenset(
-    {
-        FailureCode.MALFORMED_CITATION,
-        FailureCode.INVALID_CITATION_REFERENCE,
-        FailureCode.UNCITED_FACTUAL_STATEMENT,
-        FailureCode.FORBIDDEN_CONTENT,
-        FailureCode.UNSUPPORTED_LITERAL,
-        FailureCode.CITATION_MISMATCH,
-        FailureCode.INVALID_OUTPUT_SCHEMA,
-    }
-)
-"""Failures that a model can repair (R5-3 to R5-10). An empty answer, an incomplete refusal and a fault end the run."""
+"""The section's template where the policy names none; a new wording is a new file with a new name."""
 
 
-def repair_section(broken: Sequence[FailureCode]) -> str:
+@cache
+def repair_sentences(template: str = REPAIR_TEMPLATE) -> Mapping[str, str]:
+    """Return the sentence of each failure that a model can repair, by its code, in the order of the file (R5-12).
+
+    An empty answer and a fault are in no template: they end the run.
+    """
+    return dict(rule.split(": ", 1) for rule in read_template(template).splitlines()[1:])
+
+
+def repair_section(broken: Sequence[FailureCode], template: str = REPAIR_TEMPLATE) -> str:
     """Render the repair section for the rules that an attempt broke.
 
     Args:
         broken: The codes of the violations; repetitions and order do not matter.
+        template: The released template of the section.
 
     Returns:
         The opening line and a sentence for each rule, in the order of the file; empty without violations.
     """
     if not broken:
         return ""
-    opening, *rules = read_template(REPAIR_TEMPLATE).splitlines()
-    sentences = dict(rule.split(": ", 1) for rule in rules)
-    return "\n".join([opening, *(f"- {sentence}" for code, sentence in sentences.items() if code in broken)])
+    opening = read_template(template).splitlines()[0]
+    return "\n".join(
+        [opening, *(f"- {sentence}" for code, sentence in repair_sentences(template).items() if code in broken)]
+    )

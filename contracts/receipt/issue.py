@@ -6,7 +6,8 @@ from sourcebound.contracts.audit.hash_chain import ChainedRow, Link, audit_colum
 from sourcebound.contracts.audit.record import AuditRecord
 from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk, render_block
 from sourcebound.contracts.outcome import Status
-from sourcebound.contracts.prompt.build import Prompt, canonical_prompt, read_prompt
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Prompt, canonical_prompt, read_prompt, shown_block
 from sourcebound.contracts.receipt.sealed import ChainPlace, Receipt, Span
 from sourcebound.contracts.state import State
 from sourcebound.contracts.text.canonical_json import text_sha256
@@ -68,10 +69,15 @@ def _prompt_findings(state: State, typed: TypedState, row: ChainedRow) -> Iterat
         yield "the audit record names another prompt"
     elif prompt.messages and text_sha256(canonical_prompt(prompt.messages).decode()) != prompt.prompt_sha256:
         yield "the prompt does not give its hash"
-    elif prompt.messages and read_prompt(prompt.messages).sections["EVIDENCE"] != render_block(shown).strip("\n"):
+    elif prompt.messages and not _shows(prompt, shown_block(render_block(shown), Policy.from_json(state["policy"]))):
         yield "the prompt shows other evidence"
-    if any(sanitize(texts.get(chunk.rank, "")).text[: chunk.kept_end] != chunk.sanitized_text for chunk in shown):
+    mode = Policy.from_json(state["policy"]).selection.sanitization_mode if shown else "safe_normalize_v1"
+    if any(sanitize(texts.get(chunk.rank, ""), mode).text[: chunk.kept_end] != chunk.sanitized_text for chunk in shown):
         yield "the evidence is not what was retrieved"
+
+
+def _shows(prompt: Prompt, block: str) -> bool:
+    return read_prompt(prompt.messages).sections["EVIDENCE"] == block.strip("\n")
 
 
 def _read_prompt(state: State) -> Prompt:

@@ -17,7 +17,7 @@ from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.receipt.sealed import VERSION, SignedReceipt, Span, signed_message
 from sourcebound.contracts.text.canonical_json import canonical_json, text_sha256
 from sourcebound.contracts.text.citations import find_citations
-from sourcebound.contracts.text.sanitize import sanitize
+from sourcebound.contracts.text.sanitize import MODES, sanitize
 from sourcebound.contracts.validation.result import ValidationStatus
 
 VerifySignature = Callable[[str, bytes, bytes], bool]
@@ -206,8 +206,9 @@ def _is_in_document(span: Span, document: ParsedDocument) -> bool:
 
 
 def _is_chunk(span: Span, text: str) -> bool:
-    shown = sanitize(text).text[: span.kept_end]
-    return (text_sha256(text), text_sha256(shown)) == (span.chunk_sha256, span.shown_sha256)
+    if text_sha256(text) != span.chunk_sha256:
+        return False
+    return any(text_sha256(sanitize(text, mode).text[: span.kept_end]) == span.shown_sha256 for mode in MODES)
 
 
 def _describe_place(span: Span) -> str:

@@ -64,6 +64,8 @@ class PublicResponse(Contract):
     """Notes for the reader, such as how a follow-up was understood or that the policy is a draft (P-1)."""
     evidence_supplied_by_hand: Annotated[bool | None, Field(exclude_if=is_absent)] = None
     """Whether a person edited the evidence or the state of the run (CP-11)."""
+    missing: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """What the answer says is not in the evidence, if the answer is partial (R3-10)."""
 
 
 def package_response(
@@ -116,6 +118,7 @@ def package_response(
         search_query=run.search_query,
         notices=(*notices, *([EDITED_NOTICE] if run.evidence_supplied_by_hand else [])),
         evidence_supplied_by_hand=run.evidence_supplied_by_hand,
+        missing=validation.missing if validation and outcome.status is Status.OK else None,
     )
 
 

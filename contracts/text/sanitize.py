@@ -1,14 +1,17 @@
-"""`safe_normalize_v1`: text enters a prompt without hidden characters and without the power to forge structure.
+"""`safe_normalize`: text enters a prompt without hidden characters and without the power to forge structure.
 
 Words are not rewritten. Invisible characters are removed, white space is normalised, and a line that reads as a section
-header of the prompt or as an evidence header gets a leading backslash (R2-S2, R3-4).
+header of the prompt or as an evidence header gets a leading backslash (R2-S2, R3-4). Version 2 also breaks chat-control
+tokens.
 
 It also prepares untrusted text for a screen: a document or a question must not control the terminal or the page.
 """
 
 import re
 import unicodedata
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from sourcebound.contracts.text.control_tokens import break_control_tokens
 
 PLANES: Final = range(0, 0x110000, 0x10000)
 UNSHOWABLE: Final = re.compile(
@@ -80,21 +83,29 @@ UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
 """NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot encode."""
 
 
+SanitizationMode = Literal["safe_normalize_v1", "safe_normalize_v2"]
+"""The versions of the rule. A policy names the version that applies."""
+MODES: Final[tuple[SanitizationMode, ...]] = get_args(SanitizationMode)
+WITHOUT_CONTROL_TOKENS: Final = "safe_normalize_v2"
+
+
 class Sanitized(NamedTuple):
-    """Sanitized text and the number of its escaped lines."""
+    """Sanitized text, the number of its escaped lines and of its broken control tokens."""
 
     text: str
     escaped_lines: int
+    control_tokens: int = 0
 
 
-def sanitize(text: str) -> Sanitized:
-    """Apply `safe_normalize_v1`.
+def sanitize(text: str, mode: SanitizationMode = "safe_normalize_v1") -> Sanitized:
+    """Apply `safe_normalize`.
 
     Args:
         text: Evidence or a question as received.
+        mode: The version of the rule.
 
     Returns:
-        The normalised text, empty if nothing visible remains, and the number of escaped lines.
+        The normalised text, empty if nothing visible remains, and the number of escaped lines and of control tokens.
     """
     visible = _visible(text)
     lines = [line.strip() for line in visible.split("\n")]
@@ -104,7 +115,13 @@ def sanitize(text: str) -> Sanitized:
     for number in forging_lines:
         lines[number] = "\\" + lines[number]
     joined = "\n".join(lines).strip("\n")
-    return Sanitized(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, len(forging_lines))
+    shown, tokens = without_control_tokens(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, mode)
+    return Sanitized(shown, len(forging_lines), tokens)
+
+
+def without_control_tokens(text: str, mode: SanitizationMode) -> tuple[str, int]:
+    """Break the chat-control tokens of a text if the mode asks for it; return the text and their number."""
+    return break_control_tokens(text) if mode == WITHOUT_CONTROL_TOKENS else (text, 0)
 
 
 def _visible(text: str) -> str:

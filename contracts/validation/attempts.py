@@ -8,7 +8,7 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Prompt
-from sourcebound.contracts.prompt.sections import REPEATABLE
+from sourcebound.contracts.prompt.sections import REPAIR_TEMPLATE, repair_sentences
 from sourcebound.contracts.validation.result import ValidationResult
 
 
@@ -29,6 +29,7 @@ def may_repeat(validation: ValidationResult, policy: Policy, finished: int) -> b
         finished: The number of attempts before the current one.
 
     Returns:
-        True if a rule of R5-3 … R5-10 was broken and the policy has an attempt left.
+        True if the policy has an attempt left and its repair section has a sentence for the broken rule.
     """
-    return validation.outcome.failure_code in REPEATABLE and finished + 1 < policy.validation.max_attempts
+    repairable = repair_sentences(policy.prompt.repair_template or REPAIR_TEMPLATE)
+    return validation.outcome.failure_code in repairable and finished + 1 < policy.validation.max_attempts

@@ -33,6 +33,7 @@ from sourcebound.contracts.validation.checks import (
     check_support,
     leaves_question_open,
 )
+from sourcebound.contracts.validation.partial import missing_of, read_partial, read_partial_rows
 from sourcebound.contracts.validation.result import (
     GroundingMetrics,
     SupportLevel,
@@ -61,17 +62,20 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int =
         The verdict. If the answer passed, it has the text (for JSON, the joined sentences). Otherwise it has the
         reason and an empty text.
     """
-    raw = read_answer(raw_text, bundle, version)
+    partial = bool(policy.validation.partial_answers)
+    is_prose = policy.prompt.output_profile == "prose"
+    read = read_partial if partial and is_prose else read_answer
+    raw = read(raw_text, bundle, version)
     if raw.is_refusal:
         return _accept_refusal(raw, policy)
-    if policy.prompt.output_profile == "prose" or check_not_empty(raw, policy.validation):
+    if is_prose or check_not_empty(raw, policy.validation):
         return _judge((raw,), bundle, policy, version)
-    parsed = parse(raw_text)
+    parsed = parse(raw_text, partial)
     if isinstance(parsed, Violation):
         return _reject_schema(raw, parsed, policy)
     if parsed.is_refusal:
         return _accept_refusal(read_answer(join(parsed), bundle, version), policy)
-    return _judge(read_rows(parsed, bundle, version), bundle, policy, version)
+    return _judge((read_partial_rows if partial else read_rows)(parsed, bundle, version), bundle, policy, version)
 
 
 def _accept_refusal(answer: AnswerReading, policy: Policy) -> ValidationResult:
@@ -105,6 +109,7 @@ def _judge(readings: Sequence[AnswerReading], bundle: AnswerBundle, policy: Poli
         grounding_metrics=_metrics(answer, rules),
         statements=answer.statements,
         literals=answer.literals,
+        missing=missing_of(answer.statements) if passed and rules.partial_answers else None,
         support_level=support_level(answer.cited_anchors, bundle, policy, report) if passed else None,
         support=report,
     )

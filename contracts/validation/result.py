@@ -55,6 +55,8 @@ class ValidationResult(Contract):
     grounding_metrics: GroundingMetrics = GroundingMetrics()
     statements: tuple[Statement, ...] = ()
     literals: tuple[LiteralFinding, ...] = ()
+    missing: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """What a partial answer says is not in the evidence (R3-10); absent if the answer is not partial."""
     support_level: SupportLevel | None = None
     support: Annotated[SupportReport | None, Field(exclude_if=is_absent)] = None
     """The scores of the verifier, if the policy has one (R5-17, R5-18)."""
