@@ -51,7 +51,7 @@ class BrokenTokens(NamedTuple):
     """A text without control tokens, and how many it had."""
 
     text: str
-    count: int
+    broken: int
 
 
 def break_control_tokens(text: str) -> BrokenTokens:

@@ -21,7 +21,7 @@ from sourcebound.contracts.validation.answer_reading import (
     read_statements,
 )
 from sourcebound.contracts.validation.leaks import find_leaks
-from sourcebound.contracts.validation.literals.check import check_literals
+from sourcebound.contracts.validation.literals.check import QUESTION, check_literals, read_evidence
 from sourcebound.contracts.validation.versions import VERSION
 
 CLOSING_LINE: Final = re.compile(rf"(?:\n|\A)(?P<line>{CLOSING_MARKER}(?P<missing>\S[^\n]*?))\s*\Z")
@@ -112,8 +112,8 @@ def _with_closing_line(
         anchors=(),
         needs_citation=False,
     )
-    cited = tuple(read_sources(body.cited_anchors, bundle).values())
-    literals = check_literals(closing.missing, len(body.statements), cited, bundle.user_question, version)
+    known = (*read_sources(body.cited_anchors, bundle).values(), read_evidence(QUESTION, bundle.user_question))
+    literals = check_literals(closing.missing, len(body.statements), known, bundle.user_question, version)
     return body._replace(
         text=text,
         look_alikes=(*body.look_alikes, *find_look_alikes(closing.missing)),

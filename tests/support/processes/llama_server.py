@@ -6,7 +6,8 @@ program, it prints the URL of a server for one model file and serves until its s
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ MODEL = "tiny-random"
 CONTEXT_TOKENS = 32_768
 WIDTH = 32
 SPECIAL = ("<|bos|>", "<|im_start|>", "<|im_end|>")
+FIRST_CONTROL_ID = 257
+"""The bytes and the pair come before the control tokens."""
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -40,12 +43,13 @@ def byte_names() -> list[str]:
     return [names[byte] for byte in range(256)]
 
 
-def write_vocabulary(writer: gguf.GGUFWriter) -> int:
-    """Write a token for each byte, one for a space before a t, and the marks between messages. Return the count."""
+def write_vocabulary(writer: gguf.GGUFWriter, control_tokens: Sequence[str] = ()) -> int:
+    """Write a token for each byte, one for a space before a t, and the control tokens. Return the count."""
     bytes_ = byte_names()
     pair = bytes_[ord(" ")], bytes_[ord("t")]
-    tokens = [*bytes_, "".join(pair), *SPECIAL]
-    kinds = [gguf.TokenType.NORMAL] * 257 + [gguf.TokenType.CONTROL] * len(SPECIAL)
+    special = list(dict.fromkeys([*control_tokens, *SPECIAL]))
+    tokens = [*bytes_, "".join(pair), *special]
+    kinds = [gguf.TokenType.NORMAL] * FIRST_CONTROL_ID + [gguf.TokenType.CONTROL] * len(special)
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
@@ -84,8 +88,8 @@ def write_weights(writer: gguf.GGUFWriter, tokens: int) -> None:
         writer.add_tensor(f"blk.0.{name}.weight", weights(WIDTH))
 
 
-def write_model(path: Path) -> None:
-    """Write a model of one small layer that chats in random letters."""
+def write_model(path: Path, control_tokens: Sequence[str] = ()) -> None:
+    """Write a model of one small layer that chats in random letters, with further control tokens if any are given."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(MODEL)
     writer.add_context_length(CONTEXT_TOKENS)
@@ -97,7 +101,7 @@ def write_model(path: Path) -> None:
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(WIDTH)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    write_weights(writer, write_vocabulary(writer))
+    write_weights(writer, write_vocabulary(writer, control_tokens))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -108,16 +112,23 @@ def write_model(path: Path) -> None:
 def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
     folder = tmp_path_factory.mktemp("llama")
     write_model(folder / "model.gguf")
-    command = [sys.executable, __file__, str(folder / "model.gguf")]
+    with serving(folder / "model.gguf", folder / "log") as url:
+        yield LlamaServer(f"{url}/v1", MODEL)
+
+
+@contextmanager
+def serving(model: Path, log_file: Path) -> Iterator[str]:
+    """Serve a model file in a process of its own; the value is the server's URL."""
+    command = [sys.executable, __file__, str(model)]
     with (
-        (folder / "log").open("w") as log,
+        log_file.open("w") as log,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as process,
     ):
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
-            assert url.startswith("http"), (folder / "log").read_text()
-            yield LlamaServer(f"{url}/v1", MODEL)
+            assert url.startswith("http"), log_file.read_text()
+            yield url
         finally:
             process.kill()
 

@@ -67,13 +67,13 @@ def test_the_result_is_composed(text: str) -> None:
     ],
 )
 def test_white_space_is_normalised_and_line_breaks_are_kept(text: str, clean: str) -> None:
-    assert sanitize(text) == (clean, 0)
+    assert sanitize(text) == (clean, 0, 0)
 
 
 @pytest.mark.contract("R2-S2")
 @given(st.text(alphabet=st.characters(categories=("Lu", "Ll", "Nd", "Po"), max_codepoint=0x7E), min_size=1))
 def test_what_can_be_seen_is_not_rewritten(text: str) -> None:
-    clean, escaped = sanitize(text)
+    clean, escaped, _ = sanitize(text)
     assert clean == ("\\" + text if escaped else text)
 
 
@@ -84,7 +84,7 @@ def test_what_can_be_seen_is_not_rewritten(text: str) -> None:
     ["=== {} ===", "=== {} ===  ", "  === {} ===", "== {} ==", "===\u200b {} ===", "=== {} ===\r", "\u202e=== {} ==="],
 )
 def test_a_line_that_reads_as_a_section_header_is_escaped_and_counted(title: str, form: str) -> None:
-    clean, escaped = sanitize(f"before\n{form.format(title)}\nafter")
+    clean, escaped, _ = sanitize(f"before\n{form.format(title)}\nafter")
     assert escaped == 1
     first, line, *_ = clean.split("\n")
     assert first == "before"
@@ -95,7 +95,7 @@ def test_a_line_that_reads_as_a_section_header_is_escaped_and_counted(title: str
 @pytest.mark.contract("R2-S2")
 @pytest.mark.parametrize("line", ["=== evidence ===", "=== ＥＶＩＤＥＮＣＥ ===", "=== User Question ==="])
 def test_look_alikes_of_a_section_header_are_escaped(line: str) -> None:
-    assert sanitize(line) == ("\\" + line, 1)
+    assert sanitize(line) == ("\\" + line, 1, 0)
 
 
 @pytest.mark.contract("R2-S2")
@@ -116,7 +116,7 @@ def test_look_alikes_of_a_section_header_are_escaped(line: str) -> None:
     ],
 )
 def test_a_line_that_reads_as_an_evidence_header_is_escaped_and_counted(line: str) -> None:
-    clean, escaped = sanitize(f"before\n{line}\nafter")
+    clean, escaped, _ = sanitize(f"before\n{line}\nafter")
     assert escaped == 1
     assert clean.split("\n")[1].startswith("\\")
     assert sanitize(line).escaped_lines == 1
@@ -140,7 +140,7 @@ def test_each_escaped_line_counts() -> None:
     ],
 )
 def test_an_ordinary_line_is_left_alone(line: str) -> None:
-    assert sanitize(line) == (line, 0)
+    assert sanitize(line) == (line, 0, 0)
 
 
 @pytest.mark.contract("R2-A2")

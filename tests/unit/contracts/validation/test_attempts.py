@@ -13,7 +13,7 @@ from sourcebound.contracts.outcome import FailureCode, Status, fail, proceed
 from sourcebound.contracts.policy.releases import read_template, template_digest
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import REFUSAL, build_prompt, read_prompt
-from sourcebound.contracts.prompt.sections import REPEATABLE, repair_section
+from sourcebound.contracts.prompt.sections import repair_section, repair_sentences
 from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.state import AskInput, State
 from sourcebound.contracts.text.tokens import estimate_tokens
@@ -277,11 +277,11 @@ def test_the_repair_section_ends_the_output_requirements_and_changes_nothing_els
 
 
 @pytest.mark.contract("R5-12")
-@pytest.mark.parametrize("code", sorted(REPEATABLE))
+@pytest.mark.parametrize("code", [FailureCode(code) for code in repair_sentences()])
 def test_every_rule_that_may_be_mended_has_one_sentence_of_its_own(code: FailureCode) -> None:
     opening, sentence = repair_section([code, code]).splitlines()
     assert sentence.removeprefix("- ") in read_template("repair_v1")
-    others = {repair_section([other]) for other in REPEATABLE - {code}}
+    others = {repair_section([other]) for other in map(FailureCode, repair_sentences()) if other != code}
     assert all(sentence not in other and other.startswith(opening) for other in others)
     assert _repaired(code).endswith(sentence)
 
@@ -303,15 +303,16 @@ async def test_nothing_of_the_rejected_text_reaches_another_prompt() -> None:
     assert all(word not in sent for word in ("wombat", "turquoise", "4711", "C7"))
 
 
+REPEATABLE = frozenset(repair_sentences())
 CLAUSES = {f"R5-{number}" for number in range(3, 11)}
 
 
 @pytest.mark.contract("R5-12")
 def test_what_may_be_mended_is_what_the_clauses_say() -> None:
-    assert {code.value for code in REPEATABLE} == {
+    assert {
         "MALFORMED_CITATION", "INVALID_CITATION_REFERENCE", "UNCITED_FACTUAL_STATEMENT", "FORBIDDEN_CONTENT",
         "UNSUPPORTED_LITERAL", "CITATION_MISMATCH", "INVALID_OUTPUT_SCHEMA",
-    }  # fmt: skip
+    } == REPEATABLE  # fmt: skip
     for text in (UNCITED, INVENTED, "No seal. (C0)"):
         verdict = validate(text, answer_bundle(), _policy())
         assert verdict.outcome.failure_code in REPEATABLE
