@@ -91,7 +91,8 @@ def judge(replies: Iterable[Reply], policy: str = POLICY) -> list[Verdict]:
 def _judge_one(reply: Reply, policy: str) -> Verdict:
     result = check_answer(bundle_of_texts(reply.evidence, reply.question), reply.reply, policy)
     reasons = tuple(f"{item.code.value}: {item.value}" for item in result.outcome.violations)
-    return Verdict(reply, bool(result.validated_answer_text), reasons)
+    refusal = result.outcome.refusal_code
+    return Verdict(reply, bool(result.validated_answer_text), (refusal.value,) if refusal else reasons)
 
 
 def released_share(verdicts: Iterable[Verdict]) -> Interval:

@@ -25,6 +25,8 @@ TALK: Final = re.compile(
     re.IGNORECASE,
 )
 """Courtesies, and sentences about what the evidence lacks, which other checks of the product reject or exempt."""
+NO_STATEMENT: Final = re.compile(r"[:：][*_ ]*$|\bpassages?\b|^\W*(?:\w+\W+){0,2}\w+\W*$", re.IGNORECASE)
+"""Lead-ins, words about the passages and labels. In an answer of the product they need no citation or are rejected."""
 TRAIN, CHOOSE, UNSEEN = "train", "choose", "unseen"
 
 

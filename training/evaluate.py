@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from data import CHOOSE, TALK, UNSEEN, Example, Whole, read_answers
+from data import CHOOSE, NO_STATEMENT, TALK, UNSEEN, Example, Whole, read_answers
 from questions import read_questions
 from table import read_table
 
@@ -128,11 +128,11 @@ def levels(wholes: list[Whole], scores: Array, least: int) -> None:
 
 
 def score_whole(whole: Whole) -> int:
-    """Return the lowest score of an answer's statements; those that need no citation, and courtesies, do not count."""
+    """Return the lowest score of an answer's statements. Those that need no citation, and courtesies, do not count."""
     lowest, previous = 1000, ""
     for statement in read_statements(whole.answer):
         text = CITATION.sub(" ", statement.text)
-        if statement.needs_citation and not TALK.search(text):
+        if statement.needs_citation and not TALK.search(text) and not NO_STATEMENT.search(text.strip()):
             lowest = min(lowest, score_support(text, previous, whole.question, whole.texts))
         previous = text
     return lowest
