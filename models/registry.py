@@ -21,7 +21,7 @@ from sourcebound.models.urls import credentials, ollama_url, openai_url, without
 from sourcebound.settings import Settings
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
-REHEARSAL_POLICY: Final = "SOURCEBOUND_SENTENCES_V1"
+REHEARSAL_POLICY: Final = "SOURCEBOUND_SENTENCES_V2"
 """The policy of rehearsals. Its requests use every feature that a profile can allow."""
 logger = logging.getLogger(__name__)
 

@@ -85,7 +85,7 @@ def read_policy_file(path: Path, folder: Path | None = None) -> FoundPolicy:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path} is not a valid policy: {_format_reason(error)}.",
-            "Compare it with `sourcebound policy show SOURCEBOUND_V1`.",
+            "Compare it with `sourcebound policy show SOURCEBOUND_V2`.",
             code="INVALID_POLICY",
         ) from error
     locks = [read_policy_lock(where) for where in {path.parent, folder or path.parent}]

@@ -29,8 +29,8 @@ from sourcebound.store.runs.model_answers import PostgresAnswerLog
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.retriever import PostgresRetriever
 
-DEFAULT_POLICY = "SOURCEBOUND_V1"
-LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V1"
+DEFAULT_POLICY = "SOURCEBOUND_V2"
+LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V2"
 BUNDLE_POLICY = "R2_POLICY_V1"
 
 

@@ -187,7 +187,7 @@ def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetric
     )
 
 
-def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_V1") -> ValidationResult:
+def check_answer(bundle: object, text: str, policy: Policy | str = "SOURCEBOUND_V2") -> ValidationResult:
     """Check an answer against its sources, without a model or a database. Nothing is stored.
 
     Args:

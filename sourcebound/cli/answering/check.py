@@ -20,7 +20,7 @@ def check(
         Path, typer.Option(help='JSON: an answer bundle, a retrieval bundle, or {"sources": ["text of C0", …]}.')
     ],
     answer: Annotated[Path, typer.Option(help="A file with the answer's text; - is stdin.")],
-    policy: Annotated[str, typer.Option(help="A released policy or a policy file.")] = "SOURCEBOUND_V1",
+    policy: Annotated[str, typer.Option(help="A released policy or a policy file.")] = "SOURCEBOUND_V2",
     as_json: Annotated[bool, typer.Option("--json", help="Print only the verdict, as JSON.")] = False,
 ) -> None:
     """Check an answer's statements, citations and literals against its sources. Nothing is stored.
