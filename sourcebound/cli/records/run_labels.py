@@ -100,6 +100,7 @@ def budget(page: "RunPage") -> list[Fact]:
         escaped=f"{metrics.structure_escaped_count} lines that looked like prompt structure"
         if metrics.structure_escaped_count
         else None,
+        broken=f"{metrics.control_token_count} chat-control tokens" if metrics.control_token_count else None,
     )
 
 

@@ -193,12 +193,16 @@ def policy_cells(policy: Policy) -> Row:
         "reserved_output_tokens": str(budget.reserved_output_tokens),
         "max_chunk_token_ratio": f"{chosen.max_chunk_token_ratio:.2f}",
         "overlap_ratio_threshold": f"{chosen.overlap_ratio_threshold:.2f}",
+        "sanitization (R2-S2)": chosen.sanitization_mode,
         "trim within a chunk": "yes" if chosen.trim_within_chunk else "no",
         "facts phase (R3-9)": "on" if policy.facts else "off",
+        "template (R3-1)": f"`{budget.template}`",
         "output profile (R3-7)": budget.output_profile,
+        "partial answers (R3-10)": "yes" if checks.partial_answers else "no",
         "literal grounding (R5-8)": checks.literal_grounding.value,
         "attribution coverage needed": str(needed),
         "max_attempts (R5-12)": str(checks.max_attempts),
+        "repair section (R5-12)": f"`{budget.repair_template or 'repair_v1'}`",
         "presentation (R6-8)": policy.presentation,
     }
 
@@ -208,7 +212,8 @@ def policy_cells(policy: Policy) -> Row:
 def test_the_table_of_policies_has_the_values_of_the_files(name: str) -> None:
     rows = table(
         "field", "`SOURCEBOUND_V1`", "`SOURCEBOUND_LEXICAL_V1`", "`SOURCEBOUND_SENTENCES_V1`", "`R2_POLICY_V1`",
-        "`SOURCE_BOUNDED_V1`", "`QA_CONTRACT_V1`", "`GROUNDED_RAG_V1`",
+        "`SOURCE_BOUNDED_V1`", "`QA_CONTRACT_V1`", "`GROUNDED_RAG_V1`", "`SOURCEBOUND_V2`", "`SOURCEBOUND_LEXICAL_V2`",
+        "`SOURCEBOUND_SENTENCES_V2`",
     )  # fmt: skip
     assert {row["field"]: row[f"`{name}`"] for row in rows} == policy_cells(load_shipped_policy(name))
 

@@ -53,8 +53,8 @@ def test_a_hidden_character_hides_no_token(hidden: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a <b>bold</b> word", "press <start> and wait", "if a < b and c > d", "x |> f <| y", "List<String>", "[1] and [C0]",
-        "[NOTE]", "arr[i]", "<p class='s'>", "a <- b", "<https://example.org/s>", "[A-Z]", "x<y||z>w",
+        "a <b>bold</b> word", "press <start> and wait", "if a < b and c > d", "x |> f <| y", "List<String>",
+        "[1] and [C0]", "[NOTE]", "arr[i]", "<p class='s'>", "a <- b", "<https://example.org/s>", "[A-Z]", "x<y||z>w",
         "usage: cmd [args]",
     ],
 )  # fmt: skip
