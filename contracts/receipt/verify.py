@@ -16,7 +16,8 @@ from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.receipt.sealed import VERSION, SignedReceipt, Span, signed_message
 from sourcebound.contracts.text.canonical_json import canonical_json, text_sha256
-from sourcebound.contracts.text.citations import find_citations
+from sourcebound.contracts.text.citations import find_citations, first_use_order
+from sourcebound.contracts.text.hidden import find_visible_citations
 from sourcebound.contracts.text.sanitize import MODES, sanitize
 from sourcebound.contracts.validation.result import ValidationStatus
 
@@ -157,8 +158,9 @@ def compare_answer(receipt: SignedReceipt, text: str) -> ReceiptCheck:
         return ReceiptCheck("answer", is_refused, found)
     if text_sha256(text) != receipt.answer_sha256:
         return ReceiptCheck("answer", False, "not the released text: the hashes differ")
-    cited = list(dict.fromkeys(citation.anchor for citation in find_citations(text)))
-    if cited != receipt.citations:
+    cited = list(first_use_order(citation.anchor for citation in find_citations(text)))
+    visible = list(first_use_order(citation.anchor for citation in find_visible_citations(text)))
+    if receipt.citations not in (cited, visible):
         return ReceiptCheck("answer", False, f"it cites {cited}, but the record has {receipt.citations}")
     return ReceiptCheck("answer", True, "exactly the released text")
 

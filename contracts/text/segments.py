@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.blocks import TextBlock, TextBlockKind, split_blocks
 from sourcebound.contracts.text.citations import CITATION, CITATION_RUN
-from sourcebound.contracts.text.sentences import split_sentences
+from sourcebound.contracts.text.sentences import cut_merged, split_sentences
 
 SEGMENTER: Final = "segment_v1"
 """The version of these rules. A policy names the version that applies."""
@@ -46,18 +46,20 @@ class _Visible(NamedTuple):
     """For each citation its position in the visible text, and its start and end in the answer."""
 
 
-def segment(answer: str) -> list[Segment]:
+def segment(answer: str, *, cuts_more: bool = False) -> list[Segment]:
     """Cut an answer into segments.
 
     Args:
         answer: The raw text of an answer.
+        cuts_more: Whether to cut sentences that the first version of the validation contract merged: after an
+            abbreviation that ends a sentence, and around a parenthesis that is a statement of its own.
 
     Returns:
         The segments in order. They do not overlap, and only white space and Markdown marks lie between them.
     """
     segments: list[Segment] = []
     for block in split_blocks(answer):
-        pieces = list(_split_block(answer, block))
+        pieces = list(_split_block(answer, block, cuts_more))
         if segments and pieces and _is_only_citations(pieces[0].text):
             last = segments.pop()
             end = pieces.pop(0).end
@@ -75,13 +77,15 @@ def _is_only_citations(text: str) -> bool:
     return not CITATION.sub("", text).strip(" .;,")
 
 
-def _split_block(answer: str, block: TextBlock) -> Iterator[Segment]:
+def _split_block(answer: str, block: TextBlock, cuts_more: bool) -> Iterator[Segment]:
     kind = SegmentKind(block.kind.value) if block.kind is not TextBlockKind.PARAGRAPH else SegmentKind.SENTENCE
     if block.kind in (TextBlockKind.CODE, TextBlockKind.TABLE_ROW, TextBlockKind.HEADING):
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])
         return
     visible = _hide_citations(answer, block)
     spans = split_sentences(visible.text)
+    if cuts_more:
+        spans = cut_merged(visible.text, spans, [position for position, _, _ in visible.citations])
     if not spans:
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])
         return

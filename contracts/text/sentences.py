@@ -1,6 +1,8 @@
 """Sentences within a block: `sentencex`, with corrections for the prose of manuals (R5-5)."""
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -51,6 +53,28 @@ INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<num
 LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
 BULLET: Final = re.compile(r"(?:(?<=\s)|^)[•⁃‣▪]\s*(?=\S)")
 
+STARTER: Final = (
+    r"(?:The|A|An|It|Its|This|That|These|Those|He|She|We|You|They|There|Here|In|On|At|By|For|From|With|Without|If|When|While"
+    r"|Where|After|Before|Since|Until|Because|Although|However|Therefore|Thus|Then|Also|As|Above|Below|Under|Over|During"
+    r"|Each|Every|All|Most|Many|Some|Several|Few|Not|Both|Such|Other|Others|Another|Millions|Thousands|Hundreds|Dozens"
+    r"|Billions|What|How|Why|Who|Which|But|And|Or|So|One|Two|Three|Once|Today|Now|Only)"
+)
+"""A word that begins a sentence and no name."""
+SHORT_END: Final = re.compile(
+    rf"(?:\b(?:[A-Z]\.){{2,5}}|\b[ap]\.\s?m\.|\b(?:min|max|typ|nom|etc|al|Ph\.D)\.)(?=\s+{STARTER}\b)"
+)
+"""An abbreviation at the end of a sentence."""
+OWN_PARENTHESIS: Final = re.compile(
+    r"\((?=[\"“'*_]*[^\W\d_a-zà-ÿ])[^()]{8,600}?[.!?][\"”'*_]*\)(?=\s+\W*[^\W\d_a-zà-ÿ]|\W*$)"
+)
+"""A parenthesis that is a sentence, and after which another one begins."""
+CITED_PARENTHESIS: Final = re.compile(
+    r"\s*\((?!(?:see|cf|e\.g|i\.e)\b)(?=[^()]*\s(?:is|are|was|were|has|have|had|does|did|can|could|must|should|will|would)\s)"
+    r"[^()]{8,600}\)[\s.;,!?]*$",
+    re.IGNORECASE,
+)
+"""A parenthesis with a verb after the citation of its sentence, which does not reach it."""
+
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no UTF-8 text can hold and `sentencex` cannot read."""
 
@@ -71,6 +95,42 @@ def split_sentences(text: str) -> list[Span]:
         sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end)))
         spans.extend(_trim(text, [piece for span in sentences for piece in _split_further(text, span)]))
     return spans
+
+
+def cut_merged(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]:
+    """Cut the sentences that hold two statements.
+
+    Args:
+        text: The block without citations.
+        spans: Its sentences.
+        cited: The positions of the citations, in ascending order.
+
+    Returns:
+        The start and end of each statement.
+    """
+    result: list[Span] = []
+    for start, end in spans:
+        cuts = set(_outside_quotes(text, start, [match.end() for match in SHORT_END.finditer(text, start, end)]))
+        for match in OWN_PARENTHESIS.finditer(text, start, end):
+            cuts |= {match.start(), match.end()}
+        within = cited[bisect_right(cited, start) : bisect_left(cited, end)]
+        cuts |= {position for position in within if CITED_PARENTHESIS.match(text, position, end)}
+        inside = [cut for cut in sorted(cuts) if start < cut < end and text[cut:end].strip(" .;,!?")]
+        result.extend(_trim(text, list(pairwise([start, *inside, end]))))
+    return result
+
+
+def _outside_quotes(text: str, start: int, positions: Sequence[int]) -> list[int]:
+    """Return the positions at which no quotation is open, in one pass over the text from `start`."""
+    outside, depth, is_open = [], 0, False
+    for position in positions:
+        piece = text[start:position]
+        is_open ^= piece.count('"') % 2 == 1
+        depth += sum(map(piece.count, "“«「")) - sum(map(piece.count, "”»」"))
+        if not is_open and depth <= 0:
+            outside.append(position)
+        start = position
+    return outside
 
 
 def language_of(text: str) -> str:

@@ -6,6 +6,7 @@ joined text would read two rows as one sentence.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
@@ -19,7 +20,10 @@ from sourcebound.contracts.text.citations import (
     find_look_alikes,
     first_use_order,
 )
-from sourcebound.contracts.text.segments import Segment, SegmentKind, segment
+from sourcebound.contracts.text.hidden import blank_brackets, find_visible_citations
+from sourcebound.contracts.text.segments import SegmentKind, segment
+from sourcebound.contracts.validation.exemptions import CONNECTIVES as CONNECTIVES
+from sourcebound.contracts.validation.exemptions import read_parts
 from sourcebound.contracts.validation.leaks import Leak, find_leaks
 from sourcebound.contracts.validation.literals.check import (
     CitedChunk,
@@ -28,16 +32,9 @@ from sourcebound.contracts.validation.literals.check import (
     read_evidence,
 )
 from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
-from sourcebound.contracts.validation.versions import VERSION
+from sourcebound.contracts.validation.versions import SECOND, VERSION
 
-CONNECTIVES: Final = frozenset(
-    {
-        "in summary", "in short", "to summarize", "to summarise", "in conclusion", "additionally", "furthermore",
-        "moreover", "however", "therefore", "for example", "for instance", "that is", "as follows", "in detail",
-        "in addition", "specifically", "finally", "note", "summary", "answer",
-    }
-)  # fmt: skip
-"""Segments that state nothing (R5-6). The list is frozen with `segment_v1`."""
+HEADING_MARK: Final = re.compile(r"^\s*#{1,6}\s+")
 
 
 class Statement(Contract):
@@ -79,10 +76,11 @@ def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> Answ
     Returns:
         The reading, without any verdict.
     """
-    citations = tuple(find_citations(text))
+    every_citation = find_citations(text)
+    citations = tuple(every_citation if version < SECOND else find_visible_citations(text))
     known_anchors = frozenset(bundle.anchor_map)
     cited = first_use_order(citation.anchor for citation in citations)
-    statements = tuple(read_statements(text))
+    parts = _read_parts(text, bundle, version)
     sources = read_sources(cited, bundle)
     return AnswerReading(
         text=text,
@@ -91,11 +89,15 @@ def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> Answ
         citations=citations,
         cited_anchors=cited,
         known_anchors=known_anchors,
-        unknown_anchors=tuple(anchor for anchor in cited if anchor not in known_anchors),
+        unknown_anchors=tuple(
+            anchor
+            for anchor in first_use_order(citation.anchor for citation in every_citation)
+            if anchor not in known_anchors
+        ),
         look_alikes=tuple(find_look_alikes(text)),
-        statements=statements,
-        literals=tuple(read_literal_findings(statements, sources, bundle.user_question, version)),
-        leaks=tuple(find_leaks(text, bundle)),
+        statements=tuple(statement for statement, _ in parts),
+        literals=tuple(read_literal_findings(parts, sources, bundle.user_question, version)),
+        leaks=tuple(find_leaks(text, bundle, cited, version)),
         evidence_characters=sum(len(chunk.sanitized_text) for chunk in bundle.selected_evidence),
     )
 
@@ -109,49 +111,58 @@ def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, Cite
     }
 
 
-def read_statements(text: str) -> list[Statement]:
-    """Split an answer into statements, with their citations and whether each needs one (R5-6)."""
-    segments = segment(text)
-    anchors = [first_use_order(citation.anchor for citation in find_citations(part.text)) for part in segments]
+def read_statements(text: str, bundle: AnswerBundle | None = None, version: int = VERSION) -> list[Statement]:
+    """Split an answer into statements, with their citations and whether each needs one (R5-6).
+
+    Args:
+        text: An answer.
+        bundle: Its evidence and its question. Without them, no heading needs a citation.
+        version: The number of the validation contract.
+    """
+    return [statement for statement, _ in _read_parts(text, bundle, version)]
+
+
+def _read_parts(text: str, bundle: AnswerBundle | None, version: int) -> list[tuple[Statement, tuple[str, ...]]]:
+    """Split an answer into statements, each with the anchors of the items or of the section that it heads."""
+    visible = text if version < SECOND else blank_brackets(text)
+    segments = segment(text, cuts_more=version >= SECOND)
+    anchors = [first_use_order(cited.anchor for cited in find_citations(visible[p.start : p.end])) for p in segments]
+    chunks = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence} if bundle else None
+    parts = read_parts(segments, anchors, chunks, bundle.user_question if bundle else "", version)
     return [
-        Statement(
-            kind=part.kind,
-            start=part.start,
-            end=part.end,
-            text=part.text,
-            anchors=anchors[index],
-            needs_citation=not _is_exempt(segments, anchors, index),
+        (
+            Statement(
+                kind=piece.kind,
+                start=piece.start,
+                end=piece.end,
+                text=piece.text,
+                anchors=cited,
+                needs_citation=part.needs_citation,
+            ),
+            part.heads,
         )
-        for index, part in enumerate(segments)
+        for piece, cited, part in zip(segments, anchors, parts, strict=True)
     ]
 
 
-def _is_exempt(segments: list[Segment], anchors: list[tuple[str, ...]], index: int) -> bool:
-    """Return whether a segment needs no citation: a heading, a connective, or the line before a list that is cited."""
-    part = segments[index]
-    words = re.sub(r"[\W_]+", " ", part.text).strip().casefold()
-    if part.kind is SegmentKind.HEADING or not words or words in CONNECTIVES:
-        return True
-    if not part.text.rstrip().endswith((":", "：")):
-        return False
-    is_cited = []
-    for following, cited in zip(segments[index + 1 :], anchors[index + 1 :], strict=True):
-        if following.kind not in (SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE):
-            if following.kind is SegmentKind.HEADING:
-                continue
-            break
-        is_cited.append(bool(cited) or following.text.rstrip().endswith(":"))
-    return bool(is_cited) and all(is_cited)
-
-
 def read_literal_findings(
-    statements: tuple[Statement, ...], sources: dict[str, CitedChunk], question: str, version: int
+    parts: Sequence[tuple[Statement, tuple[str, ...]]],
+    sources: dict[str, CitedChunk],
+    question: str,
+    version: int,
 ) -> list[LiteralFinding]:
-    """Look up every literal of every statement in the chunks that the statement cites (R5-8)."""
+    """Look up every literal of every statement in the chunks that the statement cites (R5-8).
+
+    Those of an exempt segment are looked up in the question and in the chunks that its items cite.
+    """
     findings: list[LiteralFinding] = []
-    for index, statement in enumerate(statements):
-        cited = tuple(sources[anchor] for anchor in statement.anchors if anchor in sources)
-        findings.extend(check_literals(CITATION.sub(" ", statement.text), index, cited, question, version))
+    for index, (statement, heads) in enumerate(parts):
+        is_exempt = version >= SECOND and not statement.needs_citation
+        anchors = (*statement.anchors, *heads) if is_exempt else statement.anchors
+        cited = tuple(sources[anchor] for anchor in dict.fromkeys(anchors) if anchor in sources)
+        text = CITATION.sub(" ", statement.text)
+        text = HEADING_MARK.sub("", text) if is_exempt else text
+        findings.extend(check_literals(text, index, cited, question, version, repeats_question=is_exempt))
     return findings
 
 
@@ -169,13 +180,13 @@ def read_rows(
         Two readings of the joined text. Their statements and literals differ, and both must pass.
     """
     joined = read_answer(join(answer), bundle, version)
-    statements: list[Statement] = []
+    parts: list[tuple[Statement, tuple[str, ...]]] = []
     start = 0
     for row in answer.answer_sentences:
         text = join_row(row)
-        for part in read_statements(text):
-            statements.append(part.model_copy(update={"start": part.start + start, "end": part.end + start}))
+        for part, heads in _read_parts(text, bundle, version):
+            parts.append((part.model_copy(update={"start": part.start + start, "end": part.end + start}), heads))
         start += len(text) + 1
     sources = read_sources(joined.cited_anchors, bundle)
-    literals = read_literal_findings(tuple(statements), sources, bundle.user_question, version)
-    return joined._replace(statements=tuple(statements), literals=tuple(literals)), joined
+    literals = read_literal_findings(parts, sources, bundle.user_question, version)
+    return joined._replace(statements=tuple(statement for statement, _ in parts), literals=tuple(literals)), joined

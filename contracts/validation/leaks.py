@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.text.sanitize import SECTION_TITLES
+from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 REASONING_TAG: Final = re.compile(
     r"</?\s*(?:think|thinking|thought|reasoning|scratchpad|analysis|reflection)\b[^>]*>", re.IGNORECASE
@@ -28,6 +30,8 @@ PROMPT_EVIDENCE: Final = re.compile(
     r"|\bEvidence\s+(?:block|section|chunk|\[?C?\d+)|(?:^|[.!?\]])\W*Evidence\s*:",
     re.IGNORECASE | re.MULTILINE,
 )
+WORD_OR_NUMBER: Final = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*|\d+(?:[.,]\d+)*")
+"""An id that an answer may hold by chance, as an ordinary word or a number."""
 
 LEAK_PATTERNS: Final = (
     ("reasoning", "<", REASONING_TAG),
@@ -46,11 +50,17 @@ class Leak(NamedTuple):
     text: str
 
 
-def find_leaks(text: str, bundle: AnswerBundle) -> list[Leak]:
+def find_leaks(text: str, bundle: AnswerBundle, cited: Collection[str] = (), version: int = VERSION) -> list[Leak]:
     """Find the internals that an answer shows (R5-7).
 
     These are internal ids, evidence headers, prompt sections, reasoning, and the word "Evidence" for the prompt's
     section.
+
+    Args:
+        text: An answer.
+        bundle: Its evidence and its question.
+        cited: The anchors that the answer cites.
+        version: The number of the validation contract.
     """
     plain = unicodedata.normalize("NFKC", text)
     folded = plain.casefold()
@@ -60,16 +70,20 @@ def find_leaks(text: str, bundle: AnswerBundle) -> list[Leak]:
         if required in folded
         for match in pattern.finditer(plain)
     ]
+    own_texts = [chunk.sanitized_text for chunk in bundle.selected_evidence if chunk.anchor in cited]
     for chunk in bundle.selected_evidence:
+        texts = [*own_texts, bundle.user_question] if version >= SECOND else [chunk.sanitized_text]
         for label, name in (("a chunk id", chunk.chunk_id), ("a knowledge id", chunk.knowledge_id)):
-            if _shows_id(plain, name, chunk.sanitized_text):
+            if version >= SECOND and WORD_OR_NUMBER.fullmatch(name):
+                continue
+            if _shows_id(plain, name, texts):
                 leaks.append(Leak(label, name))
     return leaks
 
 
-def _shows_id(text: str, name: str, evidence: str) -> bool:
-    """Return whether an answer shows an internal id. An id that the evidence contains is the document's own text."""
+def _shows_id(text: str, name: str, texts: Sequence[str]) -> bool:
+    """Return whether an answer shows an internal id that none of the texts holds; such an id is a document's own."""
     if name.casefold() not in text.casefold():
         return False
     id_pattern = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
-    return bool(id_pattern.search(text)) and not id_pattern.search(evidence)
+    return bool(id_pattern.search(text)) and not any(map(id_pattern.search, texts))

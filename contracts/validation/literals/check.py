@@ -140,7 +140,13 @@ def _read_chunk(text: str, version: int) -> LiteralIndex:
 
 
 def check_literals(
-    text: str, segment: int, cited: tuple[CitedChunk, ...], question: str = "", version: int = VERSION
+    text: str,
+    segment: int,
+    cited: tuple[CitedChunk, ...],
+    question: str = "",
+    version: int = VERSION,
+    *,
+    repeats_question: bool = False,
 ) -> list[LiteralFinding]:
     """Look up every literal of one segment in the chunks that it cites.
 
@@ -150,6 +156,7 @@ def check_literals(
         cited: The chunks that the segment cites.
         question: The question, whose values may be repeated.
         version: The number of the validation contract.
+        repeats_question: Whether the segment states nothing, so that every literal of the question may be in it.
 
     Returns:
         A finding for each literal, in the order of the text.
@@ -164,6 +171,7 @@ def check_literals(
             text=literal.text.strip(),
             segment=segment,
             found_in=tuple(anchor for anchor, source in sources if source.supports(literal))
+            or ((QUESTION,) if repeats_question and _read_chunk(question, version).supports(literal) else ())
             or _find_in_question(literal, text, statement, tuple(source for _, source in sources), question),
         )
         for literal in statement.literals

@@ -193,7 +193,7 @@ def test_ordinary_words_are_not_forbidden(text: str) -> None:
         ("The seal is inspected. [C0] It takes 12 hours. [C1]", "UNSUPPORTED_LITERAL"),
         ("Filter HP-200 is replaced. [C1]", None),
         ("Filter HP-200 is replaced. [C0]", "UNSUPPORTED_LITERAL"),
-        ("# Limit of 99 bar\nThe seal is inspected. [C0]", "UNSUPPORTED_LITERAL"),
+        ("# Seal 99\nThe seal is inspected. [C0]", "UNSUPPORTED_LITERAL"),
         ("1. The seal is inspected. [C0]\n2. The filter is replaced. [C1]", None),
     ],
 )

@@ -1,0 +1,168 @@
+"""The segments of an answer that need no citation: headings, lead-ins and connectives (R5-6).
+
+A heading or the head of a table is exempt only if it states nothing: it has no finite verb, and each of its content
+words is in the question or in a chunk that its section or its rows cite.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.text.citations import CITATION
+from sourcebound.contracts.text.content_words import content_words
+from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.validation.versions import SECOND
+
+CONNECTIVES: Final = frozenset(
+    {
+        "in summary", "in short", "to summarize", "to summarise", "in conclusion", "additionally", "furthermore",
+        "moreover", "however", "therefore", "for example", "for instance", "that is", "as follows", "in detail",
+        "in addition", "specifically", "finally", "note", "summary", "answer",
+    }
+)  # fmt: skip
+"""Segments that state nothing (R5-6). The list is frozen with `segment_v1`."""
+FINITE_VERBS: Final = re.compile(
+    r"\b(?:am|is|are|was|were|has|have|had|does|do|did|can|cannot|could|might|must|shall|should|will|would|isn't|aren't"
+    r"|wasn't|weren't|don't|doesn't|didn't|can't|won't|needs?|requires?|contains?|includes?|means|uses|takes|gives|makes"
+    r"|becomes?|became|runs|works|fails|failed|exceeds|depends|causes|caused|allows|prevents|holds|keeps|begins|began|ends"
+    r"|starts|stops|costs|weighs|measures|remains|occurs|occurred|happens|happened|increases|decreases|rises|falls|shows"
+    r"|says|said|states|lies|consists|belongs|belonged|never|not"
+    r"|ist|sind|war|waren|hat|haben|muss|müssen|darf|dürfen|kann|können|soll|sollen|wird|werden"
+    r"|est|sont|était|étaient|ont|doit|doivent|peut|peuvent|es|fue|tiene|tienen|debe|deben|puede|pueden"
+    r"|è|sono|deve|devono|può|possono|são|foi|tem|têm|devem|pode|podem)\b",
+    re.IGNORECASE,
+)
+"""Verbs in the forms that state something, and negations, which turn a title into a statement."""
+TITLE_WORDS: Final = content_words(
+    """
+    overview summary introduction conclusion answer background steps step procedure details detail notes note key points
+    point main general important additional information further related results result section part parts item items
+    name value values type types description table list example examples details references sources source context
+    title topic aspect feature features category property number no unit units comparison versus vs
+    """
+)
+"""Words by which a heading orders an answer, and which name no subject."""
+LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
+ITEMS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE})
+TABLE_HEAD: Final = 7
+"""The level of a table's head: under every heading."""
+
+
+class Part(NamedTuple):
+    """Whether a segment needs a citation, and the anchors of what it heads."""
+
+    needs_citation: bool
+    heads: tuple[str, ...]
+
+
+class _Items(NamedTuple):
+    """The items from a segment on: whether there are any, whether all are cited, and the known anchors they cite."""
+
+    any: bool
+    all_cited: bool
+    anchors: frozenset[str]
+
+
+NO_ITEMS: Final = _Items(any=False, all_cited=True, anchors=frozenset())
+
+
+def read_parts(
+    segments: Sequence[Segment],
+    anchors: Sequence[tuple[str, ...]],
+    chunks: Mapping[str, str] | None,
+    question: str,
+    version: int,
+) -> list[Part]:
+    """Return for each segment whether it needs a citation, and what it heads.
+
+    Args:
+        segments: The segments of the answer.
+        anchors: The anchors that each of them cites.
+        chunks: The text of each chunk by its anchor. None: unknown, so that each heading counts as a title.
+        question: The question.
+        version: The number of the validation contract.
+
+    Returns:
+        One part for each segment.
+    """
+    known = frozenset(chunks or ())
+    items = _read_items(segments, anchors, known)
+    sections = _read_sections(segments, anchors, known)
+    parts = []
+    for index, segment in enumerate(segments):
+        words = re.sub(r"[\W_]+", " ", segment.text).strip().casefold()
+        heads: frozenset[str] = frozenset()
+        if segment.kind is SegmentKind.HEADING:
+            heads = sections[index]
+            exempt = (
+                version < SECOND
+                or chunks is None
+                or not words
+                or _states_nothing(segment.text, [chunks[anchor] for anchor in heads], question)
+            )
+        elif not words or words in CONNECTIVES:
+            exempt = True
+        else:
+            leads = segment.text.rstrip().endswith((":", "："))
+            exempt = leads and items[index + 1].any and items[index + 1].all_cited
+            heads = items[index + 1].anchors if exempt else heads
+        parts.append(Part(not exempt, tuple(sorted(heads))))
+    return parts
+
+
+def _read_items(segments: Sequence[Segment], anchors: Sequence[tuple[str, ...]], known: frozenset[str]) -> list[_Items]:
+    """Return for each segment the run of items that begins at it, over headings between them; read from the end."""
+    runs = [NO_ITEMS]
+    for segment, cited in zip(reversed(segments), reversed(anchors), strict=True):
+        if segment.kind in ITEMS:
+            is_cited = bool(cited) or segment.text.rstrip().endswith(":")
+            new = known.intersection(cited)
+            last = runs[-1]
+            joint = last.anchors if new <= last.anchors else last.anchors | new
+            runs.append(_Items(any=True, all_cited=last.all_cited and is_cited, anchors=joint))
+        elif segment.kind is not SegmentKind.HEADING:
+            runs.append(NO_ITEMS)
+        else:
+            runs.append(runs[-1])
+    return runs[::-1]
+
+
+def _read_sections(
+    segments: Sequence[Segment], anchors: Sequence[tuple[str, ...]], known: frozenset[str]
+) -> list[frozenset[str]]:
+    """Return for each heading the known anchors down to the next heading of its level, for others nothing."""
+    below: list[frozenset[str]] = [frozenset()] * (TABLE_HEAD + 1)
+    sections = []
+    for segment, cited in zip(reversed(segments), reversed(anchors), strict=True):
+        level = _level(segment)
+        new = known.intersection(cited)
+        sections.append(below[level] | new if level else frozenset())
+        for number in range(1, TABLE_HEAD + 1):
+            if level and number >= level:
+                below[number] = frozenset()
+            elif not new <= below[number]:
+                below[number] |= new
+        if segment.kind is not SegmentKind.TABLE_ROW:
+            below[TABLE_HEAD] = frozenset()
+    return sections[::-1]
+
+
+def _level(segment: Segment) -> int:
+    if segment.kind is not SegmentKind.HEADING:
+        return 0
+    marks = LEVEL.match(segment.text)
+    return len(marks[1]) if marks else TABLE_HEAD
+
+
+def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
+    text = CITATION.sub(" ", heading)
+    if FINITE_VERBS.search(text.replace("’", "'")):
+        return False
+    words = {word for word in _content(text) if any(map(str.isalpha, word))} - TITLE_WORDS - _content(question)
+    return words <= frozenset().union(*map(_content, chunks)) if words and chunks else not words
+
+
+@lru_cache(maxsize=512)
+def _content(text: str) -> frozenset[str]:
+    return content_words(text)

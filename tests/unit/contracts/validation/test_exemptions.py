@@ -1,0 +1,142 @@
+"""R5-6 and R5-7: what needs no citation, which citations count, and which ids are leaks."""
+
+import pytest
+
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.evidence.external import bundle_of_texts
+from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.validation.answer_reading import read_answer, read_statements
+from sourcebound.contracts.validation.firewall import validate
+
+SOURCES = [
+    "The HP-200 pump takes 0.65 litres of oil. Its seal is checked every 12 hours.",
+    "The filter of the pump is green. It was built in 1999.",
+]
+QUESTION = "How is the XK-9 compressor maintained?"
+BUNDLE = bundle_of_texts(SOURCES, QUESTION)
+SEAL = "The seal is checked every 12 hours. [C0]"
+
+
+def _codes(text: str, bundle: AnswerBundle = BUNDLE, version: int = 2) -> list[str]:
+    verdict = validate(text, bundle, load_shipped_policy("SOURCEBOUND_V1"), version)
+    return [violation.code.value for violation in verdict.outcome.violations]
+
+
+EXEMPT = {
+    "a heading of the section's words": f"# Oil and seal\n{SEAL}",
+    "a heading of the question's words": f"# XK-9 compressor\n{SEAL}",
+    "a heading of the order of an answer": f"## Summary\n{SEAL}\n## Key points\nThe filter is green. [C1]",
+    "a numbered heading": f"## 2. Oil\n{SEAL}",
+    "a heading over headings": f"# Filter\n## Oil\n{SEAL}\n## Filter\nThe filter is green. [C1]",
+    "the head of a table": "| Pump | Oil |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a head with the source's literal": f"# HP-200: 0.65 litres\n{SEAL}",
+    "a lead-in that names the equipment": "The HP-200 has these intervals:\n- seal: every 12 hours [C0]",
+    "a lead-in with a literal of the question": "For the XK-9 see:\n- seal: every 12 hours [C0]",
+    "a lead-in of lead-ins": "See:\n- seal:\n- every 12 hours [C0]",
+    "a connective": f"In summary,\n\n{SEAL}",
+}
+NOT_EXEMPT = {
+    "a heading with a verb": (f"# The oil must be green\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a heading with a negation": (f"# Never oil the pump\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a heading with a word of no source": (f"# Poisonous oil\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a heading of another section's words": (
+        f"# Green filter\n{SEAL}\n# Oil\nThe filter is green. [C1]",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a table's head with a word of no source": (
+        "| Pump | Explosion |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a head with another literal": (f"# Oil: 0.75 litres\n{SEAL}", "UNSUPPORTED_LITERAL"),
+    "a lead-in with another literal": ("The HP-300 has these:\n- seal: every 12 hours [C0]", "UNSUPPORTED_LITERAL"),
+    "a lead-in with a literal of a chunk that no item cites": (
+        "Since 1999 it has these:\n- seal: every 12 hours [C0]",
+        "UNSUPPORTED_LITERAL",
+    ),
+    "a lead-in with an uncited item": ("See:\n- seal [C0]\n- oil", "UNCITED_FACTUAL_STATEMENT"),
+    "a lead-in without items": (f"It is poisonous:\n\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a citation in a comment": ("The seal is checked. <!-- [C0] -->", "UNCITED_FACTUAL_STATEMENT"),
+    "a citation in a comment that never ends": (f"{SEAL} The filter is green. <!-- [C1]", "UNCITED_FACTUAL_STATEMENT"),
+    "a citation in a code span": (f"{SEAL} The filter is green `[C1]`.", "UNCITED_FACTUAL_STATEMENT"),
+    "a citation in a code block": (f"{SEAL}\n```\nfilter green [C1]\n```", "UNCITED_FACTUAL_STATEMENT"),
+    "a citation in a code element": (f"{SEAL} The filter is green <code>[C1]</code>.", "UNCITED_FACTUAL_STATEMENT"),
+    "two merged sentences": (
+        "The pump is sold in the U.S. Millions of seals are checked every 12 hours. [C0]",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a parenthesis after the citation": (f"{SEAL[:-6]} [C0] (the filter is poisonous).", "UNCITED_FACTUAL_STATEMENT"),
+    "a parenthesis between sentences": (
+        f"{SEAL} (The filter is poisonous.) The filter is green. [C1]",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+}
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize("name", EXEMPT)
+def test_a_segment_that_states_nothing_needs_no_citation(name: str) -> None:
+    assert _codes(EXEMPT[name]) == []
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize("name", NOT_EXEMPT)
+def test_a_segment_that_states_something_needs_one(name: str) -> None:
+    text, code = NOT_EXEMPT[name]
+    assert code in _codes(text)
+
+
+@pytest.mark.contract("R5-6")
+def test_a_citation_after_a_code_block_is_its_own() -> None:
+    assert read_answer("```\nfilter green\n```\n[C1]", BUNDLE).statements[0].anchors == ("C1",)
+
+
+@pytest.mark.contract("R5-4")
+def test_an_invented_anchor_in_code_is_invented_too() -> None:
+    assert _codes(f"{SEAL} It is green `[C7]`. [C1]") == ["INVALID_CITATION_REFERENCE"]
+
+
+@pytest.mark.contract("CP-10")
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize("name", ["a heading with a verb", "a citation in a comment", "two merged sentences"])
+def test_a_run_of_the_first_version_keeps_its_exemptions(name: str) -> None:
+    assert _codes(NOT_EXEMPT[name][0], version=1) == []
+
+
+def test_without_a_bundle_a_heading_is_a_title() -> None:
+    assert [part.needs_citation for part in read_statements("# The oil must be green\nIt is. [C0]")] == [False, True]
+
+
+def _named(chunk_id: str, question: str = QUESTION) -> AnswerBundle:
+    bundle = bundle_of_texts(SOURCES, question)
+    first, *others = bundle.selected_evidence
+    chunks = (first.model_copy(update={"chunk_id": chunk_id}), *others)
+    return bundle.model_copy(update={"selected_evidence": chunks})
+
+
+@pytest.mark.contract("R5-7")
+@pytest.mark.parametrize(
+    ("name", "text", "question", "leaks"),
+    [
+        ("doc-7-c0012", "The seal of doc-7-c0012 is checked. [C0]", QUESTION, True),
+        ("seal", SEAL, QUESTION, False),
+        ("well-known", "The well-known seal is checked. [C0]", QUESTION, False),
+        ("12", "The filter takes 12. [C0]", QUESTION, False),
+        ("XK-9", "The XK-9 seal is checked. [C0]", QUESTION, False),
+        ("XK-9", "The XK-9 seal is checked. [C0]", "How is it checked?", True),
+        ("HP-200", "The HP-200 seal is checked. [C0]", "How is it checked?", False),
+        ("HP-200", "The HP-200 filter is green. [C1]", "How is it checked?", True),
+    ],
+)
+def test_an_id_is_a_leak_where_no_cited_text_and_not_the_question_holds_it(
+    name: str, text: str, question: str, leaks: bool
+) -> None:
+    assert ("FORBIDDEN_CONTENT" in _codes(text, _named(name, question))) is leaks
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize(
+    "opener", ["[", "(", "`", "``` ", "<!--", "<code>", "*", "1", "1.", "- a:\n", "# a\n## b\n", "“a", '"', "A."]
+)
+def test_a_long_hostile_answer_is_read_in_linear_work(opener: str) -> None:
+    text = opener * (200_000 // len(opener))
+    assert len(read_answer(text, BUNDLE).text) == len(text)
