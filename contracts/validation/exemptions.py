@@ -40,13 +40,28 @@ TITLE_WORDS: Final = content_words(
     point main general important additional information further related results result section part parts item items
     name value values type types description table list example examples details references sources source context
     title topic aspect feature features category property number no unit units comparison versus vs
+    fact parameter option setting default behaviour behavior meaning purpose place location date time period amount
+    cost price fee limit rule requirement condition cause reason effect action method function maintenance
+    thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
+    betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
+    zusammenfassung hinweis hinweise schritte
+    sujet donnée donnees valeur valeurs paramètre défaut réglage signification lieu durée montant coût frais limite
+    règle condition conditions cause effet fréquence entretien aperçu résumé remarque étapes
+    tema dato datos valor valores parámetro predeterminado ajuste significado lugar fecha plazo importe coste límite
+    regla condición causa efecto frecuencia mantenimiento resumen nota pasos magnitud
+    argomento dati valore valori parametro predefinito impostazione significato luogo periodo importo costo limite
+    regola condizione causa effetto frequenza manutenzione riepilogo nota passaggi
     """
 )
-"""Words by which a heading orders an answer, and which name no subject."""
+"""Words by which a heading or the head of a table orders an answer, and which name no subject."""
+LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]{1,80}?:?(?:\*\*|__)\s*:?\s*")
+"""A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
 ITEMS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE})
-TABLE_HEAD: Final = 7
-"""The level of a table's head: under every heading."""
+LABEL_LEVEL: Final = 7
+"""The level of a bold label: under every heading."""
+TABLE_HEAD: Final = 8
+"""The level of a table's head: under every label."""
 
 
 class Part(NamedTuple):
@@ -87,13 +102,13 @@ def read_parts(
         One part for each segment.
     """
     known = frozenset(chunks or ())
-    items = _read_items(segments, anchors, known)
+    items = _read_items(segments, anchors, known, version)
     sections = _read_sections(segments, anchors, known)
     parts = []
     for index, segment in enumerate(segments):
         words = re.sub(r"[\W_]+", " ", segment.text).strip().casefold()
         heads: frozenset[str] = frozenset()
-        if segment.kind is SegmentKind.HEADING:
+        if segment.kind is SegmentKind.HEADING or (version >= SECOND and _is_label(segment)):
             heads = sections[index]
             exempt = (
                 version < SECOND
@@ -104,19 +119,24 @@ def read_parts(
         elif not words or words in CONNECTIVES:
             exempt = True
         else:
-            leads = segment.text.rstrip().endswith((":", "："))
-            exempt = leads and items[index + 1].any and items[index + 1].all_cited
+            exempt = _leads_in(segment) and items[index + 1].any and items[index + 1].all_cited
             heads = items[index + 1].anchors if exempt else heads
+            if version >= SECOND and segment.kind is SegmentKind.CODE and index and not anchors[index]:
+                # a citation within code is none, so the cited line that leads in speaks for it
+                exempt = _leads_in(segments[index - 1]) and bool(anchors[index - 1])
+                heads = known.intersection(anchors[index - 1]) if exempt else heads
         parts.append(Part(not exempt, tuple(sorted(heads))))
     return parts
 
 
-def _read_items(segments: Sequence[Segment], anchors: Sequence[tuple[str, ...]], known: frozenset[str]) -> list[_Items]:
+def _read_items(
+    segments: Sequence[Segment], anchors: Sequence[tuple[str, ...]], known: frozenset[str], version: int
+) -> list[_Items]:
     """Return for each segment the run of items that begins at it, over headings between them; read from the end."""
     runs = [NO_ITEMS]
     for segment, cited in zip(reversed(segments), reversed(anchors), strict=True):
         if segment.kind in ITEMS:
-            is_cited = bool(cited) or segment.text.rstrip().endswith(":")
+            is_cited = bool(cited) or segment.text.rstrip().endswith(":") or (version >= SECOND and _is_label(segment))
             new = known.intersection(cited)
             last = runs[-1]
             joint = last.anchors if new <= last.anchors else last.anchors | new
@@ -148,7 +168,17 @@ def _read_sections(
     return sections[::-1]
 
 
+def _is_label(segment: Segment) -> bool:
+    return segment.kind is not SegmentKind.TABLE_ROW and LABEL.fullmatch(segment.text) is not None
+
+
+def _leads_in(segment: Segment) -> bool:
+    return CITATION.sub("", segment.text).rstrip().endswith((":", "："))
+
+
 def _level(segment: Segment) -> int:
+    if _is_label(segment):
+        return LABEL_LEVEL
     if segment.kind is not SegmentKind.HEADING:
         return 0
     marks = LEVEL.match(segment.text)

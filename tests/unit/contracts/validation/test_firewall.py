@@ -107,7 +107,7 @@ def test_each_violation_names_its_clause(text: str, code: str) -> None:
         f"However:\n{CHECKED}",
         "Do this:\n- Check the rotor. [C0]\n- Replace the filter. [C1]",
         "Do this:\n\n1. Check the rotor. [C0]\n2. Replace the filter. [C1]",
-        "The limits are:\n\n| part | state |\n|---|---|\n| seal | inspected [C0] |",
+        "The limits are:\n\n| part | value |\n|---|---|\n| seal | inspected [C0] |",
         "The seal is inspected.\n[C0]",
         "```\ninspect seal\n``` [C0]".replace("``` [C0]", "[C0]\n```"),
     ],
