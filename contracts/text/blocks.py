@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 FENCE: Final = re.compile(r"\s{0,3}(```+|~~~+)")
 HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+\S")
 TABLE_ROW: Final = re.compile(r"\s*\|.*\|(?:\s*\[C\d+\])*\s*$")
-TABLE_RULE: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
+TABLE_RULE: Final = re.compile(r"\s*(?:\|\s*)?:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*(?:\|\s*)?$")
 LIST_MARKER: Final = re.compile(r"(?:[-*+•◦▪‣⁃·–]|\(?(?:\d{1,3}[.)]+|[a-z][.)]+|[ivx]{1,4}[.)]+|[A-Z]\)))\s+(?=\S)")
 QUOTE_MARK: Final = re.compile(r"\s*(?:>\s?)+")
 STATEMENT_END: Final = re.compile(r"""[.!?…。！？｡؟۔।॥:;：；]["'”’»)\]*_]*\s*$|\]\s*$""")

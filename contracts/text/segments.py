@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.blocks import TextBlock, TextBlockKind, split_blocks
-from sourcebound.contracts.text.citations import CITATION, CITATION_RUN
+from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.sentences import cut_merged, split_sentences
 
 SEGMENTER: Final = "segment_v1"
@@ -104,10 +104,11 @@ def _hide_citations(answer: str, block: TextBlock) -> _Visible:
     origin: list[int] = []
     citations: list[tuple[int, int, int]] = []
     position = block.start
-    for match in CITATION_RUN.finditer(answer, block.start, block.end):
-        characters.extend(answer[position : match.start()])
-        origin.extend(range(position, match.start()))
-        citations.append((len(characters), match.end() - len(match[0].lstrip()), match.end()))
+    for match in CITATION.finditer(answer, block.start, block.end):
+        before = answer[position : match.start()].rstrip()
+        characters.extend(before)
+        origin.extend(range(position, position + len(before)))
+        citations.append((len(characters), match.start(), match.end()))
         position = match.end()
         if position < block.end and answer[position].isalnum() and characters and not characters[-1].isspace():
             characters.append(" ")

@@ -40,6 +40,15 @@ LEAK_PATTERNS: Final = (
     ("a section of the prompt", "", SECTION_SHAPE),
     ('the word "Evidence" of the prompt', "evidence", PROMPT_EVIDENCE),
 )
+SECOND_PATTERNS: Final = tuple(
+    (
+        label,
+        required,
+        re.compile(pattern.pattern.replace(r"={2,}", "==").replace(r"\W*", r"\W{0,40}"), pattern.flags),
+    )
+    for label, required, pattern in LEAK_PATTERNS
+)
+"""The patterns of the second version: at most 40 marks around a title, so that a long run of marks costs no more."""
 """For each kind of leak: its label, a substring without which it cannot occur, and its pattern."""
 
 
@@ -66,7 +75,7 @@ def find_leaks(text: str, bundle: AnswerBundle, cited: Collection[str] = (), ver
     folded = plain.casefold()
     leaks = [
         Leak(label, match[0])
-        for label, required, pattern in LEAK_PATTERNS
+        for label, required, pattern in (SECOND_PATTERNS if version >= SECOND else LEAK_PATTERNS)
         if required in folded
         for match in pattern.finditer(plain)
     ]

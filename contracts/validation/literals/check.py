@@ -161,7 +161,7 @@ def check_literals(
     Returns:
         A finding for each literal, in the order of the text.
     """
-    statement = read_literals(text, version)
+    statement = read_literals(text, version, is_source=False)
     if not statement.literals:
         return []
     sources = tuple((source.anchor, source.literal_index(version)) for source in cited)
@@ -189,12 +189,13 @@ def _find_in_question(
     return (QUESTION,) if given else ()
 
 
-def read_literals(text: str, version: int = VERSION) -> LiteralIndex:
+def read_literals(text: str, version: int = VERSION, *, is_source: bool = True) -> LiteralIndex:
     """Read every literal of a text.
 
     Args:
         text: A segment without citations, or a chunk.
         version: The number of the validation contract.
+        is_source: Whether the text supports others, so that the scales in its heads count.
 
     Returns:
         The literals in order, and the forms that the text supports.
@@ -217,7 +218,7 @@ def read_literals(text: str, version: int = VERSION) -> LiteralIndex:
             remaining = _mask(remaining, matches)
     literals.sort(key=lambda literal: literal.start)
     forms = supported_forms(literals, words)
-    if version >= SECOND:
+    if version >= SECOND and is_source:
         add_forms(forms, words, scaled_forms(plain, literals))
     return LiteralIndex(tuple(literals), forms, plain, version)
 

@@ -211,7 +211,9 @@ ORDINAL_WORDS: Final = "first second third fourth fifth sixth seventh eighth nin
 ORDINAL_VALUES: Final = {word: value for value, word in enumerate(ORDINAL_WORDS, start=1)}
 WORD_ORDINAL: Final = re.compile(rf"\b(?P<word>{'|'.join(ORDINAL_WORDS)})\b(?!\s*(?:,|$))")
 """Applies to text in lower case. It does not match `Second, …`, which orders the answer's own points."""
-DIGIT_ORDINAL: Final = re.compile(r"(?P<number>\d+)(?:st|nd|rd|th)\b")
+DIGIT_ORDINAL: Final = re.compile(r"(?<!\d)(?P<number>\d++)(?:st|nd|rd|th)\b")
+MAX_ORDINAL_DIGITS: Final = 4000
+"""The most digits of an ordinal that are read, because Python converts no more."""
 UNIT_OF_TIME: Final = re.compile(r"(?:\d|\b(?:per|each|every|split))[\s-]*$", re.IGNORECASE)
 NEGATION_BEFORE: Final = re.compile(r"\bnot\s+(?:the\s+|a\s+)?$", re.IGNORECASE)
 SOURCE_PARTS: Final = re.compile(
@@ -236,7 +238,7 @@ def read_ordinals(text: str) -> list[Literal]:
     return [
         literal
         for match in DIGIT_ORDINAL.finditer(text)
-        for literal in _ordinal_literals(text, match, int(match["number"]))
+        for literal in _ordinal_literals(text, match, int(match["number"][-MAX_ORDINAL_DIGITS:]))
     ]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from itertools import islice
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.literals.literal import Literal
@@ -24,6 +25,8 @@ FACTORS: Final = {
     "hundred": 10**2, "thousand": 10**3, "000": 10**3, "million": 10**6, "mio": 10**6, "mn": 10**6,
     "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
 }  # fmt: skip
+MAX_HEADS: Final = 50
+"""The most heads of a chunk that are read."""
 LINE: Final = re.compile(r"[^\n]*")
 
 
@@ -67,7 +70,7 @@ def scaled_forms(text: str, literals: list[Literal]) -> list[tuple[str, str | No
 
 def find_scales(text: str) -> list[Scale]:
     """Find the scales of a text. A scale holds up to the next one, one in a cell of a head for the table's column."""
-    heads = list(HEAD.finditer(text))
+    heads = list(islice(HEAD.finditer(text), MAX_HEADS))
     scales = []
     for number, head in enumerate(heads):
         word = next(word for word in (head["scale"], head["zeros"], head["alone"]) if word)
