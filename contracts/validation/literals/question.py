@@ -73,9 +73,10 @@ def is_given(
 
 
 def _asks(quotation: Literal, statement: LiteralIndex, question: LiteralIndex) -> bool:
-    """Return whether a quotation is called the question and has no word but the question's."""
+    """Return whether a quotation is called the question, and more than half of its content words are the question's."""
     before = BEFORE_QUESTION.search(statement.plain, max(0, quotation.start - NEAR), quotation.start)
-    return before is not None and {*WORD.findall(quotation.text.casefold())} <= {*question.plain_words.split()}
+    words = content_words(quotation.text)
+    return before is not None and 2 * len(words & content_words(question.plain)) > len(words)
 
 
 def _letters(literal: Literal) -> str:
