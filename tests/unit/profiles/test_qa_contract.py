@@ -206,7 +206,9 @@ async def test_an_answer_that_breaks_the_contract_is_rejected_whole(name: str) -
 async def test_an_answer_is_its_sentences_each_with_its_facts() -> None:
     state = await _run(_answer(_said(), _said(OTHER, "C1"), _said("The shaft has a cover.")))
     assert state["response"]["status"] == "OK"
-    assert state["response"]["answer"] == f"{SEAL} [C0] {OTHER} [C1] The shaft has a cover. [C0]"  # a fact may carry two sentences
+    assert (
+        state["response"]["answer"] == f"{SEAL} [C0] {OTHER} [C1] The shaft has a cover. [C0]"
+    )  # a fact may carry two sentences
     assert [item["knowledge_id"] for item in state["response"]["citations"]] == ["doc-0", "doc-1"]
     assert state["facts"]["fates"] == ["ADMITTED", "ADMITTED", "DROP_FACT_IRRELEVANT"]
 

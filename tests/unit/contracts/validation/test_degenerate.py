@@ -39,7 +39,7 @@ MEANINGFUL = {
     "a whole answer": "The shaft seal must be checked every 12 hours. [C0]",
     "a step that the source repeats": "Press the button. [C1] Close the valve. [C1] Press the button. [C1]",
     "a negation": "The shaft seal must not be checked often. [C0]",
-    "two statements with the same words elsewhere": "The pump may run dry. [C0] The pump may run dry for 5 seconds. [C0]",
+    "two statements with the same words elsewhere": "The pump runs dry. [C0] The pump runs dry for 5 seconds. [C0]",
 }
 
 
