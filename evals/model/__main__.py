@@ -21,8 +21,6 @@ from sourcebound.evals.model.server import CONTEXT_TOKENS, SMALL_MODEL, find_sma
 from sourcebound.evals.retrieval import DATA
 
 OWN: Final = tuple(name for name in SHIPPED if name.startswith("SOURCEBOUND_"))
-AT_ONCE: Final = 4
-"""The number of runs at the same time, whose answers the server computes together."""
 CHUNKS: Final = 3
 """A small model reads slowly on one thread. A request may ask for less evidence than its policy allows (P-4)."""
 
@@ -34,7 +32,7 @@ async def evaluate(options: argparse.Namespace) -> list[Tally]:
     path: Path = options.gguf or find_small_model()
     name = SMALL_MODEL if options.gguf is None else path.stem
     options.out.mkdir(parents=True, exist_ok=True)
-    with serve_model(path, name, CONTEXT_TOKENS, parallel=AT_ONCE) as model:
+    with serve_model(path, name, CONTEXT_TOKENS, drafts=True) as model:
         embedders = sorted({embedder_of(policy) for policy in policies})
         async with open_collections(model, CONTEXT_TOKENS, read_documents(options.data), embedders) as engine:
             outcomes = await ask_all(
@@ -44,7 +42,6 @@ async def evaluate(options: argparse.Namespace) -> list[Tally]:
                 policies,
                 {"max_chunks": options.chunks},
                 options.out / "outcomes.jsonl",
-                AT_ONCE,
                 _Progress(len(questions) * len(policies)).show,
             )
     by_id = {question.id: question for question in questions}

@@ -18,7 +18,6 @@ from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.evals.model.questions import Question
 from sourcebound.evals.model.server import ServedModel
 from sourcebound.evals.retrieval import ingest, temporary_services, write_documents
-from sourcebound.graph.batch.ordered import map_ordered
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
 
@@ -124,7 +123,6 @@ async def ask_all(
     policies: Sequence[Policy],
     limits: Mapping[str, int],
     path: Path,
-    at_once: int,
     progress: Callable[[Outcome], None],
 ) -> list[Outcome]:
     """Ask each question under each policy, unless the file has its outcome already.
@@ -136,23 +134,18 @@ async def ask_all(
         policies: The policies.
         limits: The limits of each request (P-4).
         path: The file that each new outcome is appended to.
-        at_once: The number of runs at the same time.
         progress: Receives each outcome.
 
     Returns:
         One outcome for each question and policy.
     """
     known, outcomes = read_outcomes(path), []
-
-    async def look_up_or_ask(pair: tuple[Question, Policy]) -> Outcome:
-        question, policy = pair
-        outcome = known.get((describe_setup(model, policy, limits), question.id))
-        return outcome or await ask(engine, model, question, policy, limits)
-
     pairs = [(question, policy) for question in questions for policy in policies]
     with path.open("a", encoding="utf-8") as file:
-        async for outcome in map_ordered(pairs, look_up_or_ask, at_once):
-            if (outcome.setup, outcome.question_id) not in known:
+        for question, policy in pairs:
+            outcome = known.get((describe_setup(model, policy, limits), question.id))
+            if outcome is None:
+                outcome = await ask(engine, model, question, policy, limits)
                 file.write(outcome.model_dump_json() + "\n")
                 file.flush()
             outcomes.append(outcome)

@@ -14,7 +14,7 @@ from typing import Final
 MIN_F1: Final = 0.5
 LOOP_WORDS: Final = 4
 """A loop is a run of this many words that occurs three times, or a sentence that occurs twice."""
-ECHO_WORDS: Final = 6
+ECHO_WORDS: Final = 5
 """An echo is a run of this many words of the instructions."""
 SAME_AS_QUESTION: Final = 0.9
 ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")

@@ -10,7 +10,8 @@ import gguf
 import numpy as np
 import pytest
 
-from sourcebound.evals.model.server import ServedModel, serve_model
+from sourcebound.evals.model.server import CONTEXT_TOKENS as SMALL_CONTEXT_TOKENS
+from sourcebound.evals.model.server import SMALL_MODEL, ServedModel, find_small_model, serve_model
 
 MODEL = "tiny-random"
 CONTEXT_TOKENS = 32_768
@@ -102,4 +103,11 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedMod
     path = tmp_path_factory.mktemp("llama") / "model.gguf"
     write_model(path)
     with serve_model(path, MODEL, CONTEXT_TOKENS) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def small_model() -> Iterator[ServedModel]:
+    """A trained model, the smallest that answers in sentences. Its wheel is a requirement of the tests."""
+    with serve_model(find_small_model(), SMALL_MODEL, SMALL_CONTEXT_TOKENS, drafts=True) as server:
         yield server

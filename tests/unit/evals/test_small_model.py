@@ -89,7 +89,7 @@ def test_an_answer_that_says_nothing_is_found(answer: str, found: str) -> None:
 
 
 def test_a_repetition_of_the_source_itself_is_no_loop() -> None:
-    song = "row the boat home " * 3
+    song = "row the small boat home " * 3
     assert find_emptiness(song, ASKED.text, INSTRUCTIONS, [song]) == ""
     assert find_emptiness(song, ASKED.text, INSTRUCTIONS, [SOURCE]) == "loop"
 
