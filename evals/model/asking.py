@@ -58,7 +58,7 @@ class Outcome(BaseModel):
 
 
 def write_profile(path: Path, model: ServedModel, context_tokens: int) -> Path:
-    """Write the registry entry of a served model, which README and docs/models.md show too, and return its path."""
+    """Write the registry entry of a served model and return the path."""
     path.write_text(
         PROFILE.format(name=model.name, url=model.url, window=context_tokens, timeout=TIMEOUT_SECONDS), "utf-8"
     )

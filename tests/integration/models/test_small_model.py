@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from sourcebound.contracts.outcome import FailureCode, RefusalCode
 from sourcebound.contracts.replay.report import ReplayStatus
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, RunContext
@@ -25,10 +24,10 @@ def check_ending(response: PublicResponse) -> None:
         assert response.answer
         assert (response.refusal_code, response.failure_code) == (None, None)
     elif response.status == "NO_EVIDENCE":
-        assert response.refusal_code in RefusalCode
+        assert response.refusal_code is not None
         assert not response.citations
     else:
-        assert response.failure_code in FailureCode
+        assert response.failure_code is not None
         assert (response.answer, response.citations) == ("", ())
 
 

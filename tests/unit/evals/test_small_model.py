@@ -1,14 +1,18 @@
 """The evaluation of a small model: what is drawn, what counts as right, and what counts as saying nothing."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from sourcebound.contracts.policy.releases import load_shipped_policy, read_template
-from sourcebound.evals.model.asking import Outcome, describe_setup, embedder_of, read_outcomes
+from sourcebound.evals.model.asking import Outcome, describe_setup, embedder_of, read_outcomes, write_profile
 from sourcebound.evals.model.questions import Kind, Pool, Question, draw
 from sourcebound.evals.model.report import BEGIN, END, count, judge, render, render_doubtful, update_page
 from sourcebound.evals.model.scoring import find_emptiness, is_right, token_f1
+from sourcebound.evals.model.server import ServedModel
+from sourcebound.models.profiles import Registry
+from support.places import ROOT
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
 INSTRUCTIONS = read_template(POLICY.prompt.template)
@@ -150,3 +154,16 @@ def test_an_outcome_is_used_again_only_under_the_same_set_up(tmp_path: Path) -> 
 def test_a_policy_for_full_text_is_asked_of_an_index_without_vectors() -> None:
     assert embedder_of(POLICY) == "minilm"
     assert embedder_of(load_shipped_policy("SOURCEBOUND_LEXICAL_V1")) == "lexical"
+
+
+def test_the_profile_of_the_documentation_and_ours_are_held_to_a_schema(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "models.md").read_text("utf-8")
+    assert page.count(BEGIN) == page.count(END) == 1
+    (shown,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "shown.toml").write_text(shown)
+    write_profile(tmp_path / "ours.toml", ServedModel("http://127.0.0.1:8080/v1", "my-model"), 4608)
+    for name in ("shown", "ours"):
+        profile = Registry(tmp_path / f"{name}.toml").find("openai:my-model")
+        assert (profile.known, profile.structured_output, profile.seed) == (True, True, True)
+        assert profile.wire == "chat_completions"
+        assert profile.base_url == "http://127.0.0.1:8080/v1"
