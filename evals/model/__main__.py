@@ -19,6 +19,7 @@ from sourcebound.evals.model.questions import draw, read_documents, read_pools
 from sourcebound.evals.model.report import Tally, count, judge, render, render_doubtful, update_page
 from sourcebound.evals.model.server import CONTEXT_TOKENS, SMALL_MODEL, find_small_model, serve_model
 from sourcebound.evals.retrieval import DATA
+from sourcebound.store.server.embedded import stop_on_sigterm
 
 OWN: Final = tuple(name for name in SHIPPED if name.startswith("SOURCEBOUND_"))
 CHUNKS: Final = 3
@@ -88,7 +89,9 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     """Print the tables. Exit with 1 if a policy released what it must not."""
-    tallies = asyncio.run(evaluate(parse_options()))
+    options = parse_options()
+    stop_on_sigterm()
+    tallies = asyncio.run(evaluate(options))
     failed = [tally.policy for tally in tallies if not tally.passed]
     if failed:
         sys.exit(f"released too many wrong answers, or an answer that says nothing: {', '.join(failed)}")
