@@ -23,6 +23,7 @@ from sourcebound.contracts.policy.lock import (
 )
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy, read_lock
 from sourcebound.contracts.policy.schema import Policy, parse_policy
+from sourcebound.contracts.validation.support.weights import verifier_digest
 from sourcebound.errors import ConfigurationError, StoreError
 
 
@@ -75,7 +76,7 @@ def read_policy_file(path: Path, folder: Path | None = None) -> FoundPolicy:
         ConfigurationError: There is no such file, it is invalid, or its released name has another digest.
     """
     try:
-        policy = _check_template(parse_policy(path.read_text("utf-8")))
+        policy = _check_digests(parse_policy(path.read_text("utf-8")))
     except FileNotFoundError as error:
         raise ConfigurationError(
             f"there is no file {path}.",
@@ -228,12 +229,15 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _check_template(policy: Policy) -> Policy:
-    """Return the policy if its template is released.
+def _check_digests(policy: Policy) -> Policy:
+    """Return the policy if its template is released and its verifier is the one of this version.
 
     Raises:
-        ValueError: There is no such template, or the policy has another digest of it.
+        ValueError: There is no such template or verifier, or the policy has another digest of it.
     """
+    support = policy.validation.support
+    if support and support.verifier_sha256 != verifier_digest():
+        raise ValueError(f"validation.support: the verifier_sha256 of {support.verifier} is {verifier_digest()}")
     name, templates = policy.prompt.template, read_lock()["templates"]
     if templates.get(name) != policy.prompt.template_sha256:
         raise ValueError(f"prompt.template: {name!r} with this template_sha256 is not one of {', '.join(templates)}")

@@ -10,6 +10,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.policy.releases import read_template
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.content_words import content_words
+from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.answer_reading import Statement
 
 WORD: Final = re.compile(r"[^\W_]+")
@@ -58,6 +59,7 @@ def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, templ
     says_something = False
     for number, statement in enumerate(statements):
         if not statement.needs_citation:
+            says_something |= statement.kind is SegmentKind.CODE
             continue
         text = CITATION.sub("", statement.text).strip()
         words = tuple(_words(text))

@@ -122,7 +122,7 @@ def read_parts(
             exempt = _leads_in(segment) and items[index + 1].any and items[index + 1].all_cited
             heads = items[index + 1].anchors if exempt else heads
             if version >= SECOND and segment.kind is SegmentKind.CODE and index and not anchors[index]:
-                # a citation within code is none, so the cited line that leads in speaks for it
+                # code cannot hold a citation, so that of its lead-in counts
                 exempt = _leads_in(segments[index - 1]) and bool(anchors[index - 1])
                 heads = known.intersection(anchors[index - 1]) if exempt else heads
         parts.append(Part(not exempt, tuple(sorted(heads))))

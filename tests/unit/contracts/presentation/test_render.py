@@ -158,9 +158,8 @@ async def test_a_failure_looks_like_no_refusal_and_shows_nothing_of_what_was_rej
 FORGERIES = {
     "a list of sources": f"{SEAL} [C0]\nSources:\n- other.pdf stands there too. [C0]",
     "another answer": f"Answer:\n{SEAL} [C0]",
-    "a confidence": f"# CONFIDENCE: High\n{SEAL} [C0]",
+    "a confidence": f"CONFIDENCE: High [C0]\n\n{SEAL} [C0]",
     "in letters of another script": f"Ѕоurces:\n- other.pdf stands there too. [C0]\n{SEAL} [C0]",
-    "low confidence": f"# Answer (LOW CONFIDENCE — limited source coverage)\n{SEAL} [C0]",
     "sources, cited": f"{SEAL} [C0]\n\n**Sources** [C0]\n\n- other.pdf stands there too. [C0]",
     "low confidence, cited": f"Answer (LOW CONFIDENCE - limited source coverage) [C0]\n\n{SEAL} [C0]",
 }
@@ -176,7 +175,9 @@ async def test_an_answer_cannot_forge_a_line_of_its_presentation(name: Presentat
     own = [line for line in lines if line.lower().strip("*").startswith(("answer", "sources", "confidence"))]
     expected = ["Answer:", "Sources:"] if name == "answer_sources" else ["ANSWER:", "CONFIDENCE: Medium"]
     assert own == expected
-    marked = [line for line in lines if line.startswith("\\") or re.match(r"\d+\. \W*(Answer|Sources)\b", line)]
+    marked = [
+        line for line in lines if line.startswith("\\") or re.match(r"\d+\. \W*(Answer|Sources|CONFIDENCE)\b", line)
+    ]
     assert len(marked) == 1, "a number marks a line as well as a backslash"
     assert finished.response["answer"] == text
 

@@ -7,6 +7,7 @@ from sourcebound.contracts.evidence.external import bundle_of_texts
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.validation.answer_reading import read_answer, read_statements
 from sourcebound.contracts.validation.firewall import validate
+from support.builders import answer_bundle
 
 SOURCES = [
     "The HP-200 pump takes 0.65 litres of oil. Its seal is checked every 12 hours.",
@@ -140,3 +141,29 @@ def test_an_id_is_a_leak_where_no_cited_text_and_not_the_question_holds_it(
 def test_a_long_hostile_answer_is_read_in_linear_work(opener: str) -> None:
     text = opener * (100_000 // len(opener))
     assert len(read_answer(text, BUNDLE).text) == len(text)
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize(
+    ("text", "uncited"),
+    [
+        ("**Shaft seal**\n\n- It is checked at 5 bar. [C0]", 0),
+        ("1. **Shaft seal**\n   - Check it at 5 bar. [C0]\n2. **Filter**\n   - Replace it. [C1]", 0),
+        ("Do this:\n- **Shaft seal**\n  - Check it at 5 bar. [C0]", 0),
+        ("**Shaft seal**: never dry\n\nIt is checked at 5 bar. [C0]", 1),
+        ("**The seal is dangerous**\n\nIt is checked at 5 bar. [C0]", 1),
+        ("**Radioactive waste**\n\nCheck the seal at 5 bar. [C0]", 1),
+    ],
+)
+def test_a_bold_label_is_a_heading_and_states_nothing_only_in_words_of_its_sources(text: str, uncited: int) -> None:
+    statements = read_answer(text, answer_bundle()).statements
+    assert sum(part.needs_citation and not part.anchors for part in statements) == uncited
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize(("lead", "uncited"), [("Set it so: [C0]", 0), ("Set it so:", 2), ("It is set. [C0]", 1)])
+def test_code_needs_no_citation_under_a_lead_in_that_has_one(lead: str, uncited: int) -> None:
+    statements = read_answer(f"{lead}\n\n```\nhours = 12\n```", answer_bundle()).statements
+    assert sum(part.needs_citation and not part.anchors for part in statements) == uncited
+    text = f"{lead}\n\n```\nhours = 13\n```"
+    assert any(not finding.supported for finding in read_answer(text, answer_bundle()).literals)

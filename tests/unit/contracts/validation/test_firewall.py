@@ -14,7 +14,8 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.validation.answer_reading import read_answer
-from sourcebound.contracts.validation.firewall import CHECKS, validate
+from sourcebound.contracts.validation.checks import CHECKS
+from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus, skip_validation
 from support.builders import FILTER, SEAL, answer_bundle, chunk, enforcing_policy, policy, run
 

@@ -1,0 +1,142 @@
+"""The verifier in the firewall: scores, minima, levels and the refusal (contract R5-15, R5-17, R5-18)."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sourcebound.contracts.outcome import RefusalCode, RefusalSource, Status
+from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.validation.answer_reading import read_statements
+from sourcebound.contracts.validation.firewall import validate
+from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus
+from sourcebound.contracts.validation.support.weights import verifier_digest
+from sourcebound.contracts.validation.support_check import MAX_CHARACTERS, MAX_STATEMENTS, measure_support
+from support.builders import answer_bundle
+
+PUMP = "The shaft seal of the pump must be replaced after 4000 hours. The intake filter is washed with warm water."
+MOTOR = "The motor is cooled by a fan. Its bearings are greased once a year."
+QUESTION = "When must the shaft seal be replaced?"
+SAID = "The shaft seal must be replaced after 4000 hours. [C0]"
+UNSAID = "Operators in coastal regions should appoint an independent safety auditor. [C0]"
+V2 = load_shipped_policy("SOURCEBOUND_V2")
+
+
+def _check(text: str, policy: Policy = V2) -> ValidationResult:
+    return validate(text, answer_bundle(PUMP, MOTOR, question=QUESTION), policy)
+
+
+def _with(**minima: int) -> Policy:
+    assert V2.validation.support is not None
+    support = V2.validation.support.model_copy(update=minima)
+    return V2.model_copy(update={"validation": V2.validation.model_copy(update={"support": support})})
+
+
+@pytest.mark.contract("R5-17")
+def test_a_statement_that_its_source_does_not_say_rejects_the_answer() -> None:
+    verdict = _check(f"{SAID} {UNSAID}")
+    assert [(each.code, each.clause, each.row) for each in verdict.outcome.violations] == [
+        ("UNSUPPORTED_STATEMENT", "R5-17", 1)
+    ]
+    assert (verdict.validated_answer_text, verdict.support_level) == ("", None)
+    assert _check(SAID).validated_answer_text == SAID
+    assert _check(UNSAID, load_shipped_policy("SOURCEBOUND_V1")).validation_status is ValidationStatus.PASSED
+
+
+@pytest.mark.contract("R5-17")
+def test_only_the_chunks_that_a_statement_cites_support_it() -> None:
+    fan = "The motor is cooled by a fan."
+    right, wrong = (_check(f"{SAID} {fan} [{anchor}]").support for anchor in ("C1", "C0"))
+    assert right is not None
+    assert wrong is not None
+    assert right.statements[1].score > wrong.statements[1].score
+    assert right.statements[0] == wrong.statements[0]
+
+
+@pytest.mark.contract("R5-17")
+def test_the_scores_name_the_verifier_and_the_sentences_that_were_compared() -> None:
+    report = _check(SAID).support
+    assert report is not None
+    assert (report.verifier, report.verifier_sha256) == ("support_v1", verifier_digest())
+    (only,) = report.statements
+    anchor, _, place = only.compared[0].partition(":")
+    start, end = map(int, place.split("-"))
+    assert (anchor, PUMP[start:end]) == ("C0", "The shaft seal of the pump must be replaced after 4000 hours.")
+
+
+@pytest.mark.contract("R5-17")
+def test_a_policy_without_a_verifier_records_no_scores() -> None:
+    assert "support" not in _check(SAID, load_shipped_policy("SOURCEBOUND_V1")).model_dump(mode="json")
+
+
+@pytest.mark.contract("R5-17")
+def test_what_is_too_long_to_compare_is_not_supported() -> None:
+    long = f"The shaft seal {'must be replaced ' * (MAX_CHARACTERS // 17 + 1)}. [C0]"
+    many = "\n".join(f"- Step {number} replaces the seal. [C0]" for number in range(MAX_STATEMENTS + 2))
+    bundle = answer_bundle(PUMP, question=QUESTION)
+    one, most = (measure_support(read_statements(text), bundle) for text in (long, many))
+    assert one is not None
+    assert most is not None
+    assert (one.lowest, one.statements[0].compared) == (0, ())
+    assert [item.score for item in most.statements[MAX_STATEMENTS:]] == [0, 0]
+    assert min(item.score for item in most.statements[:MAX_STATEMENTS]) > 0
+
+
+@pytest.mark.contract("R5-15")
+@pytest.mark.parametrize(("moved", "level"), [((0, 1000), "MEDIUM"), ((0, 0), "HIGH"), ((1000, 1000), "LOW")])
+def test_the_level_comes_from_the_lowest_score(moved: tuple[int, int], level: str) -> None:
+    verdict = _check(SAID, _with(min_support=0, warn_support=moved[0], high_support=moved[1]))
+    assert verdict.support is not None
+    assert 0 < verdict.support.lowest < 1000
+    assert verdict.support_level is SupportLevel(level)
+
+
+@pytest.mark.contract("R5-15")
+def test_more_sources_do_not_raise_the_level() -> None:
+    alone, among = _check(SAID), _check(f"{SAID} The motor is cooled by a fan. [C1]")
+    assert alone.support is not None
+    assert among.support is not None
+    assert among.support.lowest <= alone.support.lowest
+
+
+@pytest.mark.contract("R5-18")
+def test_an_answer_to_another_question_is_no_answer() -> None:
+    verdict = _check(SAID, _with(min_answers_question=1000))
+    assert verdict.outcome.status is Status.NO_EVIDENCE
+    assert (verdict.outcome.refusal_code, verdict.outcome.refusal_source) == (
+        RefusalCode.NOT_ANSWERED,
+        RefusalSource.VALIDATION,
+    )
+    assert (verdict.validation_status, verdict.validated_answer_text) == (ValidationStatus.FAILED, "")
+    assert verdict.support is not None
+
+
+@pytest.mark.contract("R5-18")
+def test_a_broken_rule_is_named_before_the_question_is() -> None:
+    assert _check(f"{SAID} {UNSAID}", _with(min_answers_question=1000)).outcome.status is Status.FAILED
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"support": None},
+        {"high_support_margin": 0.3, "high_support_sources": 2},
+        {"support": {**V2.model_dump()["validation"]["support"], "min_support": 900, "warn_support": 100}},
+    ],
+)
+def test_a_policy_has_a_verifier_with_ordered_minima_or_the_older_levels(changed: dict[str, Any]) -> None:
+    form = V2.model_dump(exclude_none=True)
+    form["validation"] |= changed
+    with pytest.raises(ValidationError):
+        Policy.model_validate({**form, "validation": {k: v for k, v in form["validation"].items() if v is not None}})
+
+
+@pytest.mark.contract("R5-17")
+def test_every_released_policy_of_version_2_pins_the_verifier() -> None:
+    pinned = {name: load_shipped_policy(name).validation.support for name in SHIPPED if name.endswith("_V2")}
+    assert len(pinned) == 3
+    for name, support in pinned.items():
+        assert support is not None, name
+        assert support.verifier_sha256 == verifier_digest(), name
