@@ -95,7 +95,7 @@ def _print_plain(response: "PublicResponse") -> None:
             Text(response.answer or "No answer is released.", style="bold"),
             Text(f"{reason}: {response.message}", style="yellow" if response.answer else "red"),
         )
-    low = " (limited source coverage)" if response.support_level == "LOW" else ""
+    low = " (weakly supported: read the sources)" if response.support_level == "LOW" else ""
     support = f"support {response.support_level}{low} · " if response.support_level else ""
     footer = f"{support}policy {response.policy_version} · {response.latency_ms:.0f} ms\nrun {response.run_id}"
     print_rich(Text("\n" + footer, style="dim"))
