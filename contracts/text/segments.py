@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.blocks import TextBlock, TextBlockKind, split_blocks
 from sourcebound.contracts.text.citations import CITATION
-from sourcebound.contracts.text.sentences import cut_merged, split_sentences
+from sourcebound.contracts.text.sentences import FIRST_VERSION, cut_merged, split_sentences
 
 SEGMENTER: Final = "segment_v1"
 """The version of these rules. A policy names the version that applies."""
@@ -46,20 +46,21 @@ class _Visible(NamedTuple):
     """For each citation its position in the visible text, and its start and end in the answer."""
 
 
-def segment(answer: str, *, cuts_more: bool = False) -> list[Segment]:
+def segment(answer: str, version: int = FIRST_VERSION) -> list[Segment]:
     """Cut an answer into segments.
 
     Args:
         answer: The raw text of an answer.
-        cuts_more: Whether to cut sentences that the first version of the validation contract merged: after an
-            abbreviation that ends a sentence, and around a parenthesis that is a statement of its own.
+        version: The number of the validation contract. From the second on, sentences are cut that the first merged
+            (after an abbreviation that ends one, and around a parenthesis that is a statement of its own), and kept
+            whole at abbreviations of other languages.
 
     Returns:
         The segments in order. They do not overlap, and only white space and Markdown marks lie between them.
     """
     segments: list[Segment] = []
     for block in split_blocks(answer):
-        pieces = list(_split_block(answer, block, cuts_more))
+        pieces = list(_split_block(answer, block, version))
         if segments and pieces and _is_only_citations(pieces[0].text):
             last = segments.pop()
             end = pieces.pop(0).end
@@ -77,14 +78,14 @@ def _is_only_citations(text: str) -> bool:
     return not CITATION.sub("", text).strip(" .;,")
 
 
-def _split_block(answer: str, block: TextBlock, cuts_more: bool) -> Iterator[Segment]:
+def _split_block(answer: str, block: TextBlock, version: int) -> Iterator[Segment]:
     kind = SegmentKind(block.kind.value) if block.kind is not TextBlockKind.PARAGRAPH else SegmentKind.SENTENCE
     if block.kind in (TextBlockKind.CODE, TextBlockKind.TABLE_ROW, TextBlockKind.HEADING):
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])
         return
     visible = _hide_citations(answer, block)
-    spans = split_sentences(visible.text)
-    if cuts_more:
+    spans = split_sentences(visible.text, version)
+    if version > FIRST_VERSION:
         spans = cut_merged(visible.text, spans, [position for position, _, _ in visible.citations])
     if not spans:
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])

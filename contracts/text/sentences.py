@@ -74,6 +74,23 @@ CITED_PARENTHESIS: Final = re.compile(
     re.IGNORECASE,
 )
 """A parenthesis with a verb after the citation of its sentence, which does not reach it."""
+MORE_NEVER_LAST: Final = re.compile(
+    r"(?:^|[\s(\[/])(?:bzw|z\.\s?B|d\.\s?h|u\.\s?a|vgl|Nr|Ziff|p\.\s?ej|p\.\s?es|núm|pág|Sig|Sigg)\.$"
+)
+"""Abbreviations of German, Spanish and Italian that announce what follows."""
+MORE_ABBREVIATION: Final = re.compile(r"(?:^|[\s(\[/])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd)\.$")
+"""Abbreviations that go on with a number or a word in lower case."""
+BIG_NUMBER: Final = re.compile(r"\d\s?(?:Mio|Mrd|Tsd)\.$")
+COUNTED: Final = re.compile(r"(?:[€$£]|(?:EUR|Euro|USD|CHF|GBP|US-Dollar|Dollar|Stück|Tonnen)\b)")
+"""What follows a number of millions."""
+ORDINAL: Final = re.compile(r"(?:^|\s)\d{1,2}\.$")
+AFTER_ORDINAL: Final = re.compile(
+    r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Quartal|Halbjahr|Monat|Monats"
+    r"|Tag|Tages|Woche|Jahr|Jahres|Jahrhundert|Lebensjahr|Stock|Auflage)\b"
+)
+"""What follows a German ordinal: `vom 1. März`."""
+FIRST_VERSION: Final = 1
+"""The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no UTF-8 text can hold and `sentencex` cannot read."""
@@ -81,18 +98,19 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 Span = tuple[int, int]
 
 
-def split_sentences(text: str) -> list[Span]:
+def split_sentences(text: str, version: int = FIRST_VERSION) -> list[Span]:
     """Cut a block into sentences.
 
     Args:
         text: One block without citations, in which line breaks are blanks.
+        version: The number of the validation contract.
 
     Returns:
         The start and end of each sentence, without outer white space.
     """
     spans: list[Span] = []
     for start, end in pairwise([*_list_starts(text), len(text)]):
-        sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end)))
+        sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end), version))
         spans.extend(_trim(text, [piece for span in sentences for piece in _split_further(text, span)]))
     return spans
 
@@ -154,11 +172,14 @@ def _split_raw(text: str, start: int, end: int) -> list[Span]:
     return spans
 
 
-def _rejoin(text: str, spans: list[Span]) -> list[Span]:
+def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
     """Join sentences that were split at an abbreviation, a list marker or a quotation."""
     merged: list[Span] = []
     for start, end in spans:
-        if merged and _is_continuation(text[merged[-1][0] : merged[-1][1]].rstrip(), text[start:end].lstrip()):
+        before, after = text[merged[-1][0] : merged[-1][1]].rstrip() if merged else "", text[start:end].lstrip()
+        if merged and (
+            _is_continuation(before, after) or (version > FIRST_VERSION and _is_foreign_continuation(before, after))
+        ):
             merged[-1] = (merged[-1][0], end)
         else:
             merged.append((start, end))
@@ -175,6 +196,15 @@ def _is_continuation(before: str, after: str) -> bool:
     if LONE_MARKER.fullmatch(before):
         return True
     return bool(CLOSING_THEN_LOWER.search(before)) and (after[0].islower() or after[0] in "とっ,;")
+
+
+def _is_foreign_continuation(before: str, after: str) -> bool:
+    """Return whether an abbreviation or an ordinal of German, Spanish or Italian ends before the cut."""
+    if MORE_NEVER_LAST.search(before) or (BIG_NUMBER.search(before) and COUNTED.match(after)):
+        return True
+    if ORDINAL.search(before):
+        return bool(AFTER_ORDINAL.match(after))
+    return bool(MORE_ABBREVIATION.search(before)) and (after[0].isdigit() or after[0].islower())
 
 
 def _move_marks(text: str, spans: list[Span]) -> list[Span]:

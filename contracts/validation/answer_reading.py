@@ -125,7 +125,7 @@ def read_statements(text: str, bundle: AnswerBundle | None = None, version: int 
 def _read_parts(text: str, bundle: AnswerBundle | None, version: int) -> list[tuple[Statement, tuple[str, ...]]]:
     """Split an answer into statements, each with the anchors of the items or of the section that it heads."""
     visible = text if version < SECOND else blank_brackets(text)
-    segments = segment(text, cuts_more=version >= SECOND)
+    segments = segment(text, version)
     anchors = [first_use_order(cited.anchor for cited in find_citations(visible[p.start : p.end])) for p in segments]
     chunks = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence} if bundle else None
     parts = read_parts(segments, anchors, chunks, bundle.user_question if bundle else "", version)

@@ -38,7 +38,7 @@ def test_all_but_one_of_the_golden_rules_hold() -> None:
     more = {
         rule["id"]: rule
         for rule in rules
-        if [part.text for part in segment(rule["text"], cuts_more=True)] != rule["sentences"]
+        if [part.text for part in segment(rule["text"], version=2)] != rule["sentences"]
     }
     assert more.keys() <= missed.keys()
     assert len(rules) >= 24
@@ -415,4 +415,4 @@ def test_half_a_character_is_no_error() -> None:
     ],
 )
 def test_merged_sentences_are_cut_for_statements(statements: list[str]) -> None:
-    assert [part.text for part in segment(" ".join(statements), cuts_more=True)] == statements
+    assert [part.text for part in segment(" ".join(statements), version=2)] == statements

@@ -1,0 +1,42 @@
+"""R5-5: abbreviations and ordinals of German, Spanish and Italian do not end a sentence."""
+
+import pytest
+
+from sourcebound.contracts.text.sentences import split_sentences
+
+WHOLE = [
+    "Der Umsatz stieg auf 312,7 Mio. EUR.",
+    "Es waren 25 Mio. €, davon 11 Mio. € in Wien.",
+    "Der Vertrag gilt vom 1. März an.",
+    "Im 3. Quartal stieg er.",
+    "Nach § 5 Abs. 2 gilt das.",
+    "Das Ventil bzw. Die Pumpe steht.",
+    "Véase el art. 5 y la pág. 3.",
+    "Lo dice il Sig. Rossi.",
+]
+CUT = [
+    "Der Umsatz stieg um 5 Mio. Das EBIT fiel.",
+    "Sie endet am 30. Das ist die Frist.",
+    "Es gilt Satz 5. Der Vertrag endet.",
+]
+
+
+def _sentences(text: str, version: int) -> list[str]:
+    return [text[start:end] for start, end in split_sentences(text, version)]
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("text", WHOLE)
+def test_an_abbreviation_or_an_ordinal_does_not_end_a_sentence(text: str) -> None:
+    assert _sentences(text, 2) == [text]
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("text", CUT)
+def test_what_states_something_new_is_a_sentence(text: str) -> None:
+    assert len(_sentences(text, 2)) == 2
+
+
+@pytest.mark.contract("CP-10")
+def test_the_first_version_cuts_as_it_did() -> None:
+    assert len(_sentences(WHOLE[0], 1)) == 2
