@@ -22,6 +22,7 @@ from sourcebound.contracts.validation.literals.dates import (
 )
 from sourcebound.contracts.validation.literals.identifiers import read_addresses, read_identifiers, read_quotations
 from sourcebound.contracts.validation.literals.implied import add_forms, supported_forms
+from sourcebound.contracts.validation.literals.languages import forms_of_language, read_clock_times, read_counted_words
 from sourcebound.contracts.validation.literals.literal import WORD, Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.numbers import (
     NUMBER_WORDS,
@@ -210,6 +211,10 @@ def read_literals(text: str, version: int = VERSION, *, is_source: bool = True) 
     remaining = _mask(remaining, addresses)
     if version >= SECOND:
         remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
+        for read in (read_clock_times, read_counted_words):
+            matches = read(remaining)
+            literals.extend(matches)
+            remaining = _mask(remaining, matches)
     has_digits = DIGIT.search(remaining) is not None
     for reader in READERS[min(version, SECOND)]:
         if (reader.needs_digits and has_digits) or not reader.words.isdisjoint(words):
@@ -219,7 +224,7 @@ def read_literals(text: str, version: int = VERSION, *, is_source: bool = True) 
     literals.sort(key=lambda literal: literal.start)
     forms = supported_forms(literals, words)
     if version >= SECOND and is_source:
-        add_forms(forms, words, scaled_forms(plain, literals))
+        add_forms(forms, words, [*scaled_forms(plain, literals), *forms_of_language(plain)])
     return LiteralIndex(tuple(literals), forms, plain, version)
 
 

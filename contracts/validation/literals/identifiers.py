@@ -45,7 +45,10 @@ def read_identifiers(text: str, version: int = 1) -> list[Literal]:
         Literal("identifier", match[0], match.start(), frozenset([re.sub(r"[\W_]", "", match[0].casefold())]))
         for word in WITH_DIGIT.finditer(text)
         for match in IDENTIFIER.finditer(text, word.start(), word.end())
-        if DIGIT.search(match[0]) and LETTER.search(match[0]) and not _is_measure(match[0], version)
+        if DIGIT.search(match[0])
+        and LETTER.search(match[0])
+        and not _is_measure(match[0], version)
+        and not (version >= SECOND and match[0] == "min-1")
     ]
 
 

@@ -29,6 +29,15 @@ SCALES: Final = {
     "hundred": 10**2, "thousand": 10**3, "k": 10**3, "million": 10**6, "mn": 10**6, "m": 10**6, "billion": 10**9,
     "bn": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7, "dozen": 12,
 }  # fmt: skip
+MORE_SCALES: Final = (
+    SCALES
+    | dict.fromkeys("mio millions millionen millones millón milioni milione".split(), 10**6)
+    | dict.fromkeys("mrd milliarden milliarde milliards milliard miliardi miliardo".split(), 10**9)
+    | {"tsd": 10**3}
+)
+"""The scales since the second version, with those of German, French, Spanish and Italian."""
+LINK: Final = re.compile(r"\s(?:d'|d[ei]\s)(?=euros?\b|dollars?\b)", re.IGNORECASE)
+"""What stands between a scale and its currency: `2 millions d'euros`."""
 MULTIPLES: Final = {"decade": (10, "yr"), "decades": (10, "yr"), "century": (100, "yr"), "centuries": (100, "yr")}
 """Units that are multiples of another unit: three decades are thirty years."""
 CURRENCY: Final = r"(?:US\$|[$€£¥])"
@@ -41,6 +50,10 @@ NUMBER: Final = re.compile(
     rf"(?:(?P<ten>10\s?(?:\^|\*\*)\s?-?\d+)"
     rf"|(?P<numeral>{NUMERAL})(?P<exponent>\s?[x×·*]\s?10\s?(?:\^|\*\*)?\s?[-−]?\d+|[eE][-−+]?\d+(?!\w))?)"
 )
+ANY_NUMBER: Final = re.compile(
+    NUMBER.pattern.replace(NUMERAL, rf"\d{{1,3}}(?:[\u00a0\u202f ]\d{{3}})+,\d{{1,2}}(?![\d,])|{NUMERAL}")
+)
+"""The numbers since the second version, which may have blanks between groups and a decimal comma: `1 245,3`."""
 LEAD: Final = re.compile(rf"(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])(?<!\d\s)[-−+±])?$")
 """The currency and sign that may precede a number and belong to it."""
 LEAD_LENGTH: Final = 6
@@ -55,6 +68,7 @@ SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")
 LEADING_ZERO: Final = re.compile(r"0\d+")
+MILLION: Final = 10**6
 MAX_EXPONENT_DIGITS: Final = 4
 """The most digits, sign included, of a power of ten that is computed. One with more digits is compared as written."""
 
@@ -78,9 +92,11 @@ def read_numbers(text: str, version: int) -> list[Literal]:
         The numbers. A number whose value cannot be computed is compared as written.
     """
     literals = []
-    for match in _find_numbers(text):
+    for match in _find_numbers(text, ANY_NUMBER if version >= SECOND else NUMBER):
         before = text[max(0, match.start() - LEAD_LENGTH) : match.start()]
         if before and (before[-1].isalnum() or before[-1] in "_."):
+            continue
+        if version >= SECOND and before.endswith(" min-"):
             continue
         lead = LEAD.search(before)
         sign, currency = (lead["sign"], lead["currency"]) if lead else (None, None)
@@ -99,12 +115,12 @@ def read_numbers(text: str, version: int) -> list[Literal]:
     return literals
 
 
-def _find_numbers(text: str) -> Iterator[re.Match[str]]:
-    """Yield every match of `NUMBER`. Trying only at digits is much faster than trying at every character."""
+def _find_numbers(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yield every match of a pattern. Trying only at digits is much faster than trying at every character."""
     position = 0
     while digit := DIGIT.search(text, position):
         start = digit.start() - (digit.start() > position and text[digit.start() - 1] == ".")
-        match = NUMBER.match(text, start) or NUMBER.match(text, digit.start())
+        match = pattern.match(text, start) or pattern.match(text, digit.start())
         if match is None:
             position = digit.end()
             continue
@@ -130,9 +146,14 @@ def _read_unit(text: str, position: int, money: bool, version: int) -> _Unit:
     factor, end = 1, position
     match = SUFFIX.match(text, position)
     word = _suffix_word(match)
-    if match and word in SCALES and (word != "m" or money):
-        factor, end = SCALES[word], match.end()
-        match = SUFFIX.match(text, end)
+    scales = MORE_SCALES if version >= SECOND else SCALES
+    sign = version >= SECOND and match is not None and text[match.end() : match.end() + 1] in ("€", "£", "$")
+    if match and word in scales and (word != "m" or money or sign):
+        factor, end = scales[word], match.end()
+        link = LINK.match(text, end) if version >= SECOND else None
+        if version >= SECOND and text[end : end + 1] == ".":
+            end += 1
+        match = SUFFIX.match(text, link.end() if link else end)
         word = _suffix_word(match)
     if version >= SECOND:
         longer = read_more_units(text, BLANK.match(text, end).end())  # type: ignore[union-attr]
@@ -143,6 +164,8 @@ def _read_unit(text: str, position: int, money: bool, version: int) -> _Unit:
     if match and word in MULTIPLES:
         times, unit = MULTIPLES[word]
         return _Unit(factor * times, unit, match.end())
+    if version >= SECOND and match and factor >= MILLION and word in ("pound", "pounds"):
+        return _Unit(factor, "£", match.end("word"))
     if match and word in UNITS:
         return _Unit(factor, UNITS[word], match.end("word") - (len(match["word"]) - len(match["word"].rstrip("."))))
     return _Unit(factor, None, end)

@@ -10,19 +10,24 @@ from sourcebound.contracts.validation.literals.numbers import scaled_form
 from sourcebound.contracts.validation.literals.units import UNITS
 
 MONEY: Final = r"(?:US\$|\$|€|£|¥|usd|eur|euros?|gbp|jpy|(?:U\.?S\.? )?dollars?|pounds?)"
-SCALE: Final = r"(?P<scale>hundreds?|thousands?|millions?|billions?|mio\.?|mrd\.?|mn|bn)"
+SCALE: Final = (
+    r"(?P<scale>hundreds?|thousands?|millions?|billions?|mio\.?|mrd\.?|mn|bn|miles|milliers|migliaia|tausend"
+    r"|tsd\.?|millones|milioni|millionen|milliards|miliardi|milliarden)"
+)
 COUNTED: Final = rf"(?:{MONEY}|amounts?|figures?|values?|numbers?|data|expressed|stated|shown|reported|units?|shares?)"
 """What a scale follows."""
 HEAD: Final = re.compile(
-    rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+|(?P<before>{MONEY})\s?)(?:are\s+)?in\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+of\s+(?P<after>{MONEY}))?"
+    rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
     rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
     rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')})\s*(?=[)\]|,]))"
-    rf"(?!\s+of\b)",
+    rf"(?!\s+(?:of|d[ei])\b|\s+d')",
     re.IGNORECASE | re.MULTILINE,
 )
 """A scale where it is a head: at the start of a line, in brackets, in a cell, or after what it counts."""
 FACTORS: Final = {
     "hundred": 10**2, "thousand": 10**3, "000": 10**3, "million": 10**6, "mio": 10**6, "mn": 10**6,
+    "mile": 10**3, "millier": 10**3, "migliaia": 10**3, "tausend": 10**3, "tsd": 10**3, "millone": 10**6,
+    "milioni": 10**6, "millionen": 10**6, "milliard": 10**9, "miliardi": 10**9, "milliarden": 10**9,
     "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
 }  # fmt: skip
 MAX_HEADS: Final = 50

@@ -100,7 +100,7 @@ MORE_SPELLINGS: Final = {
     "km/h": r"(?:km|kilomet(?:re|er)s?)\s?(?:/|per|an)\s?(?:h|hr|hour)|kph|kmh",
     "mph": r"(?:mi|miles?)\s?(?:/|per|an)\s?(?:h|hr|hour)|mph",
     "mpg": r"miles? per gallon|mpg",
-    "rpm": r"rev(?:olution)?s?\.?\s?(?:/|per|a)\s?min(?:ute)?|r\.?p\.?m",
+    "rpm": r"rev(?:olution)?s?\.?\s?(?:/|per|a)\s?min(?:ute)?|r\.?p\.?m|min\s?-1",
     "kwh": r"kilowatt[\s-]?hours?|kw\s?[·⋅]?\s?h",
     "mg/l": r"(?:mg|milligrams?)\s?(?:/|per)\s?(?:l|lit(?:re|er))",
     "kg/m3": r"(?:kg|kilograms?)\s?(?:/|per)\s?(?:m3|cubic met(?:re|er))",
@@ -131,6 +131,9 @@ PROSE_AFTER_IN: Final = re.compile(
 )
 """What follows `in` where it is a preposition: `3 in the box`, `1 in 4`."""
 
+PROSE_AFTER_UM: Final = re.compile(r"\s+(?:(?:rund|etwa|ca\.|circa|fast|knapp|über)\s+)?\d")
+"""What follows the German `um` where it is a preposition: `2024 um 4 %`."""
+
 
 def read_more_units(text: str, position: int) -> tuple[str, int] | None:
     """Return the name and the end of a unit of several words that begins at a position, if there is one.
@@ -150,5 +153,9 @@ def read_more_units(text: str, position: int) -> tuple[str, int] | None:
 
 
 def is_prose(word: str, text: str, end: int) -> bool:
-    """Return whether a word that spells a unit is an article (`5 a day`) or a preposition (`1 in 4`)."""
+    """Return whether what spells a unit is an article (`5 a day`), a preposition (`1 in 4`) or a part of a word."""
+    if text[end : end + 1].isalpha() or (len(word) == 1 and text[end : end + 1] == "'"):
+        return True
+    if word == "um" and PROSE_AFTER_UM.match(text, end):
+        return True
     return word == "a" or (word.casefold() == "in" and bool(PROSE_AFTER_IN.match(text, end)))

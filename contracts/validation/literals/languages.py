@@ -1,0 +1,160 @@
+"""Numbers, amounts and times as German, French, Spanish and Italian write them (R5-8).
+
+Number words support digits only in a text of their own language, because `once` and `due` are also English words. A
+number word is a literal of its own only before a noun of time (`treinta días`), and an article never is one.
+"""
+
+import re
+from typing import Final
+
+from sourcebound.contracts.validation.literals.literal import Literal, lower_case
+from sourcebound.contracts.validation.literals.units import UNITS
+
+Form = tuple[str, str | None]
+
+FUNCTION_WORDS: Final = {
+    "en": frozenset("the of and is are was to for with by this that it from be not".split()),
+    "de": frozenset(
+        "der die das und ist sind wird werden nicht mit von zu den dem des für auf bei ein eine im".split()
+    ),
+    "fr": frozenset("le la les et est sont des du une dans pour par sur avec au aux ne pas ou qui".split()),
+    "es": frozenset("el la los las y es son del una en para por con al no se que o".split()),
+    "it": frozenset("il la lo gli le e è sono del della dei una per con al non si che di da".split()),
+}
+SMALL: Final = {
+    "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
+    "siebzehn achtzehn neunzehn zwanzig",
+    "fr": "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept "
+    "dix-huit dix-neuf vingt",
+    "es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis "
+    "diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis "
+    "veintisiete veintiocho veintinueve",
+    "it": "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici "
+    "diciassette diciotto diciannove venti",
+}  # fmt: skip
+"""The words from zero upwards."""
+TENS: Final = {
+    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "fr": "vingt trente quarante cinquante soixante",
+    "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+    "it": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
+}
+ROUND: Final = {
+    "de": {"hundert": 100, "tausend": 1000},
+    "fr": {"soixante-dix": 70, "quatre-vingts": 80, "quatre-vingt": 80, "quatre-vingt-dix": 90, "cent": 100}
+    | {"mille": 1000},
+    "es": {"cien": 100, "mil": 1000},
+    "it": {"cento": 100, "mille": 1000},
+}  # fmt: skip
+FRENCH_ORDINALS: Final = (
+    "deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième"
+).split()
+NOUNS_OF_TIME: Final = {
+    "de": r"(?:sekunden|minuten|stunden|tagen?|wochen|monaten?|jahren?|werktagen?)",
+    "fr": r"(?:secondes|minutes|heures|jours|semaines|mois|ans|années)",
+    "es": r"(?:segundos|minutos|horas|días|semanas|meses|años)",
+    "it": r"(?:secondi|minuti|ore|giorni|settimane|mesi|anni)",
+}
+
+
+def _words_of(language: str) -> dict[str, int]:
+    small = SMALL[language].split()
+    words = {word: value for value, word in enumerate(small)} | ROUND[language]
+    for ten, name in enumerate(TENS[language].split(), start=2):
+        words[name] = ten * 10
+        for one in range(1, 10):
+            words.setdefault(_compound(language, name, one, small), ten * 10 + one)
+    if language == "fr":
+        for above, name in enumerate(small[11:20], start=11):
+            words |= {f"soixante-{name}": 60 + above, f"quatre-vingt-{name}": 80 + above}
+        words |= {f"quatre-vingt-{name}": 80 + one for one, name in enumerate(small[1:10], start=1)}
+        words["soixante-et-onze"] = 71
+    return words
+
+
+def _compound(language: str, ten: str, one: int, small: list[str]) -> str:
+    if language == "de":
+        return ("ein" if one == 1 else small[one]) + "und" + ten
+    if language == "fr":
+        return f"{ten}-et-un" if one == 1 else f"{ten}-{small[one]}"
+    if language == "es":
+        return f"{ten} y {small[one]}"
+    return (ten[:-1] if one in (1, 8) else ten) + ("tré" if one == 3 else small[one])
+
+
+WORDS: Final = {language: _words_of(language) for language in SMALL}
+ARTICLES: Final = frozenset({"un", "uno", "eins"})
+NUMBER_WORD: Final = {
+    language: re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(words, key=len, reverse=True))})(?![\w-])")
+    for language, words in WORDS.items()
+}
+WORD: Final = re.compile(r"[^\W\d_]+")
+GROUPED: Final = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3})+(?![\w]|[.,]\d)")
+CLOCK: Final = re.compile(
+    r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?:\s?h\s?(?P<minute>[0-5]\d)|\s?Uhr(?:\s(?P<after>[0-5]\d))?)(?!\w|[.,]\d)"
+    r"|(?<=\b[aeo]lle )(?P<hour_it>[01]?\d|2[0-3])\.(?P<minute_it>[0-5]\d)(?![\w]|[.,]\d)"
+    r"|(?<=\bore )(?P<hour_ore>[01]?\d|2[0-3])\.(?P<minute_ore>[0-5]\d)(?![\w]|[.,]\d)"
+)
+"""`8h30`, `22 h 30`, `8 Uhr`, and after `alle`, `dalle` and `ore` the Italian `12.30`."""
+HOURS: Final = re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)")
+SCALED: Final = re.compile(
+    r"(?<![\w.,])(?P<number>\d+(?:,\d*[1-9])?)(?=\s(?:Mio|Mrd|Tsd|Millionen|Milliarden|millones|milioni|miliardi|milliards)\b)"
+)
+"""A number before its scale. An answer may give the scale once: `27,4 Mio. EUR nach 25,9`."""
+KEYED: Final = re.compile(r"\w_(?P<unit>[a-z]{1,3})[\"']?\s*[:=]\s*[\"']?(?P<number>\d+)(?![\w.,]\d|\w)", re.IGNORECASE)
+"""A key whose name ends in a unit, and its value: `max_body_kb: 512`."""
+
+
+def language_of_words(text: str) -> str:
+    """Return the language of most function words of a text; English without a clear majority."""
+    words = WORD.findall(text.casefold())
+    counts = {name: sum(word in known for word in words) for name, known in FUNCTION_WORDS.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] > counts["en"] and counts[best] >= 2 else "en"
+
+
+def read_clock_times(text: str) -> list[Literal]:
+    """Read every time of day as these languages write it, on the 24-hour clock."""
+    literals = []
+    for match in CLOCK.finditer(text):
+        hour = int(match["hour"] or match["hour_it"] or match["hour_ore"]) % 24
+        minute = match["minute"] or match["after"] or match["minute_it"] or match["minute_ore"] or "00"
+        literals.append(Literal("time", match[0], match.start(), frozenset([f"t{hour}:{minute}"])))
+    return literals
+
+
+def read_counted_words(text: str) -> list[Literal]:
+    """Read every number word before a noun of time of the same language, except an article."""
+    lowered = lower_case(text)
+    return [
+        Literal(
+            "number", text[match.start() : match.end()], match.start(), frozenset([f"n{WORDS[language][match[0]]}"])
+        )
+        for language, pattern in NUMBER_WORD.items()
+        for match in pattern.finditer(lowered)
+        if match[0] not in ARTICLES
+        and re.match(rf"\s+{NOUNS_OF_TIME[language]}\b", lowered[match.end() : match.end() + 20])
+    ]
+
+
+def forms_of_language(text: str) -> list[Form]:
+    """Return the forms that a text supports by the habits of its language, and by units in the names of keys."""
+    forms: list[Form] = [
+        (f"n{int(match['number'])}", UNITS[match["unit"].casefold()])
+        for match in KEYED.finditer(text)
+        if match["unit"].casefold() in UNITS
+    ]
+    forms += [(f"n{match['number'].replace(',', '.')}", None) for match in SCALED.finditer(text)]
+    language = language_of_words(text)
+    if language == "en":
+        return forms
+    lowered = text.casefold()
+    forms += [(f"n{WORDS[language][match[0]]}", None) for match in NUMBER_WORD[language].finditer(lowered)]
+    forms += [(f"n{match[0].replace('.', '')}", None) for match in GROUPED.finditer(text)]
+    if language == "fr":
+        forms += [(f"t{int(match['hour']) % 24}:00", None) for match in HOURS.finditer(text)]
+        words = frozenset(WORD.findall(lowered))
+        for value, word in enumerate(FRENCH_ORDINALS, start=2):
+            if word in words:
+                forms += [(f"{value}e", None), (f"{value}ème", None)]
+    return forms
