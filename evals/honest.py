@@ -4,7 +4,7 @@ The set is hand-made: evidence in five domains and five languages, a question, a
 One author wrote and labelled each reply by the contract, not by the code. The bundles are split in two parts. Failures
 of the part `dev` may be read to improve the firewall, those of `held` may not.
 
-    python -m sourcebound.evals.honest [--policy SOURCEBOUND_V1] [--failures]
+    python -m sourcebound.evals.honest [--policy SOURCEBOUND_V2] [--failures]
 """
 
 import argparse
@@ -18,7 +18,7 @@ from sourcebound.contracts.evidence.external import bundle_of_texts
 from sourcebound.contracts.validation.firewall import check_answer
 from sourcebound.evals.metrics import Interval, share_by_group
 
-POLICY: Final = "SOURCEBOUND_V1"
+POLICY: Final = "SOURCEBOUND_V2"
 FAITHFUL: Final = "faithful"
 UNFAITHFUL: Final = "unfaithful"
 PARTIAL: Final = "partial"

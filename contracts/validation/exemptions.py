@@ -39,7 +39,7 @@ TITLE_WORDS: Final = content_words(
     overview summary introduction conclusion answer background steps step procedure details detail notes note key points
     point main general important additional information further related results result section part parts item items
     name value values type types description table list example examples details references sources source context
-    title topic aspect feature features category property number no unit units comparison versus vs
+    content contents title topic aspect feature features category property number no unit units comparison versus vs
     fact parameter option setting default behaviour behavior meaning purpose place location date time period amount
     cost price fee limit rule requirement condition cause reason effect action method function maintenance
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
@@ -58,6 +58,8 @@ LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
 ITEMS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE})
+FAMILY: Final = 5
+"""Words with the same first letters, so many of them, are of one family: `failed` and `failure`."""
 LABEL_LEVEL: Final = 7
 """The level of a bold label: under every heading."""
 TABLE_HEAD: Final = 8
@@ -190,7 +192,11 @@ def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     if FINITE_VERBS.search(text.replace("’", "'")):
         return False
     words = {word for word in _content(text) if any(map(str.isalpha, word))} - TITLE_WORDS - _content(question)
-    return words <= frozenset().union(*map(_content, chunks)) if words and chunks else not words
+    if not words:
+        return True
+    known = frozenset().union(*map(_content, chunks))
+    families = {word[:FAMILY] for word in known}
+    return all(word in known or (len(word) >= FAMILY and word[:FAMILY] in families) for word in words)
 
 
 @lru_cache(maxsize=512)

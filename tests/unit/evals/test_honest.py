@@ -10,7 +10,6 @@ import pytest
 from sourcebound.contracts.text.citations import find_citations
 from sourcebound.evals.honest import (
     FAITHFUL,
-    PARTIAL,
     UNFAITHFUL,
     Reply,
     Verdict,
@@ -24,15 +23,13 @@ from sourcebound.evals.honest import (
 from support.places import ROOT
 
 SET: Final = ROOT / "tests" / "assets" / "honest"
-POLICY: Final = "SOURCEBOUND_V1"
-KINDS_LEFT_OUT: Final = frozenset({PARTIAL})
-"""The policies of version 1 do not know the line of a partial answer (R3-10). Empty for a policy that knows it."""
+POLICY: Final = "SOURCEBOUND_V2"
 
-LEAST_FAITHFUL_RELEASED: Final = 0.69
+LEAST_FAITHFUL_RELEASED: Final = 0.93
 """The release needs 0.95. Raise the bar with the firewall, never lower it."""
-MOST_CHANGED_LITERALS_RELEASED: Final = 6
+MOST_CHANGED_LITERALS_RELEASED: Final = 3
 """The release needs 0."""
-MOST_WRONG_CITATIONS_RELEASED: Final = 1
+MOST_WRONG_CITATIONS_RELEASED: Final = 0
 """The release needs 0."""
 
 
@@ -43,7 +40,7 @@ def replies() -> tuple[Reply, ...]:
 
 @cache
 def verdicts() -> tuple[Verdict, ...]:
-    return tuple(item for item in judge(replies(), POLICY) if item.reply.kind not in KINDS_LEFT_OUT)
+    return tuple(judge(replies(), POLICY))
 
 
 def of_kind(kind: str) -> list[Verdict]:
