@@ -26,7 +26,7 @@ from sourcebound.contracts.validation.result import ValidationResult
 REPORT: Final = """# The firewall on real answers: right and wrong rejections
 
 Measured by `make eval-grounding` on public sets of answers that people judged (RAGTruth, FaithBench,
-AttributionBench, FEVER-symmetric), under SOURCEBOUND_V1. The sets have no citations, so every statement was made to
+AttributionBench, FEVER-symmetric), under SOURCEBOUND_V2. The sets have no citations, so every statement was made to
 cite every source. This measures the check of content, not of form. *Caught*: rejected answers with an unsupported
 claim. *Wrongly rejected*: rejected answers in which people found no unsupported claim. A rule about literals cannot
 detect a wrong claim without a literal.
@@ -143,7 +143,7 @@ def cite_everything(answer: str, sources: int) -> str:
 def check(item: Item) -> ValidationResult:
     """Return the firewall's verdict on one item."""
     bundle: AnswerBundle = bundle_of_texts(item.sources, item.question)
-    return validate(cite_everything(item.answer, len(item.sources)), bundle, load_shipped_policy("SOURCEBOUND_V1"))
+    return validate(cite_everything(item.answer, len(item.sources)), bundle, load_shipped_policy("SOURCEBOUND_V2"))
 
 
 def measure(items: Iterable[Item]) -> dict[tuple[str, str], Rates]:

@@ -1,5 +1,6 @@
 """The support of an answer: the scores of the verifier that the policy names (contract R5-17, R5-18)."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,9 @@ MAX_STATEMENTS: Final = 200
 """Further statements are not compared and have the score 0."""
 MAX_CHARACTERS: Final = 4000
 """A longer statement is not compared and has the score 0."""
+
+LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
+"""The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
 
 
 class StatementSupport(Contract):
@@ -33,7 +37,7 @@ class SupportReport(Contract):
     verifier: str
     verifier_sha256: str
     statements: tuple[StatementSupport, ...]
-    """The statements that need a citation and have one."""
+    """The statements that need a citation and have one, without the lead-ins of others."""
     answers_question: int
     """Whether the answer is one to the question, in thousandths (R5-18)."""
 
@@ -55,11 +59,12 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
     """
     sources = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence}
     texts = [CITATION.sub(" ", statement.text).strip() for statement in statements]
+    last = len(statements) - 1
     scored: list[StatementSupport] = []
     cited: dict[str, str] = {}
     for number, statement in enumerate(statements):
         known = {anchor: sources[anchor] for anchor in statement.anchors if anchor in sources}
-        if not statement.needs_citation or not known:
+        if not statement.needs_citation or not known or (number < last and LEAD_IN.search(texts[number])):
             continue
         cited |= known
         score, compared = 0, tuple[str, ...]()

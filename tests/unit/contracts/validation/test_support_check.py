@@ -140,3 +140,11 @@ def test_every_released_policy_of_version_2_pins_the_verifier() -> None:
     for name, support in pinned.items():
         assert support is not None, name
         assert support.verifier_sha256 == verifier_digest(), name
+
+
+@pytest.mark.contract("R5-17")
+def test_a_cited_lead_in_is_not_compared_unless_it_is_all() -> None:
+    lead = "Here is what experienced colleagues recommend: [C0]"
+    assert _check(f"{lead}\n\n- {SAID}").validation_status is ValidationStatus.PASSED
+    assert _check(lead).failure_reason is not None
+    assert _check(f"Here is what 17 colleagues recommend: [C0]\n\n- {SAID}").failure_reason == "UNSUPPORTED_LITERAL"
