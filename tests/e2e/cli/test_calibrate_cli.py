@@ -66,7 +66,7 @@ def test_a_policy_is_proposed_drawn_checked_and_obeyed(demo: Program, questions:
     )
     assert (done.code, done.stderr) == (0, "")
     found: dict[str, Any] = json.loads(done.stdout)
-    assert (found["collection"], found["base_policy"], found["within_limit"]) == ("demo", "SOURCEBOUND_V1", True)
+    assert (found["collection"], found["base_policy"], found["within_limit"]) == ("demo", "SOURCEBOUND_V2", True)
     assert found["false_refusals"]["of"] == len(_answered())
     assert found["false_passes"] | {"low_95": 0, "high_95": 0} == {
         "count": 0, "of": len(OFF_TOPIC), "share": 0.0, "low_95": 0, "high_95": 0, "share_not_chosen_on": 0.0,

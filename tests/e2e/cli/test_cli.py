@@ -73,7 +73,7 @@ def test_an_answer_is_shown_with_its_sources_and_ends_with_0(demo: Program) -> N
     assert "14 days" in done.stdout
     assert re.search(r"\[C\d\] HP-200 Circulation Pump", done.stdout)
     assert "hp-200-manual-rev-c.pdf, p. 16" in done.stdout
-    assert "policy SOURCEBOUND_V1" in done.stdout
+    assert "policy SOURCEBOUND_V2" in done.stdout
 
 
 @pytest.mark.contract("R6-1")
@@ -387,7 +387,7 @@ def test_ingest_without_an_embedder_announces_lexical_retrieval(fresh: Program, 
     response = _json(fresh("ask", "At how many bar does the pump P-7 run?", "--json"))
     assert (response["answer"], response["policy_version"]) == (
         "The pump P-7 runs at 5 bar. [C0]",
-        "SOURCEBOUND_LEXICAL_V1",
+        "SOURCEBOUND_LEXICAL_V2",
     )
 
 

@@ -109,14 +109,14 @@ def test_two_collections_are_compared_by_what_the_gate_does_with_questions(
     assert (done.code, done.stderr) == (0, "")
     versions = shelf.collections()
     assert done.stdout.splitlines() == [
-        f"{live} ({versions[live]}, SOURCEBOUND_V1): answerable refused 0 of 10, others passed 0 of 10",
-        f"{candidate} ({versions[candidate]}, SOURCEBOUND_V1): answerable refused 10 of 10, others passed 0 of 10",
+        f"{live} ({versions[live]}, SOURCEBOUND_V2): answerable refused 0 of 10, others passed 0 of 10",
+        f"{candidate} ({versions[candidate]}, SOURCEBOUND_V2): answerable refused 10 of 10, others passed 0 of 10",
     ]
     verdicts = json.loads(
         demo("index", "compare", candidate, "--collection", live, "--questions", path, "--json").stdout
     )
     assert [(each["collection"], each["index_version"], each["policy"]) for each in verdicts] == [
-        (name, version, "SOURCEBOUND_V1") for name, version in versions.items()
+        (name, version, "SOURCEBOUND_V2") for name, version in versions.items()
     ]
     assert [(each["false_refusals"]["count"], each["false_passes"]["count"]) for each in verdicts] == [(0, 0), (10, 0)]
     path.write_text("", "utf-8")

@@ -63,7 +63,7 @@ def test_a_test_prints_the_certificate_stores_it_and_says_by_its_exit_code_that_
     certificate = json.loads(done.stdout)
     assert (certificate["fit"], certificate["false_accepts"]["part"]) == (False, 0)
     assert certificate["shortcomings"] == ["7 of 11 questions with an answer were answered whole; 70% must be"]
-    assert (certificate["model"], certificate["policy_version"]) == ("extractive", "SOURCEBOUND_V1")
+    assert (certificate["model"], certificate["policy_version"]) == ("extractive", "SOURCEBOUND_V2")
     shown = json.loads(program("models", "show", "extractive", "--json").stdout)
     assert shown["certificate"] == certificate
     assert list(shown["certificate"]["passed_by_rule"]) == list(RULES)
@@ -150,7 +150,7 @@ def test_doctor_is_content_with_the_extractive_model_tested_or_not(program: Prog
     after = program("doctor")
     assert after.code == 0
     assert re.search(
-        r"^ok  certificate certified \d{4}-\d\d-\d\d under SOURCEBOUND_V1: not fit, answered 64%", after.stdout, re.M
+        r"^ok  certificate certified \d{4}-\d\d-\d\d under SOURCEBOUND_V2: not fit, answered 64%", after.stdout, re.M
     )
 
 

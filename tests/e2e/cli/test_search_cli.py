@@ -62,7 +62,7 @@ def test_the_verdict_stands_with_both_minima_and_what_was_measured(demo: Program
         f"similarity {gate['top_similarity']:.3f} (minimum {gate['min_top_similarity']:.3f}), "
         f"coverage {gate['question_coverage']:.3f} (minimum {gate['min_question_coverage']:.3f})"
     ) in lines
-    assert "policy SOURCEBOUND_V1  collection demo" in lines
+    assert "policy SOURCEBOUND_V2  collection demo" in lines
     assert gate["top_similarity"] >= gate["min_top_similarity"] > 0
     assert gate["question_coverage"] >= gate["min_question_coverage"] > 0
 

@@ -141,7 +141,7 @@ async def test_the_record_of_an_answer_holds_every_figure(
     response = await engine.ask({"question": ANSWERED})
     state = await _state(engine, response)
     (row,) = [row for row in _rows(library, "validations") if row["run_id"] == response.run_id]
-    policy, salt = find_policy("SOURCEBOUND_V1", embedding_model=None), state["run"]["salt"]
+    policy, salt = find_policy("SOURCEBOUND_V2", embedding_model=None), state["run"]["salt"]
     assert row.pop("timestamp_utc").isoformat() >= state["run"]["started_at"]
     assert (row.pop("position"), len(row.pop("previous_hash")), len(row.pop("row_hash"))) == (2, 64, 64)
     assert row == {
@@ -166,7 +166,7 @@ async def test_the_record_of_an_answer_holds_every_figure(
         "total_tokens": 320,
         "embedding_model": state["retrieval"]["embedding_model"],
         "index_version": state["retrieval"]["index_version"],
-        "policy_version": "SOURCEBOUND_V1",
+        "policy_version": "SOURCEBOUND_V2",
         "policy_sha256": policy.sha256,
         "support_level": response.support_level,
         "run_digest": salted_digest(salt, state["run"]),

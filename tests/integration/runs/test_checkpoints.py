@@ -110,7 +110,7 @@ async def test_what_is_no_plain_value_is_an_error_and_never_pickled(services: Se
 async def test_the_whole_policy_is_in_the_first_checkpoint_that_a_node_wrote(engine: Engine) -> None:
     response = await engine.ask({"question": ANSWERED})
     state = await engine.state(response.run_id)
-    assert state["policy"]["policy_version"] == response.policy_version == "SOURCEBOUND_V1"
+    assert state["policy"]["policy_version"] == response.policy_version == "SOURCEBOUND_V2"
     assert state["policy"]["retrieval"]["top_k"] == state["retrieval"]["top_k"]
     assert state["assembly"]["trace"]["policy_sha256"] == state["run"]["policy_sha256"]
 

@@ -145,7 +145,7 @@ async def test_a_lexical_collection_is_answered_under_its_own_policy(services: S
     engine = Engine(services)
     answered = await engine.ask({"question": "How often is the shaft of a stored HP-200 turned by hand?"})
     other = await engine.ask({"question": QUESTION}, RunContext(policy="SOURCEBOUND_V1"))
-    assert (answered.status, answered.policy_version) == ("OK", "SOURCEBOUND_LEXICAL_V1")
+    assert (answered.status, answered.policy_version) == ("OK", "SOURCEBOUND_LEXICAL_V2")
     assert "14 days" in answered.answer
     assert (other.status, other.failure_code) == ("FAILED", "POLICY_INDEX_MISMATCH")
     assert "--policy" in other.message

@@ -55,7 +55,7 @@ async def test_a_collection_that_holds_nothing_is_a_refusal(services: Services, 
 async def test_without_vectors_the_dense_place_is_absent_and_the_notice_is_there(services: Services) -> None:
     await ingest(services, MANUALS)
     report = await Engine(services).search({"question": QUESTION})
-    assert report.policy_version == "SOURCEBOUND_LEXICAL_V1"
+    assert report.policy_version == "SOURCEBOUND_LEXICAL_V2"
     assert [row.lexical_rank for row in report.candidates] == list(range(len(report.candidates)))
     assert {row.dense_rank for row in report.candidates} == {None}
     assert report.notices == ("no embedder: retrieval is lexical, by full text alone",)
