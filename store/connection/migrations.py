@@ -11,13 +11,16 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Final, LiteralString, NamedTuple
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, errors
 
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.database import Pool, Row, store_faults
 from sourcebound.store.connection.rights import renew_grants
 
 LOCK: Final = 0x536F75726365
+ATTEMPTS: Final = 5
+COLLISION: Final = "tuple concurrently updated"
+"""What the server says if a vacuum changed the row of a table that is granted or altered. It does not wait for it."""
 POLL_SECONDS: Final = 0.05
 
 
@@ -60,13 +63,26 @@ async def migrate(pool: Pool) -> list[Migration]:
     Returns:
         The migrations that this call applied.
     """
+    applied: list[Migration] = []
     with store_faults():
         async with pool.connection() as connection, _hold_migration_lock(connection):
-            pending = await _list_pending(connection)
-            await _prepare_checkpoints(connection)
-            for migration in pending:
-                await _apply_migration(connection, migration, is_last=migration is pending[-1])
-            return pending
+            for attempt in range(ATTEMPTS):
+                try:
+                    await _apply_pending(connection, applied)
+                    break
+                except errors.InternalError_ as error:
+                    if COLLISION not in str(error) or attempt + 1 == ATTEMPTS:
+                        raise
+                    await asyncio.sleep(POLL_SECONDS)
+    return applied
+
+
+async def _apply_pending(connection: AsyncConnection[Row], applied: list[Migration]) -> None:
+    pending = await _list_pending(connection)
+    await _prepare_checkpoints(connection)
+    for migration in pending:
+        await _apply_migration(connection, migration, is_last=migration is pending[-1])
+        applied.append(migration)
 
 
 async def _prepare_checkpoints(connection: AsyncConnection[Row]) -> None:

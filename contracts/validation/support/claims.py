@@ -12,6 +12,12 @@ WIDEST: Final = 3
 """The most consecutive sentences that a statement is compared with."""
 ENOUGH: Final = 900
 """The share of a wider window's weight, in thousandths, with which a narrower window is preferred."""
+QUOTED_WORDS: Final = 3
+"""The fewest words of a quotation."""
+BOUNDARY: Final = re.compile(r"(?:[.!?;:…|]\W*|\n\s*\n)$")
+END: Final = re.compile(r"[.!?;:…|]\W*$")
+ROW: Final = re.compile(r"[|;\t]")
+"""A separator of the cells of a row."""
 LIST_MARKER: Final = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\(?\d{1,3}[.)]+\s+)?")
 
 
@@ -96,3 +102,41 @@ def choose_window(windows: Sequence[Window]) -> Window:
     """Return the narrowest window that holds about as much as the widest."""
     widest = windows[-1]
     return next(window for window in windows if window.covered * 1000 >= widest.covered * ENOUGH)
+
+
+def find_quotation(claim: Claim, chunks: Sequence[str], passages: Sequence[Passage]) -> Window | None:
+    """Find the whole sentences of a chunk that a claim repeats word for word.
+
+    A line that is only a piece of a sentence does not count, because a piece can say the opposite.
+
+    Args:
+        claim: The claim.
+        chunks: The texts of the chunks.
+        passages: The same chunks, read.
+    """
+    forms = [word.form for word in claim.words]
+    if len(forms) < QUOTED_WORDS:
+        return None
+    for index, (text, passage) in enumerate(zip(chunks, passages, strict=True)):
+        sentences = passage.sentences
+        for first in range(len(sentences)):
+            position, last = 0, first
+            while last < len(sentences) and position < len(forms):
+                words = [word.form for word in sentences[last].words]
+                if forms[position : position + len(words)] != words:
+                    break
+                position, last = position + len(words), last + 1
+            if position == len(forms) and _is_whole(text, sentences[first].start, sentences[last - 1].end):
+                return Window(index, sentences[first:last], claim.total)
+    return None
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether a part of a chunk begins and ends where a sentence, a paragraph or a row of a table does."""
+    before, after = text[:start].rstrip(" \t"), text[end:].lstrip(" \t")
+    begins = not before or BOUNDARY.search(before) is not None or not text[start].islower()
+    row = text[text.rfind("\n", 0, end) + 1 : end]
+    ends = (
+        not after or after.startswith("\n\n") or END.search(text[start:end]) is not None or ROW.search(row) is not None
+    )
+    return begins and ends

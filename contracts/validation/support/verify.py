@@ -2,15 +2,20 @@
 
 A statement's score is the lower one of two. *Coverage* falls with the words, pairs of words, names and literals that
 the chunks do not hold. *Alteration* falls where a statement is close to a sentence of a chunk and differs by
-a negation, an opposite, a number, a name or an order, or is cut short.
+a negation, an opposite, a number, a name or an order, or is cut short. Whole sentences that are repeated word for word
+have the highest score.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.support.answering import answering_features
+from sourcebound.contracts.validation.support.claims import Window, find_quotation, read_claim
 from sourcebound.contracts.validation.support.features import support_features
+from sourcebound.contracts.validation.support.passages import read_passage
 from sourcebound.contracts.validation.support.weights import read_weights
+
+HIGHEST: Final = 1000
 
 
 class ComparedSentence(NamedTuple):
@@ -44,12 +49,18 @@ def read_support(statement: str, previous: str, question: str, chunks: Sequence[
     Returns:
         The scores and the sentences that were compared.
     """
+    quotation = find_quotation(read_claim(statement), chunks, [read_passage(chunk) for chunk in chunks])
+    if quotation is not None:
+        return SupportReading(HIGHEST, HIGHEST, HIGHEST, _compared(quotation))
     features, window = support_features(statement, previous, question, chunks)
     weights = read_weights()
     coverage = weights.to_thousandths(weights.coverage.sum(features))
     alteration = weights.to_thousandths(weights.alteration.sum(features))
-    compared = tuple(ComparedSentence(window.passage, part.start, part.end) for part in window.sentences)
-    return SupportReading(min(coverage, alteration), coverage, alteration, compared)
+    return SupportReading(min(coverage, alteration), coverage, alteration, _compared(window))
+
+
+def _compared(window: Window) -> tuple[ComparedSentence, ...]:
+    return tuple(ComparedSentence(window.passage, part.start, part.end) for part in window.sentences)
 
 
 def score_support(statement: str, previous: str, question: str, chunks: Sequence[str]) -> int:

@@ -129,18 +129,18 @@ def test_an_exported_run_is_verified_without_a_database_under_any_seed_and_local
     ("file", "old", "new", "layers", "path"),
     [
         (
-            "contracts/policy/released/SOURCEBOUND_V1.toml",
+            "contracts/policy/released/SOURCEBOUND_V2.toml",
             "max_chunks = 6",
             "max_chunks = 5",
             ["rules"],
-            "contracts/policy/released/SOURCEBOUND_V1.toml: selection.max_chunks",
+            "contracts/policy/released/SOURCEBOUND_V2.toml: selection.max_chunks",
         ),
         (
-            "contracts/prompt/templates/prose_v1.txt",
+            "contracts/prompt/templates/prose_v2.txt",
             "only",
             "mainly",
             ["rules", "build_prompt"],
-            "contracts/prompt/templates/prose_v1.txt: sha256",
+            "contracts/prompt/templates/prose_v2.txt: sha256",
         ),
         ("contracts/text/segments.py", '"segment_v1"', '"segment_v2"', ["rules"], "segmenter"),
     ],

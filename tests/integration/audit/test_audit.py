@@ -16,6 +16,7 @@ from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
+from sourcebound.contracts.state import RunContext
 from sourcebound.errors import StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.models.registry import Models
@@ -219,7 +220,7 @@ async def test_a_rejected_answer_is_kept_as_raw_text_only_and_is_not_released(
     library_services: Services, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _say(monkeypatch, UNSUPPORTED)
-    response = await Engine(library_services).ask({"question": ANSWERED})
+    response = await Engine(library_services).ask({"question": ANSWERED}, RunContext(policy="SOURCEBOUND_V1"))
     assert (response.status, response.failure_code) == ("FAILED", "UNSUPPORTED_LITERAL")
     assert (response.answer, response.citations, response.token_usage.total) == ("", (), 320)
     texts, row = _row(library, "run_texts"), _row(library, "validations")

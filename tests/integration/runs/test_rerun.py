@@ -9,7 +9,7 @@ import pytest
 from sourcebound.contracts.replay.report import RecordedRun
 from sourcebound.contracts.replay.run_diff import RunDiff
 from sourcebound.contracts.request import fork_request
-from sourcebound.contracts.state import RunContext
+from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.rerun import rerun, what_if
@@ -128,7 +128,8 @@ async def test_another_policy_over_the_same_candidates_is_a_run_of_its_own(
 async def test_another_model_answers_under_the_recorded_policy_with_the_limits_of_the_request(
     engine: Engine, library: str, model_server: ModelServer
 ) -> None:
-    response = await engine.ask({"question": ANSWERED, "limits": {"max_chunks": 2, "min_similarity": 0.2}})
+    request: AskInput = {"question": ANSWERED, "limits": {"max_chunks": 2, "min_similarity": 0.2}}
+    response = await engine.ask(request, RunContext(policy="SOURCEBOUND_V1"))  # one attempt
     run = await recorded(engine, response.run_id)
     retrieved = run.final_state()["retrieval"]
     model_server.answer = UNCITED

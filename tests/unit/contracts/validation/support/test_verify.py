@@ -140,3 +140,23 @@ FLOORS = {
     "other_document": 0.97,
 }
 """The share of unsupported statements under the minimum that rejects one in twenty supported ones."""
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("chunk", "statement", "quoted"),
+    [
+        ("The cover is red. Turn the shaft by hand\nevery 14 days.", "Turn the shaft by hand every 14 days.", True),
+        ("Part: plug; Torque: 18 N·m\nPart: seal; Torque: 9 N·m", "Part: seal; Torque: 9 N·m", True),
+        ("Title\n\nKeep the valve shut", "Keep the valve shut", True),
+        ("Under no condition may you\nopen the red valve.", "open the red valve.", False),
+        ("Open the red valve\nonly when it is cold.", "Open the red valve", False),
+        ("Open the red valve. Then wait.", "Open the green valve.", False),
+    ],
+)
+def test_whole_sentences_word_for_word_have_the_highest_score(chunk: str, statement: str, quoted: bool) -> None:
+    reading = read_support(statement, "", "", [chunk])
+    assert (reading.score == 1000) is quoted
+    if quoted:
+        start, end = reading.compared[0].start, reading.compared[-1].end
+        assert chunk[start:end].split() == statement.split()
