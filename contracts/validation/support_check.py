@@ -11,11 +11,9 @@ from sourcebound.contracts.validation.answer_reading import Statement
 from sourcebound.contracts.validation.support.verify import read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
 
-MAX_STATEMENTS: Final = 200
-"""Further statements are not compared and have the score 0."""
-MAX_CHARACTERS: Final = 4000
-"""A longer statement is not compared and has the score 0."""
-
+MAX_CHARACTERS: Final = 20_000
+"""The characters of an answer that are compared, several times what a model may write. Any further statement has the
+score 0."""
 LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
 """The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
 
@@ -59,22 +57,27 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
     """
     sources = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence}
     texts = [CITATION.sub(" ", statement.text).strip() for statement in statements]
-    last = len(statements) - 1
+    known = [
+        {anchor: sources[anchor] for anchor in part.anchors if part.needs_citation and anchor in sources}
+        for part in statements
+    ]
+    last = max((number for number, chunks in enumerate(known) if chunks), default=-1)
     scored: list[StatementSupport] = []
     cited: dict[str, str] = {}
-    for number, statement in enumerate(statements):
-        known = {anchor: sources[anchor] for anchor in statement.anchors if anchor in sources}
-        if not statement.needs_citation or not known or (number < last and LEAD_IN.search(texts[number])):
+    characters = 0
+    for number, chunks in enumerate(known):
+        if not chunks or (number < last and LEAD_IN.search(texts[number])):
             continue
-        cited |= known
+        cited |= chunks
         score, compared = 0, tuple[str, ...]()
-        if len(scored) < MAX_STATEMENTS and len(texts[number]) <= MAX_CHARACTERS:
+        characters += len(texts[number]) + 1
+        if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
-            score, compared = _score(texts[number], previous, bundle.user_question, known)
+            score, compared = _score(texts[number], previous, bundle.user_question, chunks)
         scored.append(StatementSupport(statement=number, score=score, compared=compared))
     if not scored:
         return None
-    answer = " ".join(texts[item.statement][:MAX_CHARACTERS] for item in scored[:MAX_STATEMENTS])
+    answer = " ".join(texts[item.statement] for item in scored)[:MAX_CHARACTERS]
     return SupportReport(
         verifier=VERIFIER,
         verifier_sha256=verifier_digest(),

@@ -12,7 +12,7 @@ from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus
 from sourcebound.contracts.validation.support.weights import verifier_digest
-from sourcebound.contracts.validation.support_check import MAX_CHARACTERS, MAX_STATEMENTS, measure_support
+from sourcebound.contracts.validation.support_check import MAX_CHARACTERS, measure_support
 from support.builders import answer_bundle
 
 PUMP = "The shaft seal of the pump must be replaced after 4000 hours. The intake filter is washed with warm water."
@@ -72,15 +72,14 @@ def test_a_policy_without_a_verifier_records_no_scores() -> None:
 
 @pytest.mark.contract("R5-17")
 def test_what_is_too_long_to_compare_is_not_supported() -> None:
-    long = f"The shaft seal {'must be replaced ' * (MAX_CHARACTERS // 17 + 1)}. [C0]"
-    many = "\n".join(f"- Step {number} replaces the seal. [C0]" for number in range(MAX_STATEMENTS + 2))
+    step = "The shaft seal is replaced. [C0]"
+    many = "\n".join(f"- {step}" for _ in range(2 * MAX_CHARACTERS // len(step)))
     bundle = answer_bundle(PUMP, question=QUESTION)
-    one, most = (measure_support(read_statements(text), bundle) for text in (long, many))
+    one, most = (measure_support(read_statements(text), bundle) for text in (f"The seal {'rests ' * 4000} [C0]", many))
     assert one is not None
     assert most is not None
     assert (one.lowest, one.statements[0].compared) == (0, ())
-    assert [item.score for item in most.statements[MAX_STATEMENTS:]] == [0, 0]
-    assert min(item.score for item in most.statements[:MAX_STATEMENTS]) > 0
+    assert (most.statements[0].score > 0, most.statements[-1].score) == (True, 0)
 
 
 @pytest.mark.contract("R5-15")
@@ -146,5 +145,6 @@ def test_every_released_policy_of_version_2_pins_the_verifier() -> None:
 def test_a_cited_lead_in_is_not_compared_unless_it_is_all() -> None:
     lead = "Here is what experienced colleagues recommend: [C0]"
     assert _check(f"{lead}\n\n- {SAID}").validation_status is ValidationStatus.PASSED
-    assert _check(lead).failure_reason is not None
+    assert _check(lead).failure_reason == "UNSUPPORTED_STATEMENT"
+    assert _check(f"{lead}\n\nNOT IN EVIDENCE: who says so").failure_reason == "UNSUPPORTED_STATEMENT"
     assert _check(f"Here is what 17 colleagues recommend: [C0]\n\n- {SAID}").failure_reason == "UNSUPPORTED_LITERAL"
