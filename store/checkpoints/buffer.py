@@ -61,10 +61,10 @@ class CheckpointBuffer:
         self._threads[run_id] = ThreadBuffer(has_run_row=has_run_row, is_fresh=is_fresh)
 
     def is_fresh(self, run_id: str) -> bool:
-        """Whether no other process can have stored anything of a run, and the database is known to be there."""
+        """Whether no other process can have stored anything of a run, and the database is not known to be away."""
         thread = self._threads.get(run_id)
         has_lease = self.lease is not None and self.lease.current_id is not None
-        return thread is not None and thread.is_fresh and has_lease and self._pool.is_there
+        return thread is not None and thread.is_fresh and has_lease and not self._pool.is_away
 
     def lease_ids(self, run_id: str) -> list[int] | None:
         """Return the leases of which a run must carry one for a write; None if any will do."""

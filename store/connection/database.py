@@ -54,21 +54,23 @@ class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
     """Starts a server that has died again. None for a server that is not ours."""
     _connect_error: Exception | None = None
     """The error of the last attempt to connect, if it failed."""
+    _has_lost: bool = False
+    """Whether a connection was lost and none was made since."""
 
     @property
     def is_away(self) -> bool:
         """Whether the database is known to be away: no idle connection is alive, or the last attempt to connect failed.
 
-        This sends nothing. Without an idle connection only the attempt counts, because others may be in use.
+        This sends nothing. Without an idle connection, a lost one and the attempt count, because others may be in use.
         """
         if self._pool:
-            return not self.is_there
-        return self._connect_error is not None and not is_saturated(self._connect_error)
+            return not any(_is_silent(connection) for connection in reversed(self._pool))
+        return self._has_lost or (self._connect_error is not None and not is_saturated(self._connect_error))
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the database is known to be there: an idle connection is alive. This sends nothing."""
-        return any(_is_silent(connection) for connection in reversed(self._pool))
+    async def putconn(self, conn: AsyncConnection[Row]) -> None:
+        """Return a connection. A lost one means that the database may be away."""
+        self._has_lost |= conn.broken
+        await super().putconn(conn)
 
     async def wait_for_first(self) -> None:
         """Wait for the first connection, because a client that asks for it earlier makes the pool open a second one.
@@ -118,7 +120,7 @@ class Pool(AsyncConnectionPool[AsyncConnection[Row]]):
                 raise
             await self.restart()
             connection = await super()._connect(timeout)
-        self._connect_error = None
+        self._connect_error, self._has_lost = None, False
         return connection
 
     async def _add_connection(self, attempt: AttemptWithBackoff | None, growing: bool = False) -> None:
