@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.validation.support.passages import FAMILY
 from sourcebound.contracts.validation.versions import SECOND
 
 CONNECTIVES: Final = frozenset(
@@ -58,8 +59,6 @@ LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
 ITEMS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE})
-FAMILY: Final = 5
-"""Words with the same first letters, so many of them, are of one family: `failed` and `failure`."""
 LABEL_LEVEL: Final = 7
 """The level of a bold label: under every heading."""
 TABLE_HEAD: Final = 8

@@ -20,7 +20,7 @@ from sourcebound.store.connection.rights import renew_grants
 LOCK: Final = 0x536F75726365
 ATTEMPTS: Final = 5
 COLLISION: Final = "tuple concurrently updated"
-"""What the server says if a vacuum changed the row of a table that is granted or altered. It does not wait for it."""
+"""What the server says if two sessions change one row of its catalogue. The later one fails instead of waiting."""
 POLL_SECONDS: Final = 0.05
 
 
