@@ -62,7 +62,7 @@ class OllamaBackend:
 
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
         """Make one request."""
-        answer = await self._model.ainvoke(to_langchain(messages), NO_STREAM, **_parameters(call))
+        answer = await self._model.ainvoke(to_langchain(messages), NO_STREAM, **_parameters(call, messages))
         finish = answer.response_metadata.get("done_reason")
         return read_reply(answer, FINISHES.get(str(finish), ReplyEnding.BROKEN_OFF), finish)
 
@@ -71,7 +71,7 @@ class OllamaBackend:
         await self._model._async_client._client.aclose()
 
 
-def _parameters(call: Call) -> dict[str, Any]:
+def _parameters(call: Call, messages: Sequence[Message]) -> dict[str, Any]:
     options: dict[str, Any] = {"num_ctx": call.context_tokens, "num_predict": call.max_output_tokens}
     if call.temperature != "unsupported":
         options["temperature"] = call.temperature
@@ -81,5 +81,5 @@ def _parameters(call: Call) -> dict[str, Any]:
         "stream": False,
         "options": options,
         **({"keep_alive": call.keep_alive} if call.keep_alive else {}),
-        **({"format": json_schema(call)} if call.structured_output else {}),
+        **({"format": json_schema(call, messages)} if call.structured_output else {}),
     }

@@ -75,7 +75,7 @@ class OpenAIBackend:
 
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
         """Make one request with the call's wire."""
-        answer = await self._model.ainvoke(to_langchain(messages), NO_STREAM, **_parameters(call))
+        answer = await self._model.ainvoke(to_langchain(messages), NO_STREAM, **_parameters(call, messages))
         return _read_response(answer) if call.wire is Wire.RESPONSES else _read_completion(answer)
 
     async def close(self) -> None:
@@ -89,14 +89,14 @@ async def _remove_account_headers(request: httpx2.Request) -> None:
         request.headers.pop(name, None)
 
 
-def _parameters(call: Call) -> dict[str, Any]:
+def _parameters(call: Call, messages: Sequence[Message]) -> dict[str, Any]:
     seed = {} if call.seed is None else {"seed": call.seed}
     if call.wire is Wire.RESPONSES:
-        schema = {"text": {"format": text_format(call)}} if call.structured_output else {}
+        schema = {"text": {"format": text_format(call, messages)}} if call.structured_output else {}
         return {"max_output_tokens": call.max_output_tokens, "store": False, **schema, **seed}
     # Outside `extra_body` the client would parse the answer itself, and raise if it does not match.
-    format_options = {"extra_body": {"response_format": response_format(call)}} if call.structured_output else {}
-    return {"max_completion_tokens": call.max_output_tokens, **format_options, **seed}
+    held = {"extra_body": {"response_format": response_format(call, messages)}} if call.structured_output else {}
+    return {"max_completion_tokens": call.max_output_tokens, **held, **seed}
 
 
 def _read_response(answer: AIMessage) -> Reply:

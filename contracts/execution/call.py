@@ -13,15 +13,17 @@ from sourcebound.contracts.execution.model_profile import ModelProfile, Wire, co
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt import answer_sentences as answer_json
 from sourcebound.contracts.prompt import fact_choice
-from sourcebound.contracts.prompt.build import Message
+from sourcebound.contracts.prompt.build import Message, read_prompt
 
 JsonObject = dict[str, Any]
 OutputProfile = Literal["prose", "answer_sentences", "relevant_facts"]
-SCHEMAS: Final[Mapping[OutputProfile, Callable[[], JsonObject]]] = {
-    "answer_sentences": answer_json.json_schema,
-    "relevant_facts": fact_choice.json_schema,
+SCHEMAS: Final[Mapping[OutputProfile, Callable[[Sequence[Message]], JsonObject]]] = {
+    "answer_sentences": lambda messages: answer_json.json_schema(
+        [part.anchor for part in read_prompt(messages).evidence]
+    ),
+    "relevant_facts": lambda _: fact_choice.json_schema(),
 }
-"""The JSON schemas of the output profiles."""
+"""The JSON schemas of the output profiles, by the prompt: an answer cites only the anchors that its prompt has."""
 NEUTRAL: Final[tuple[object, ...]] = (None, False, "", [], {})
 """Values that mean the same as an absent key."""
 
@@ -82,20 +84,20 @@ def request_body(call: Call, messages: Sequence[Message]) -> JsonObject:
             return {
                 **body,
                 **_sampling(call),
-                **({"text": {"format": text_format(call)}} if call.structured_output else {}),
+                **({"text": {"format": text_format(call, messages)}} if call.structured_output else {}),
             }
         case Wire.CHAT_COMPLETIONS:
             body = {"model": call.model, "messages": turns, "max_completion_tokens": call.max_output_tokens}
             return {
                 **body,
                 **_sampling(call),
-                **({"response_format": response_format(call)} if call.structured_output else {}),
+                **({"response_format": response_format(call, messages)} if call.structured_output else {}),
             }
         case Wire.OLLAMA_CHAT:
             options = {"num_ctx": call.context_tokens, "num_predict": call.max_output_tokens, **_sampling(call)}
             body = {"model": call.model, "messages": turns, "stream": False, "options": options}
             body |= {"keep_alive": call.keep_alive} if call.keep_alive else {}
-            return {**body, **({"format": json_schema(call)} if call.structured_output else {})}
+            return {**body, **({"format": json_schema(call, messages)} if call.structured_output else {})}
         case _:
             assert_never(call.wire)
 
@@ -126,27 +128,31 @@ def body_differences(body: bytes, call: Call, messages: Sequence[Message]) -> li
     ]
 
 
-def json_schema(call: Call) -> JsonObject:
-    """Return the JSON schema of a call's output profile.
+def json_schema(call: Call, messages: Sequence[Message]) -> JsonObject:
+    """Return the JSON schema of a call's output profile (R3-7).
+
+    Args:
+        call: The parameters.
+        messages: The prompt, whose anchors are the only ones that the schema accepts.
 
     Raises:
         KeyError: The profile is `prose`, which has no schema.
     """
-    return SCHEMAS[call.output_profile]()
+    return SCHEMAS[call.output_profile](messages)
 
 
-def text_format(call: Call) -> JsonObject:
+def text_format(call: Call, messages: Sequence[Message]) -> JsonObject:
     """Return the output profile for the Responses API."""
-    return {"type": "json_schema", **_named_schema(call)}
+    return {"type": "json_schema", **_named_schema(call, messages)}
 
 
-def response_format(call: Call) -> JsonObject:
+def response_format(call: Call, messages: Sequence[Message]) -> JsonObject:
     """Return the output profile for the chat completions API."""
-    return {"type": "json_schema", "json_schema": _named_schema(call)}
+    return {"type": "json_schema", "json_schema": _named_schema(call, messages)}
 
 
-def _named_schema(call: Call) -> JsonObject:
-    return {"name": call.output_profile, "schema": json_schema(call), "strict": True}
+def _named_schema(call: Call, messages: Sequence[Message]) -> JsonObject:
+    return {"name": call.output_profile, "schema": json_schema(call, messages), "strict": True}
 
 
 def _sampling(call: Call) -> JsonObject:

@@ -92,9 +92,20 @@ class PartialAnswerSentences(AnswerSentences):
         return self
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of the profile, for providers that accept one (R3-7)."""
-    return bare_schema(AnswerSentences)
+def json_schema(anchors: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the JSON schema of the profile, for providers that accept one (R3-7).
+
+    Args:
+        anchors: The anchors of the prompt. A model that is held to the schema can then cite no other one.
+
+    Returns:
+        The schema; without anchors, it accepts an anchor of any number.
+    """
+    schema = bare_schema(AnswerSentences)
+    if anchors:
+        properties = schema["$defs"][AnswerSentence.__name__]["properties"]
+        properties["anchors"]["items"] = {"type": "string", "enum": [*anchors]}
+    return schema
 
 
 def parse(raw: str, partial: bool = False) -> AnswerSentences | Violation:

@@ -89,7 +89,7 @@ async def test_a_model_is_asked_for_a_choice_under_its_schema_and_then_for_an_an
         turns = call.json.get("input") or call.json["messages"]
         sent = [(turn["role"], turn["content"]) for turn in turns]
         assert sent == [(message["role"], message["content"]) for message in prompt["messages"]]
-    assert (_schema_of(first), _schema_of(second)) == (fact_choice.json_schema(), answer_json.json_schema())
+    assert (_schema_of(first), _schema_of(second)) == (fact_choice.json_schema(), answer_json.json_schema(["C0"]))
     assert QUESTION in first.prompt
     assert state["facts"]["generation"]["call"]["output_profile"] == "relevant_facts"
     assert (FILTER in first.prompt, FILTER in second.prompt) == (True, False)

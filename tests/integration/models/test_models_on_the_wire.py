@@ -47,6 +47,7 @@ ANSWER = f"{SEAL} [C0]"
 PROSE, SENTENCES = policy(), load_shipped_policy("SOURCEBOUND_SENTENCES_V1")
 BUNDLE = answer_bundle()
 PROMPT = build_prompt(BUNDLE, PROSE).prompt
+ANCHORS = [chunk.anchor for chunk in BUNDLE.selected_evidence]
 READY: AskInput = {"retrieval_bundle": bundle([row(0, chunk_text=SEAL), row(1, chunk_text=FILTER)])}
 PATIENT, BUDGET_SECONDS = 30.0, 60.0
 SLOW_FAULTS = (Fault.HANG, Fault.SLOW_DRIP)
@@ -686,7 +687,7 @@ async def test_the_schema_is_sent_where_policy_and_profile_say_so(
         for chosen in (SENTENCES, load_shipped_policy("SOURCEBOUND_V1")):
             await model.generate(PROMPT, chosen)
     held, free = model_server.calls
-    assert _schema_of(held) == (json_schema() if allowed else None)
+    assert _schema_of(held) == (json_schema(ANCHORS) if allowed else None)
     assert _schema_of(free) is None
 
 
@@ -731,7 +732,7 @@ async def test_what_a_model_that_is_held_to_the_schema_may_say(
     async with _models(tmp_path, model_server) as models:
         graph, shown = _outside(_json_policy()).graph(models), ["generation", "response"]
         state = await graph.ainvoke(READY, context=RunContext(model=name), output_keys=shown)
-    assert _schema_of(model_server.calls[0]) == json_schema()
+    assert _schema_of(model_server.calls[0]) == json_schema(ANCHORS)
     assert state["generation"]["raw_model_text"] == raw
     response = state["response"]
     assert (response["status"], response["failure_code"], response["answer"]) == (status, code, answer)

@@ -10,9 +10,9 @@ from sourcebound.contracts.execution.call import Call, body_differences, make_ca
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.prompt.answer_sentences import PROFILE, json_schema
-from sourcebound.contracts.prompt.build import Message
+from sourcebound.contracts.prompt.build import Message, build_prompt
 from sourcebound.models.profiles import Registry
-from support.builders import JsonObject, policy
+from support.builders import JsonObject, answer_bundle, policy
 
 SYSTEM, USER = 'Be "exact"\\.', "How often?\u2028\n </s> é e\u0301 \U0001f600"
 MESSAGES = (Message(role="system", content=SYSTEM), Message(role="user", content=USER))
@@ -107,6 +107,20 @@ def test_the_schema_goes_where_each_api_takes_one_and_only_when_asked() -> None:
         with_schema = request_body(_call(wire, structured_output=True), MESSAGES)
         assert with_schema.pop(key) == schemas[wire]
         assert with_schema == request_body(_call(wire), MESSAGES)
+
+
+@pytest.mark.contract("R3-7")
+@EACH
+def test_the_schema_of_a_prompt_lists_its_anchors(wire: Wire) -> None:
+    prompt = build_prompt(answer_bundle(), SENTENCES).prompt.messages
+    body = request_body(_call(wire, structured_output=True), prompt)
+    assert '"items": {"type": "string", "enum": ["C0", "C1"]}' in json.dumps(body[STRUCTURED[wire]])
+    other = request_body(_call(wire, structured_output=True), MESSAGES)
+    assert body_differences(
+        json.dumps(body | {STRUCTURED[wire]: other[STRUCTURED[wire]]}).encode(),
+        _call(wire, structured_output=True),
+        prompt,
+    ) == [STRUCTURED[wire]]
 
 
 def _words(value: Any) -> list[str]:

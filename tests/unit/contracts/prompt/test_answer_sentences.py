@@ -396,6 +396,13 @@ def test_the_json_schema_says_what_is_checked() -> None:
 
 
 @pytest.mark.contract("R3-7")
+def test_a_model_that_is_held_to_the_schema_can_only_cite_the_anchors_of_the_prompt() -> None:
+    rows = json_schema(["C0", "C1"])["$defs"]["AnswerSentence"]["properties"]
+    assert rows["anchors"]["items"] == {"type": "string", "enum": ["C0", "C1"]}
+    assert rows["sentence"] == json_schema()["$defs"]["AnswerSentence"]["properties"]["sentence"]
+
+
+@pytest.mark.contract("R3-7")
 def test_the_prompt_of_the_profile_asks_for_json_and_keeps_every_rule() -> None:
     prompt = build_prompt(answer_bundle(), _policy()).prompt
     asked, prose = read_prompt(prompt.messages), read_prompt(build_prompt(answer_bundle(), policy()).prompt.messages)
