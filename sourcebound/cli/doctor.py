@@ -145,6 +145,16 @@ def _certificate(name: str, certificate: "Certificate | None", digest: str | Non
     )
 
 
+def _connected(settings: "Settings", kind: str) -> Finding:
+    """Name the database in use. For the embedded one, name the account that owns its data and runs it."""
+    from sourcebound.store.server.accounts import describe_owner
+    from sourcebound.store.server.postmaster import Postmaster
+
+    if settings.database_url:
+        return Finding("database", True, kind)
+    return Finding("database", True, f"{kind}; {describe_owner(Postmaster(settings.home).data)}")
+
+
 async def _database(digest: str | None) -> list[Finding]:
     from sourcebound.settings import get_settings
     from sourcebound.store.connection.rights import find_excess
@@ -157,7 +167,7 @@ async def _database(digest: str | None) -> list[Finding]:
         async with open_services(settings) as services:
             stored, is_complete = await examine_stored(services)
             if not is_complete:
-                return [Finding("database", True, kind), *(Finding(*each) for each in stored)]
+                return [_connected(settings, kind), *(Finding(*each) for each in stored)]
             collections = await services.index.list_collections()
             certificate = await PostgresCertificates(services.pool).latest(settings.model)
             sizes = await services.retention.sizes()
@@ -168,7 +178,7 @@ async def _database(digest: str | None) -> list[Finding]:
     empty = "sourcebound ingest PATH --collection NAME"
     ready = f'sourcebound ask "…" --collection {collections[0].name}' if collections else empty
     return [
-        Finding("database", True, kind),
+        _connected(settings, kind),
         *(Finding(*each) for each in stored),
         _rights(excess),
         _certificate(settings.model, certificate, digest),

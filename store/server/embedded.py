@@ -25,7 +25,15 @@ from types import FrameType
 from typing import NamedTuple, Self
 
 from sourcebound.errors import StoreError
-from sourcebound.store.server.binaries import OWN_DATABASE, Account, Binaries, current_account, disk_full_error, name_of
+from sourcebound.store.server.accounts import (
+    OWN_DATABASE,
+    Account,
+    current_account,
+    may_take_over,
+    name_of,
+    name_user_of,
+)
+from sourcebound.store.server.binaries import Binaries, disk_full_error
 from sourcebound.store.server.postmaster import POLL_SECONDS, Postmaster, open_lock, try_lock
 
 START_SECONDS = 120.0
@@ -229,10 +237,10 @@ class EmbeddedServer:
             )
         data = self._postmaster.data
         owner = data.stat().st_uid if data.exists() else account.uid
-        if owner != account.uid:
+        if owner != account.uid and not may_take_over(account, owner):
             raise StoreError(
                 f"The database in {data} belongs to the account {name_of(owner)}, not to {account.name}.",
-                f"Run this as {name_of(owner)}, set SOURCEBOUND_HOME to another folder, or {OWN_DATABASE}.",
+                f"Run this as {name_user_of(owner)}, set SOURCEBOUND_HOME to another folder, or {OWN_DATABASE}.",
             )
         return account
 

@@ -29,11 +29,10 @@ import psycopg
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.saturation import is_saturated
 from sourcebound.store.server.access import DATABASE, Access, is_refused
+from sourcebound.store.server.accounts import OWN_DATABASE, Account, find_creator, may_take_over, take_over
 from sourcebound.store.server.binaries import (
-    OWN_DATABASE,
     PARTIAL,
     SUPERUSER,
-    Account,
     Binaries,
     disk_full_error,
     find_binaries,
@@ -178,6 +177,8 @@ class Postmaster:
         binaries = reachable_binaries(installation, self.home, account)
         if not made:
             self._make_data(binaries, account)
+        elif may_take_over(account, self.data.stat().st_uid):
+            take_over(self.data, account)
         return binaries
 
     def launch(self, binaries: Binaries, account: Account) -> int:
@@ -269,17 +270,14 @@ class Postmaster:
 
     def _make_data(self, binaries: Binaries, account: Account) -> None:
         """Create the data in a temporary folder and rename it, so that a kill leaves either all of it or nothing."""
-        if not account.is_listed():
-            raise StoreError(
-                f"PostgreSQL creates a database only for a named account, and the user id {account.uid} has no name.",
-                f"Give it a name (in a container: a line in /etc/passwd), or {OWN_DATABASE}.",
-            )
+        creator = find_creator(account)
         partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}data-", dir=self.home))
         try:
-            account.adopt(partial)
-            made = account.run(binaries.creation_command(partial))
+            creator.adopt(partial)
+            made = creator.run(binaries.creation_command(partial))
             if made.returncode != 0:
                 raise self._program_error("could not create its data folder", made.stdout)
+            take_over(partial, account)
             partial.rename(self.data)
             _sync_folder(self.home)
         finally:
@@ -296,6 +294,8 @@ class Postmaster:
         usable = not account.switched and runtime.is_absolute() and runtime.is_dir()
         usable = usable and _can_hold_socket(runtime / self._short_name())
         folder = (runtime if usable else Path("/tmp")) / self._short_name()
+        if folder.is_dir() and may_take_over(account, folder.lstat().st_uid):
+            shutil.rmtree(folder)  # a killed server of the account that owned the data before
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
             account.adopt(folder)

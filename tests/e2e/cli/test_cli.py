@@ -341,6 +341,9 @@ def test_collections_and_doctor_say_what_there_is(demo: Program) -> None:
     doctor = demo("doctor")
     assert doctor.code == 0, doctor.stdout
     assert "ok  collections demo (9 documents, english)" in doctor.stdout
+    assert re.search(
+        r"^ok  database +embedded, .*; the data belongs to the (account|user id) ", doctor.stdout, re.MULTILINE
+    )
     assert 'Next: sourcebound ask "…" --collection demo' in doctor.stdout
 
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import psycopg
 import pytest
 
-from sourcebound.store.server.binaries import current_account
+from sourcebound.store.server.accounts import current_account
 from support.processes.homes import reachable_folder, wait_until
 
 PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
