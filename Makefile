@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-model bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-model eval-natural bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
@@ -57,6 +57,9 @@ eval-retrieval: setup ## the ranking and each of its halves on judged questions,
 
 eval-model: $(VENV)/.dev ## a real small model asked 100 questions under each policy, into docs/models.md
 	@$(BIN)/python -m sourcebound.evals.model --data $(DATA) --page docs/models.md $(if $(QUESTIONS),--questions $(QUESTIONS))
+
+eval-natural: $(VENV)/.dev ## natural questions over 300 real files, into docs/answers.md
+	@$(BIN)/python -m sourcebound.evals.natural --data $(DATA) --page docs/answers.md
 
 bench: setup ## speed of the layers, of many runs at once, of ingest and of the graph, beside floors
 	@$(BIN)/python benchmarks/contracts.py

@@ -14,9 +14,10 @@ from time import perf_counter
 from typing import Final
 
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
+from sourcebound.evals.marked_page import update_page
 from sourcebound.evals.model.asking import Outcome, ask_all, embedder_of, open_collections
 from sourcebound.evals.model.questions import draw, read_documents, read_pools
-from sourcebound.evals.model.report import Tally, count, judge, render, render_doubtful, update_page
+from sourcebound.evals.model.report import Tally, count, judge, render, render_doubtful
 from sourcebound.evals.model.server import CONTEXT_TOKENS, SMALL_MODEL, find_small_model, serve_model
 from sourcebound.evals.retrieval import DATA
 from sourcebound.store.server.embedded import stop_on_sigterm
@@ -53,7 +54,7 @@ async def evaluate(options: argparse.Namespace) -> list[Tally]:
     (options.out / "report.md").write_text(table, "utf-8")
     (options.out / "doubtful.md").write_text(render_doubtful(judged), "utf-8")
     if options.page:
-        update_page(options.page, table)
+        update_page(options.page, "eval-model", table)
     print(table)
     return tallies
 

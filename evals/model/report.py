@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.calibration.gate_minima import Share, wilson_interval
@@ -14,8 +13,6 @@ from sourcebound.evals.model.scoring import find_emptiness, is_right
 
 MAX_WRONG: Final = 0.05
 """The largest share of the questions whose released answer may be wrong."""
-BEGIN: Final = "<!-- measured by `make eval-model`: begin -->\n"
-END: Final = "<!-- measured by `make eval-model`: end -->\n"
 
 
 class Judged(NamedTuple):
@@ -145,16 +142,3 @@ def render_doubtful(judged: Iterable[Judged]) -> str:
             f"- Released: {each.outcome.answer}\n{cited}"
         )
     return "# Released answers that are not right\n\n" + "\n".join(parts)
-
-
-def update_page(path: Path, table: str) -> None:
-    """Put the tables into the marked place of a page.
-
-    Raises:
-        ValueError: The page has no such place.
-    """
-    before, begin, rest = path.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{path} has no place between {BEGIN.strip()} and {END.strip()}")
-    path.write_text(f"{before}{begin}\n{table}\n{end}{after}", "utf-8")

@@ -28,6 +28,7 @@ _TEXT_LOADERS = {
     ".tsv": load_csv,
     ".txt": load_text,
     ".text": load_text,
+    ".rst": load_text,
 }
 _BINARY_SUFFIXES = {".pdf": "PDF", ".docx": "Word document"}
 

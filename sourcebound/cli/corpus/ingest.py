@@ -35,7 +35,9 @@ class IngestOptions:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders: PDF, DOCX, HTML, Markdown, text, CSV.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files and folders: PDF, DOCX, HTML, Markdown, reStructuredText, text, CSV.")
+    ],
     collection: Annotated[
         str | None, typer.Option(help="The collection to ingest into. Default: SOURCEBOUND_COLLECTION.")
     ] = None,

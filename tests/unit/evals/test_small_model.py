@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from sourcebound.contracts.policy.releases import load_shipped_policy, read_template
+from sourcebound.evals.marked_page import marks, update_page
 from sourcebound.evals.model.asking import Outcome, describe_setup, embedder_of, read_outcomes, write_profile
 from sourcebound.evals.model.questions import Kind, Pool, Question, draw
-from sourcebound.evals.model.report import BEGIN, END, count, judge, render, render_doubtful, update_page
+from sourcebound.evals.model.report import count, judge, render, render_doubtful
 from sourcebound.evals.model.scoring import find_emptiness, is_right, token_f1
 from sourcebound.evals.model.server import ServedModel
 from sourcebound.models.profiles import Registry
 from support.places import ROOT
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
+BEGIN, END = marks("eval-model")
 INSTRUCTIONS = read_template(POLICY.prompt.template)
 ASKED = Question("q1", Kind.ANSWERABLE, "squad2", "How often is the filter changed?", ("every six months",))
 SOURCE = "The filter is changed every six months. Rinse it before."
@@ -129,7 +131,7 @@ def test_the_report_names_what_is_to_be_read_and_fills_its_place(tmp_path: Path)
     assert "Every six months. [C0]" not in doubtful
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}old\n{END}after\n")
-    update_page(page, table)
+    update_page(page, "eval-model", table)
     text = page.read_text()
     assert (text.startswith("before\n"), text.endswith("after\n"), "old" in text, table in text) == (
         True,
@@ -139,7 +141,7 @@ def test_the_report_names_what_is_to_be_read_and_fills_its_place(tmp_path: Path)
     )
     page.write_text("no place\n")
     with pytest.raises(ValueError, match="has no place"):
-        update_page(page, table)
+        update_page(page, "eval-model", table)
 
 
 def test_an_outcome_is_used_again_only_under_the_same_set_up(tmp_path: Path) -> None:

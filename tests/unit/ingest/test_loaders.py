@@ -322,7 +322,12 @@ def test_content_decides_before_the_name(load: Load) -> None:
 
 
 def test_supported_suffixes() -> None:
-    assert {".pdf", ".docx", ".html", ".md", ".txt", ".csv", ".tsv"} <= SUPPORTED_SUFFIXES
+    assert {".pdf", ".docx", ".html", ".md", ".txt", ".rst", ".csv", ".tsv"} <= SUPPORTED_SUFFIXES
+
+
+def test_restructured_text_has_its_underlined_headings(load: Load) -> None:
+    document = load("notes.rst", "Pump\n====\n\nIntro.\n\nCare\n----\n\nGrease it.\n")
+    assert headings(document) == [(1, "Pump"), (2, "Care")]
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.md", "a.txt", "a.csv"])

@@ -1,0 +1,1 @@
+"""Natural questions over real, mixed files: what a user of the product meets."""
