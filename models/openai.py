@@ -42,18 +42,22 @@ class OpenAIBackend:
         profile: The model.
         url: The server's address including `/v1`.
         api_key: Its key. Your own server may not need one.
+        trust_environment: Whether the proxies of the environment apply.
     """
 
     faults = (openai.OpenAIError, httpx2.HTTPError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
     timeouts = (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException)
 
-    def __init__(self, profile: ModelProfile, url: str, api_key: SecretStr | None) -> None:
+    def __init__(
+        self, profile: ModelProfile, url: str, api_key: SecretStr | None, *, trust_environment: bool = True
+    ) -> None:
         hooks = event_hooks()
         if profile.base_url:
             hooks["request"].append(_remove_account_headers)
         self._http = openai.DefaultAsyncHttpxClient(
             event_hooks=hooks,
             follow_redirects=False,
+            trust_env=trust_environment,
             timeout=profile.timeout_seconds,
             headers=HEADERS,
             limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS),

@@ -14,7 +14,9 @@ from pydantic import ValidationError
 from sourcebound.contracts.execution.model_profile import ModelProfile, Wire
 from sourcebound.errors import ConfigurationError
 
-PROVIDERS: Final = ("extractive", "ollama", "openai")
+PROVIDERS: Final = ("extractive", "local", "ollama", "openai")
+WITH_A_SERVER: Final = ("ollama", "openai")
+"""The providers whose models need no profile."""
 Tables = Mapping[str, Mapping[str, Any]]
 
 
@@ -23,22 +25,24 @@ class Registry:
 
     Args:
         path: The user's registry, in the format of `registry.toml`. Its entries take precedence over ours.
+        added: The registry of added local models. The user's entries take precedence.
         own_server: Whether `OPENAI_BASE_URL` is a server other than OpenAI's.
 
     Raises:
         ConfigurationError: The file cannot be read, or is not a registry.
     """
 
-    def __init__(self, path: Path | None = None, *, own_server: bool = False) -> None:
+    def __init__(self, path: Path | None = None, *, added: Path | None = None, own_server: bool = False) -> None:
         shipped = tomllib.loads((files(__package__) / "registry.toml").read_text("utf-8"))
-        own = _read_registry(path) if path else {}
+        own = read_registry(path) if path else {}
+        local = read_registry(added) if added and added.is_file() else {}
         self._defaults: Tables = {
             provider: {**shipped["providers"][provider], **own.get("providers", {}).get(provider, {})}
             for provider in PROVIDERS
         }
-        self._models: Tables = {**shipped["models"], **own.get("models", {})}
+        self._models: Tables = {**shipped["models"], **local.get("models", {}), **own.get("models", {})}
         self._own_server = own_server
-        self._path = path
+        self._path = path or added
         self.profiles = tuple(self._make_profile(name, known=True) for name in self._models)
         """The profiles of all models in our registry and the user's."""
 
@@ -46,7 +50,7 @@ class Registry:
         """Return the profile of a model.
 
         Args:
-            name: `extractive`, `ollama:MODEL` or `openai:MODEL`.
+            name: `extractive`, `local:MODEL`, `ollama:MODEL` or `openai:MODEL`.
 
         Returns:
             Its profile. `known` is False if no registry names it.
@@ -55,11 +59,18 @@ class Registry:
             ConfigurationError: The name does not have that form.
         """
         provider, _, model = name.partition(":")
-        if name in self._models or (model and provider in PROVIDERS[1:]):
+        if name in self._models or (model and provider in WITH_A_SERVER):
             return self._make_profile(name, known=name in self._models)
+        if provider == "local":
+            raise ConfigurationError(
+                f"there is no local model {name!r}.",
+                "Add one with `sourcebound models add FILE.gguf`. `sourcebound models list` shows those that you have.",
+                code="UNKNOWN_MODEL",
+            )
         raise ConfigurationError(
             f"there is no model {name!r}.",
-            "Use extractive, ollama:MODEL or openai:MODEL. `sourcebound models list` shows the models with a profile.",
+            "Use extractive, local:MODEL, ollama:MODEL or openai:MODEL. `sourcebound models list` shows those with a "
+            "profile.",
             code="UNKNOWN_MODEL",
         )
 
@@ -88,7 +99,18 @@ class Registry:
         return profile
 
 
-def _read_registry(path: Path) -> dict[str, Any]:
+def read_registry(path: Path) -> dict[str, Any]:
+    """Read a registry file.
+
+    Args:
+        path: A file in the format of `registry.toml`.
+
+    Returns:
+        Its tables.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is not a registry.
+    """
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

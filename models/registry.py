@@ -15,6 +15,7 @@ from sourcebound.contracts.ports import AnswerModel
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.faults import ServerWording
 from sourcebound.models.generators import ChatGenerator
+from sourcebound.models.local.added import check_file, registry_file
 from sourcebound.models.profiles import Registry
 from sourcebound.models.servers import ServerFacts, examine_ollama, examine_openai
 from sourcebound.models.urls import credentials, ollama_url, openai_url, without_credentials
@@ -39,7 +40,7 @@ class Models:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         own_server = (settings.openai_base_url or OPENAI_URL).rstrip("/") != OPENAI_URL
-        self._registry = Registry(settings.models_file, own_server=own_server)
+        self._registry = Registry(settings.models_file, added=registry_file(settings.home), own_server=own_server)
         self._facts: dict[str, ServerFacts] = {}
         self._opened: dict[str, ChatGenerator] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -80,7 +81,7 @@ class Models:
         The first call examines its server, and rehearses a request without sending it.
 
         Args:
-            name: `extractive`, `ollama:MODEL` or `openai:MODEL`.
+            name: `extractive`, `local:MODEL`, `ollama:MODEL` or `openai:MODEL`.
 
         Raises:
             ConfigurationError: There is no such model, no valid key, or the model does not accept temperature 0.0.
@@ -118,6 +119,8 @@ class Models:
         match profile.provider:
             case "extractive":
                 return ServerFacts()
+            case "local":
+                return ServerFacts(await asyncio.to_thread(check_file, profile))
             case "ollama":
                 url = self._url(profile)
                 return await examine_ollama(
@@ -135,6 +138,10 @@ class Models:
                 from sourcebound.models.extractive import ExtractiveBackend
 
                 return ChatGenerator(profile, ExtractiveBackend(), ServerWording())
+            case "local":
+                from sourcebound.models.local.backend import LocalBackend
+
+                return ChatGenerator(profile, LocalBackend(profile), self._make_wording(profile))
             case "ollama":
                 from sourcebound.models.ollama import OllamaBackend
 
@@ -175,6 +182,8 @@ class Models:
         return key
 
     def _make_wording(self, profile: ModelProfile) -> ServerWording:
+        if profile.provider == "local":
+            return ServerWording(when_unreachable="try again; if its server dies again, choose a smaller model")
         address = without_credentials(self._url(profile))
         if profile.provider == "ollama":
             setting = "its base_url" if profile.base_url else "OLLAMA_HOST"

@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     durability: Literal["async", "sync"] = "async"
     """The time of storing a checkpoint: `async`, with the data that depends on it; `sync`, before the next node."""
     model: str = "extractive"
-    """The generator: `extractive`, `ollama:MODEL` or `openai:MODEL`."""
+    """The generator: `extractive`, `local:MODEL`, `ollama:MODEL` or `openai:MODEL`."""
     models_file: Path | None = None
     """Your own model registry, in the format of `models/registry.toml`. Its entries take precedence over ours."""
     policy: str | None = None

@@ -4,14 +4,14 @@ A profile is data from the model registry. It decides the form of a request, nev
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.policy.schema import Policy
 
-Provider = Literal["extractive", "ollama", "openai"]
+Provider = Literal["extractive", "local", "ollama", "openai"]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
@@ -38,6 +38,10 @@ class ModelProfile(Contract):
     """The address of the server, if it is not that of the settings; never with a password."""
     api_key_env: str | None = None
     """The environment variable of this server's key, if it is not that of the provider."""
+    file: str | None = None
+    """The GGUF file of a local model."""
+    file_sha256: str | None = None
+    """The digest of this file. A file with another one is not run (R4-3)."""
     context_window: Annotated[int, Field(ge=1)] | None
     """The most tokens of prompt and answer together; None if there is no limit."""
     tokenizer_tolerance: Annotated[float, Field(ge=0, lt=1)]
@@ -64,6 +68,12 @@ class ModelProfile(Contract):
     """The time for which Ollama keeps the model loaded."""
     known: bool = True
     """False for a model that no registry lists; it has the conservative values of its provider."""
+
+    @model_validator(mode="after")
+    def _check_file(self) -> Self:
+        if (self.provider == "local") != bool(self.file and self.file_sha256):
+            raise ValueError("a local model has a file and its file_sha256, and no other model has")
+        return self
 
     @property
     def name(self) -> str:

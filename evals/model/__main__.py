@@ -18,8 +18,8 @@ from sourcebound.evals.marked_page import update_page
 from sourcebound.evals.model.asking import Outcome, ask_all, embedder_of, open_collections
 from sourcebound.evals.model.questions import draw, read_documents, read_pools
 from sourcebound.evals.model.report import Tally, count, judge, render, render_doubtful
-from sourcebound.evals.model.server import CONTEXT_TOKENS, SMALL_MODEL, find_small_model, serve_model
 from sourcebound.evals.retrieval import DATA
+from sourcebound.models.local.server import CONTEXT_TOKENS, SMALL_MODEL, find_small_model, serve_model
 from sourcebound.store.server.embedded import stop_on_sigterm
 
 OWN: Final = tuple(name for name in SHIPPED if name.startswith("SOURCEBOUND_"))

@@ -16,9 +16,9 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.evals.model.questions import Question
-from sourcebound.evals.model.server import ServedModel
 from sourcebound.evals.retrieval import ingest, temporary_services, write_documents
 from sourcebound.graph.engine import Engine
+from sourcebound.models.local.server import ServedModel
 from sourcebound.wiring import Services
 
 TIMEOUT_SECONDS: Final = 1800

@@ -1,6 +1,7 @@
 """`sourcebound models`: the profile of each model, and its certificate for a policy."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from sourcebound.contracts.certification.certificate import Certificate
     from sourcebound.contracts.execution.model_profile import ModelProfile
 
-app = typer.Typer(help="List, show and test models.", no_args_is_help=True)
+app = typer.Typer(help="List, show, add and test models.", no_args_is_help=True)
 LISTED = ("provider", "wire", "context_window", "temperature", "structured_output", "known")
 
 
@@ -33,7 +34,7 @@ def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON
 
 @app.command("show")
 def show_model(
-    name: Annotated[str, typer.Argument(help="extractive, ollama:MODEL or openai:MODEL.")],
+    name: Annotated[str, typer.Argument(help="extractive, local:MODEL, ollama:MODEL or openai:MODEL.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print only profile and certificate, as JSON.")] = False,
 ) -> None:
     """Show the profile of a model and its last certificate."""
@@ -59,9 +60,38 @@ def show_model(
         render(certificate)
 
 
+@app.command("add")
+def add_local_model(
+    file: Annotated[Path, typer.Argument(help="A GGUF file of a chat model. It stays where it is.")],
+    name: Annotated[str | None, typer.Option(help="The name; by default that of the file.")] = None,
+    context: Annotated[int | None, typer.Option(min=512, help="The context window in tokens.")] = None,
+) -> None:
+    """Add a language model that runs on this machine, with llama.cpp in a child process.
+
+    The file is loaded once as a check. It needs the extra `local`.
+    """
+    from sourcebound.models.local.added import add_model
+    from sourcebound.settings import get_settings
+
+    added = add_model(get_settings().home, file, name, context)
+    print(f"added {added}")
+    print(f'Next: sourcebound ask "…" --model {added} --policy SOURCEBOUND_SENTENCES_V2')
+    print(f"      sourcebound models test {added} --policy SOURCEBOUND_SENTENCES_V2")
+
+
+@app.command("remove")
+def remove_local_model(name: Annotated[str, typer.Argument(help="local:MODEL.")]) -> None:
+    """Remove a model from the list of added ones. Its file stays."""
+    from sourcebound.models.local.added import remove_model
+    from sourcebound.settings import get_settings
+
+    remove_model(get_settings().home, name)
+    print(f"removed {name}")
+
+
 @app.command("test")
 def certify_model(
-    name: Annotated[str, typer.Argument(help="extractive, ollama:MODEL or openai:MODEL.")],
+    name: Annotated[str, typer.Argument(help="extractive, local:MODEL, ollama:MODEL or openai:MODEL.")],
     policy: Annotated[str | None, typer.Option(help="A released policy or a policy file.")] = None,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs of each case.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print only the certificate, as JSON.")] = False,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 PRESENTATION_HELP: Final = "plain, answer_sources, numbered_confidence or source_markers. Default: the policy's own."
 COLLECTION_HELP: Final = "The collection to search. Default: SOURCEBOUND_COLLECTION."
 POLICY_HELP: Final = "A released policy or a policy file."
-MODEL_HELP: Final = "The generator: extractive, ollama:MODEL or openai:MODEL."
+MODEL_HELP: Final = "The generator: extractive, local:MODEL, ollama:MODEL or openai:MODEL."
 
 
 def read_filters(filters: list[str]) -> dict[str, Any]:

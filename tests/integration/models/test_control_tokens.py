@@ -10,7 +10,7 @@ import pytest
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.prompt.build import build_prompt
-from sourcebound.evals.model.server import find_small_model, serve_model
+from sourcebound.models.local.server import find_small_model, serve_model
 from support.builders import bundle, row, run
 from support.places import ROOT
 from support.processes.llama_server import CONTEXT_TOKENS, FIRST_CONTROL_ID, MODEL, write_model

@@ -13,9 +13,9 @@ import pytest
 from sourcebound.contracts.outcome import FailureCode
 from sourcebound.contracts.state import RunContext, State
 from sourcebound.errors import ConfigurationError
-from sourcebound.evals.model.server import ServedModel
 from sourcebound.graph.engine import Engine
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.models.local.server import ServedModel
 from support.builders import FILTER, SEAL, bundle, row
 from support.processes.databases import rows, settings_for
 from support.processes.llama_server import CONTEXT_TOKENS

@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from sourcebound.evals.model.server import ServedModel
+from sourcebound.models.local.server import ServedModel
 from support.processes.llama_server import CONTEXT_TOKENS
 
 SCHEMA: dict[str, Any] = {

@@ -409,7 +409,9 @@ async def test_the_address_of_a_profile_is_named_as_such(tmp_path: Path, model: 
 @pytest.mark.parametrize("name", ["gpt-4.1", "anthropic:claude", "openai:", "ollama:", "", "extractive:x"])
 async def test_what_is_no_name_of_a_model_is_said(database: str, model_server: ModelServer, name: str) -> None:
     async with opened(database, model_server, model=name) as engine:
-        with pytest.raises(ConfigurationError, match=r"^there is no model '.*'\. Use extractive, ollama:MODEL or"):
+        with pytest.raises(
+            ConfigurationError, match=r"^there is no model '.*'\. Use extractive, local:MODEL, ollama:MODEL or"
+        ):
             await engine.ask({"retrieval_bundle": evidence()})
     check_nothing_was_begun(database, model_server)
 

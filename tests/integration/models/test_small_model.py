@@ -8,9 +8,9 @@ from sourcebound.contracts.replay.report import ReplayStatus
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.evals.model.asking import write_profile
-from sourcebound.evals.model.server import CONTEXT_TOKENS, ServedModel
 from sourcebound.graph.engine import Engine
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.models.local.server import CONTEXT_TOKENS, ServedModel
 from support.processes.databases import rows, settings_for
 from support.replaying import recorded, verified
 

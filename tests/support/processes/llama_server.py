@@ -10,8 +10,8 @@ import gguf
 import numpy as np
 import pytest
 
-from sourcebound.evals.model.server import CONTEXT_TOKENS as SMALL_CONTEXT_TOKENS
-from sourcebound.evals.model.server import SMALL_MODEL, ServedModel, find_small_model, serve_model
+from sourcebound.models.local.server import CONTEXT_TOKENS as SMALL_CONTEXT_TOKENS
+from sourcebound.models.local.server import SMALL_MODEL, ServedModel, find_small_model, serve_model
 
 MODEL = "tiny-random"
 CONTEXT_TOKENS = 32_768

@@ -11,7 +11,7 @@ from sourcebound.evals.model.asking import Outcome, describe_setup, embedder_of,
 from sourcebound.evals.model.questions import Kind, Pool, Question, draw
 from sourcebound.evals.model.report import count, judge, render, render_doubtful
 from sourcebound.evals.model.scoring import find_emptiness, is_right, token_f1
-from sourcebound.evals.model.server import ServedModel
+from sourcebound.models.local.server import ServedModel
 from sourcebound.models.profiles import Registry
 from support.places import ROOT
 
