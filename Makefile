@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-ROOMS := contracts nodes graph store models ingest evals sourcebound
+ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
 .PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-model eval-natural bench bench-index clean
 

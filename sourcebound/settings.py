@@ -62,6 +62,10 @@ class Settings(BaseSettings):
     """The time limit for parsing a file, and again for chunking it. A slower file is skipped, with a message."""
     parse_memory_megabytes: int = Field(default=2048, ge=256)
     """The memory limit for parsing a file. A file that needs more is skipped, with a message."""
+    max_questions: int = Field(default=16, gt=0)
+    """The most questions that `serve` answers at once. It refuses further ones with status 429."""
+    max_request_megabytes: int = Field(default=4, gt=0)
+    """The largest body of a request to `serve`."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)

@@ -24,10 +24,12 @@ from sourcebound.store.connection.database import Pool, open_pool
 from sourcebound.store.connection.migrations import Migration, migrate, pending_migrations
 from sourcebound.store.connection.rights import grant_runtime
 from sourcebound.store.runs.conversations import PostgresConversations
+from sourcebound.store.runs.feedback import PostgresFeedback
 from sourcebound.store.runs.log import PostgresRunLog
 from sourcebound.store.runs.model_answers import PostgresAnswerLog
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.retriever import PostgresRetriever
+from sourcebound.store.search.sources import PostgresSources
 
 DEFAULT_POLICY = "SOURCEBOUND_V2"
 LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V2"
@@ -58,6 +60,8 @@ class Services:
         self.audit_log = PostgresAuditLog(self.pool, self.buffer, self._signed_heads())
         self.answers = PostgresAnswerLog(self.pool, self.buffer)
         self.retention = Retention(self.pool)
+        self.feedback = PostgresFeedback(self.pool)
+        self.sources = PostgresSources(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
 

@@ -16,6 +16,7 @@ pytest_plugins = [
     "support.processes.llama_server",
     "support.replaying",
     "support.processes.studio",
+    "support.processes.http_server",
 ]
 
 FOREIGN = (

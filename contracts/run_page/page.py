@@ -194,7 +194,8 @@ def _documents_in_prompt(state: State, bundle: RetrievalBundle | None, answer_bu
 
 def _hide_unreadable(search: SearchReport, readable: Collection[str]) -> SearchReport:
     candidates = tuple(
-        row if row.knowledge_id in readable else row.model_copy(update={"first_line": ""}) for row in search.candidates
+        row if row.knowledge_id in readable else row.model_copy(update={"first_line": "", "excerpt": ""})
+        for row in search.candidates
     )
     return search.model_copy(update={"candidates": candidates})
 

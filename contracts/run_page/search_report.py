@@ -3,6 +3,9 @@
 The report is for people. It is built from what R1 and R2 returned, measures nothing again and decides nothing.
 """
 
+from textwrap import shorten
+from typing import Final
+
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcome
 from sourcebound.contracts.outcome import Outcome
@@ -10,6 +13,8 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow
 from sourcebound.contracts.text.sanitize import sanitize
+
+EXCERPT_CHARACTERS: Final = 320
 
 
 class SearchRow(Contract):
@@ -33,6 +38,8 @@ class SearchRow(Contract):
     origin: str | None
     first_line: str
     """The first line of the text as selection saw it."""
+    excerpt: str = ""
+    """The beginning of that text, on one line."""
 
 
 class GateReading(Contract):
@@ -112,10 +119,12 @@ def _build_rows(bundle: RetrievalBundle, answer_bundle: AnswerBundle | None) -> 
 
 
 def _build_row(row: RetrievalRow, outcome: RowOutcome | None, anchor: str | None) -> SearchRow:
+    text = sanitize(row.chunk_text).text
     return SearchRow(
         outcome=outcome,
         anchor=anchor,
-        first_line=sanitize(row.chunk_text).text.partition("\n")[0],
+        first_line=text.partition("\n")[0],
+        excerpt=shorten(text, EXCERPT_CHARACTERS, placeholder=" …"),
         **row.model_dump(
             include={
                 "rank", "similarity_score", "dense_rank", "lexical_rank", "lexical_score", "chunk_id", "knowledge_id",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.presentation.answer_view import AnswerView, evidence_documents, view_answer
 from sourcebound.errors import RequestError
@@ -53,6 +53,21 @@ async def read_evidence(state: "State", anchor: str, access: Access, caller: str
         The text as the prompt showed it.
 
     Raises:
+        RequestError: As `find_evidence`.
+    """
+    return (await find_evidence(state, anchor, access, caller)).sanitized_text
+
+
+async def find_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> EvidenceChunk:
+    """Return one source of a run with its text, after checking that the caller may read its document now (R6-7).
+
+    Args:
+        state: The run's state.
+        anchor: `C0`, `C1`, …
+        access: Decides who may read which document.
+        caller: The reader.
+
+    Raises:
         RequestError: The run has no such source (`EVIDENCE_NOT_FOUND`), or the caller may not read its document
             (`ACCESS_REFUSED`).
     """
@@ -69,7 +84,7 @@ async def read_evidence(state: "State", anchor: str, access: Access, caller: str
             "Ask for access, or ingest the document again.",
             code="ACCESS_REFUSED",
         )
-    return chunk.sanitized_text
+    return chunk
 
 
 async def _readable(state: "State", access: Access, caller: str | None) -> Collection[str]:

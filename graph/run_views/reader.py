@@ -10,11 +10,12 @@ from langgraph.types import StateSnapshot
 
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.presentation.answer_view import AnswerView
+from sourcebound.contracts.presentation.source_view import SourceView, view_source
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import DATA_ERRORS, RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.node_trace import NodeTrace, belongs_to_another_run, trace_nodes
-from sourcebound.graph.run_views.answer import read_answer, read_evidence
+from sourcebound.graph.run_views.answer import find_evidence, read_answer, read_evidence
 from sourcebound.store.connection.database import store_faults
 from sourcebound.wiring import Services
 
@@ -93,6 +94,33 @@ class RunReader:
         """
         state = await self._recorded_state(thread_id, run_id)
         return await read_evidence(state, anchor, access or self._services.index, caller)
+
+    async def source(
+        self,
+        thread_id: str,
+        anchor: str,
+        access: Access | None = None,
+        caller: str | None = None,
+        run_id: str | None = None,
+    ) -> SourceView:
+        """Return one source of a recorded run with its place on its page, if the caller may read it now (R6-7).
+
+        Args:
+            thread_id: The thread of the run.
+            anchor: `C0`, `C1`, …
+            access: Decides who may read which document. Default: a local caller may read what the collection holds.
+            caller: The reader.
+            run_id: The run, if the thread may have several.
+
+        Raises:
+            RequestError: The run has no such source, or the caller may not read its document (any more).
+        """
+        state = await self._recorded_state(thread_id, run_id)
+        chunk = await find_evidence(state, anchor, access or self._services.index, caller)
+        collection = state["run"]["collection"]
+        sources = self._services.sources
+        stored = await sources.find_place(collection, chunk.knowledge_id, chunk.chunk_id) if collection else None
+        return view_source(state, chunk, stored)
 
     async def answer(
         self, thread_id: str, access: Access | None = None, caller: str | None = None, run_id: str | None = None

@@ -947,3 +947,37 @@ WHERE r.rolname = current_user AND c.oid = 'validations'::regclass
        OR has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
        OR has_table_privilege('audit_head', 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
        OR has_table_privilege('removals', 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER'))
+
+-- name: insert_feedback
+INSERT INTO feedback (feedback_id, run_id, rating, comment, caller)
+VALUES (%(feedback_id)s, %(run_id)s, %(rating)s, %(comment)s, %(caller)s)
+RETURNING given_at
+
+-- name: list_feedback
+SELECT feedback_id, rating, comment, given_at FROM feedback WHERE run_id = %(run_id)s ORDER BY given_at, feedback_id
+
+-- name: collections_of_conversation
+SELECT DISTINCT collection FROM runs WHERE conversation_id = %(conversation_id)s
+
+-- name: chunk_place
+-- Returns the page that holds a chunk, as it is stored now.
+SELECT d.revision, d.media_type, k.text AS chunk_text, k.char_start, k.char_end, k.page_number,
+       p.text AS page_text
+FROM collections c
+JOIN documents d USING (collection_id)
+JOIN chunks k ON k.collection_id = c.collection_id AND k.document_id = d.document_id
+JOIN pages p ON p.document_id = d.document_id AND p.page_index = k.page_index
+WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s AND k.chunk_id = %(chunk_id)s
+
+-- name: read_page
+-- Returns a page by its number. The pages of a document without page numbers are counted from 1.
+SELECT d.title, d.revision, d.source_reference, d.media_type, d.event_date, d.equipment_id,
+       coalesce(p.page_number, p.page_index + 1) AS number, p.text,
+       (SELECT count(*) FROM pages o WHERE o.document_id = d.document_id) AS pages
+FROM collections c
+JOIN documents d USING (collection_id)
+JOIN pages p USING (document_id)
+WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
+  AND coalesce(p.page_number, p.page_index + 1) = %(number)s
+ORDER BY p.page_index
+LIMIT 1

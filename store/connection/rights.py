@@ -34,6 +34,7 @@ TABLE_RIGHTS: Final[dict[str, LiteralString]] = {
     "removed_chunks": READ,
     "vector_indexes": READ,
     "model_certificates": "SELECT, INSERT",
+    "feedback": "SELECT, INSERT",
     "run_texts": "SELECT, INSERT",
     "runs": f"SELECT, INSERT, DELETE, UPDATE ({CHANGED_RUN_COLUMNS})",
     "conversations": "SELECT, INSERT, UPDATE (started_at)",  # never changed: the right to lock a row

@@ -38,6 +38,11 @@ class PostgresConversations:
         values = {"conversation_id": conversation_id, "run_id": None, "limit": None}
         return [Turn.model_validate(row) for row in await self._fetch("earlier_turns", values)][::-1]
 
+    async def list_collections(self, conversation_id: str) -> list[str | None]:
+        """Return the collections of a conversation's runs; none if it has no run or does not exist."""
+        values = {"conversation_id": conversation_id}
+        return [row["collection"] for row in await self._fetch("collections_of_conversation", values)]
+
     async def earlier(self, run: Run) -> list[Turn]:
         """Return the earlier runs of the conversation, the latest first, at most `MAX_TURNS`."""
         values = {"conversation_id": run.conversation_id, "run_id": run.run_id, "limit": MAX_TURNS}

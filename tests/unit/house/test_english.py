@@ -29,6 +29,7 @@ ROOMS: Final = (
     "store",
     "models",
     "ingest",
+    "api",
     "evals",
     "sourcebound",
     "benchmarks",

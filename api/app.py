@@ -1,0 +1,89 @@
+"""The application: its routes over one set of open services."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import APIRouter, Depends, FastAPI
+
+from sourcebound.api.asking import Asking
+from sourcebound.api.callers import identify
+from sourcebound.api.limits import RequestLimits
+from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
+from sourcebound.api.routes import ask, corpus, health, records
+from sourcebound.api.server import Server
+from sourcebound.graph.engine import Engine
+from sourcebound.wiring import Services
+
+DESCRIPTION: Final = (
+    "Answers questions from your own documents, and from nothing else. Every outcome of a recorded run has the status "
+    "200: an answer, a refusal (`NO_EVIDENCE`) or a failure (`FAILED`). An error has a stable `code` "
+    "(application/problem+json), and no run was recorded for it."
+)
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "No run was recorded.",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+    }
+}
+
+
+def create_app(services: Services) -> FastAPI:
+    """Build the application.
+
+    Args:
+        services: Open services, which outlive the application.
+
+    Returns:
+        An ASGI application. At its start it resumes interrupted runs. At its end it interrupts questions that have not
+        ended, and the next start resumes them.
+    """
+    settings, engine = services.settings, Engine(services)
+    server = Server(services, engine, Asking(engine, settings.max_questions))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        server.asking.resume_interrupted()
+        yield
+        await server.asking.close()
+
+    app = FastAPI(
+        title="Sourcebound",
+        version=version("sourcebound"),
+        description=DESCRIPTION,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.server = server
+    app.add_middleware(RequestLimits, max_bytes=settings.max_request_megabytes * 1_000_000)
+    add_problem_handlers(app)
+    checked = APIRouter(dependencies=[Depends(identify)], responses=PROBLEMS)
+    for routes in (ask.router, records.router, corpus.router):
+        checked.include_router(routes)
+    app.include_router(checked)
+    app.include_router(health.router)
+    _describe_problems(app)
+    return app
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Put the form of a problem into the OpenAPI document, in place of the framework's own form of errors."""
+    generate = app.openapi
+
+    def describe() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = generate()
+            schemas = document["components"]["schemas"]
+            form = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas |= form.pop("$defs") | {"ProblemDetails": form}
+            for name in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(name, None)
+            for path in document["paths"].values():
+                for operation in path.values():
+                    operation["responses"].pop("422", None)
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = describe  # type: ignore[method-assign]

@@ -1,0 +1,99 @@
+"""Questions in progress: each is a task of its own, which ends with a record even if its client has gone (CP-2).
+
+A server that holds as many questions as it may refuses the next one at once, because a queue without an end helps no
+caller.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from sourcebound.api.problems import Problem
+from sourcebound.contracts.response.public import PublicResponse
+from sourcebound.contracts.state import AskInput, RunContext
+from sourcebound.errors import SourceboundError
+from sourcebound.graph.batch.resume_all import resume_all
+from sourcebound.graph.engine import Engine
+
+LOG = logging.getLogger("sourcebound.api")
+
+
+class Question(NamedTuple):
+    """A question with the policy and the model of its run."""
+
+    request: AskInput
+    context: RunContext
+
+
+class Asking:
+    """The questions in progress.
+
+    Args:
+        engine: Answers them.
+        limit: The most questions at once.
+    """
+
+    def __init__(self, engine: Engine, limit: int) -> None:
+        self._engine = engine
+        self._limit = limit
+        self._tasks: set[asyncio.Task[PublicResponse]] = set()
+        self._resuming: asyncio.Task[None] | None = None
+
+    async def ask(self, question: Question) -> PublicResponse:
+        """Answer a question. If the caller is cancelled, the run goes on to its record.
+
+        Raises:
+            Problem: There are too many questions (429).
+            SourceboundError: The run could not be recorded.
+        """
+        return await asyncio.shield(self._start(question, None))
+
+    async def stream(self, question: Question) -> AsyncIterator[str | PublicResponse]:
+        """Answer a question: the name of each stage when it ends, then the validated response (CP-12).
+
+        Raises:
+            Problem: There are too many questions (429).
+            SourceboundError: The run could not be recorded.
+        """
+        stages: asyncio.Queue[str | None] = asyncio.Queue()
+        task = self._start(question, stages)
+        while (stage := await stages.get()) is not None:
+            yield stage
+        yield await asyncio.shield(task)
+
+    def resume_interrupted(self) -> None:
+        """Start to resume the runs that an earlier process did not end."""
+        self._resuming = asyncio.create_task(self._resume())
+
+    async def close(self) -> None:
+        """Interrupt what is left. Its checkpoints are stored, and the next start resumes it."""
+        left = [*self._tasks, *([self._resuming] if self._resuming else [])]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def _start(self, question: Question, stages: "asyncio.Queue[str | None] | None") -> "asyncio.Task[PublicResponse]":
+        if len(self._tasks) >= self._limit:
+            detail = f"the server answers {self._limit} questions at once, and no more."
+            raise Problem(429, "TOO_MANY_QUESTIONS", detail, "Ask again in a moment.", {"Retry-After": "1"})
+        on_node = stages.put_nowait if stages else None
+        task = asyncio.create_task(self._engine.ask(question.request, question.context, on_node=on_node))
+        self._tasks.add(task)
+
+        def end(ended: "asyncio.Task[PublicResponse]") -> None:
+            self._tasks.discard(ended)
+            if stages:
+                stages.put_nowait(None)
+            if not ended.cancelled():
+                ended.exception()  # a client that has gone does not read it
+
+        task.add_done_callback(end)
+        return task
+
+    async def _resume(self) -> None:
+        try:
+            async for run in resume_all(self._engine):
+                LOG.info("run %s was interrupted: %s", run.run_id, run.ending)
+        except SourceboundError as error:
+            LOG.error("interrupted runs are not resumed: %s: %s", error.failure_code, error.message)

@@ -1,0 +1,101 @@
+"""The callers and their rights. Each route that reads or asks goes through `identify` (R6-7).
+
+A server without keys is for the person at this machine: it answers loopback addresses only, and only where the browser
+or client addressed it by a loopback name, so that no web page elsewhere can reach it through a name of its own.
+"""
+
+from ipaddress import ip_address
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import Depends, Request
+
+from sourcebound.api.problems import Problem
+from sourcebound.contracts.ports import Access
+from sourcebound.store.runs.log import RunSummary
+from sourcebound.wiring import Services
+
+LOCAL_NAMES: Final = ("localhost", "::1")
+
+
+class Caller(NamedTuple):
+    """The sender of a request.
+
+    It decides which collections the request may name, and is asked again for each document whose text is served.
+    """
+
+    key_id: str | None = None
+    """None: the local user of a server without keys."""
+    collections: frozenset[str] | None = None
+    """The collections that it may read; None: all."""
+
+    def may_use(self, collection: str | None) -> bool:
+        """Whether the caller may read a collection. A run of an external bundle has none: None needs all of them."""
+        return self.collections is None or (collection is not None and collection in self.collections)
+
+    def require_collection(self, collection: str | None) -> None:
+        """Raise a problem unless the caller may read a collection, whether or not it exists."""
+        if not self.may_use(collection):
+            raise Problem(
+                403,
+                "COLLECTION_FORBIDDEN",
+                "the key does not open this collection.",
+                "Name a collection of the key: GET /v1/collections",
+            )
+
+
+class CallerAccess(NamedTuple):
+    """Decides for one caller which documents may be read (R6-7)."""
+
+    documents: Access
+    caller: Caller
+
+    async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
+        """Return whether the document is in a collection that the caller may read."""
+        return self.caller.may_use(collection) and await self.documents.may_read(caller, collection, knowledge_id)
+
+
+async def identify(request: Request) -> Caller:
+    """Return the sender of a request, after checking that this server answers it.
+
+    Raises:
+        Problem: The request does not come from this machine (403).
+    """
+    if not (request.client is None or is_loopback(request.client.host)):
+        raise Problem(
+            403,
+            "KEYS_REQUIRED",
+            "a server without keys answers this machine only.",
+            "Use it from the machine that it runs on.",
+        )
+    if not is_loopback(request.url.hostname or ""):
+        raise Problem(
+            403,
+            "FOREIGN_HOST",
+            "a server without keys answers only under a name of this machine.",
+            "Address it as 127.0.0.1 or localhost.",
+        )
+    return Caller()
+
+
+CallerOf = Annotated[Caller, Depends(identify)]
+
+
+async def find_run(services: Services, caller: Caller, run_id: str) -> RunSummary:
+    """Return a run that the caller may read.
+
+    Raises:
+        Problem: There is none (404), whether it does not exist or is of another caller's collection.
+    """
+    found = [run for run in await services.run_log.find_runs(run_id) if run.run_id == run_id]
+    if not found or not caller.may_use(found[0].collection):
+        raise Problem(404, "RUN_NOT_FOUND", "there is no such run.", "Use the run_id of a response.")
+    return found[0]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is one of this machine's loopback interface."""
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        return host.lower() in LOCAL_NAMES
+    return address.is_loopback or bool(getattr(address, "ipv4_mapped", None) and address.ipv4_mapped.is_loopback)  # type: ignore[union-attr]

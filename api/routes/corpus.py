@@ -1,0 +1,127 @@
+"""The corpus: collections, their documents, and the pages of those."""
+
+from datetime import date, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
+
+from sourcebound.api.callers import CallerOf
+from sourcebound.api.problems import Problem
+from sourcebound.api.server import ServerOf
+from sourcebound.contracts.request import Name
+
+router = APIRouter(tags=["documents"])
+
+
+class CollectionView(BaseModel):
+    """A collection."""
+
+    name: str
+    documents: int
+    chunks: int
+    language: str
+    embedding_model: str
+    index_version: str
+
+
+class CollectionList(BaseModel):
+    """The collections that the caller may read."""
+
+    collections: list[CollectionView]
+    default: str
+    """The collection of questions that name none."""
+
+
+class DocumentView(BaseModel):
+    """A document of a collection."""
+
+    knowledge_id: str
+    title: str
+    revision: str | None
+    event_date: date | None
+    chunks: int
+    ingested_at: datetime
+
+
+class DocumentList(BaseModel):
+    """The documents of a collection, ordered by knowledge id."""
+
+    collection: str
+    documents: list[DocumentView]
+
+
+class PageView(BaseModel):
+    """A page of a document, as text."""
+
+    collection: str
+    knowledge_id: str
+    title: str
+    revision: str | None
+    source_reference: str
+    media_type: str
+    event_date: date | None
+    equipment_id: str | None
+    number: int
+    pages: int
+    text: str
+
+
+@router.get("/v1/collections")
+async def list_collections(server: ServerOf, caller: CallerOf) -> CollectionList:
+    """Return the collections that the caller may read."""
+    return CollectionList(
+        collections=[
+            CollectionView(
+                name=each.name,
+                documents=each.documents,
+                chunks=each.chunks,
+                language=each.language,
+                embedding_model=each.embedding_model,
+                index_version=each.index_version,
+            )
+            for each in await server.services.index.list_collections()
+            if caller.may_use(each.name)
+        ],
+        default=server.services.settings.collection,
+    )
+
+
+@router.get("/v1/documents")
+async def list_documents(server: ServerOf, caller: CallerOf, collection: Annotated[Name, Query()]) -> DocumentList:
+    """Return the documents of a collection."""
+    caller.require_collection(collection)
+    found = await server.services.index.find_collection(collection)
+    if found is None:
+        raise Problem(
+            404, "COLLECTION_NOT_FOUND", f"there is no collection {collection!r}.", "See GET /v1/collections."
+        )
+    documents = await server.services.index.list_documents(found.collection_id)
+    return DocumentList(
+        collection=collection,
+        documents=[
+            DocumentView.model_validate({name: getattr(each, name) for name in DocumentView.model_fields})
+            for each in documents
+        ],
+    )
+
+
+@router.get("/v1/documents/{knowledge_id:path}/pages/{number}")
+async def read_page(
+    server: ServerOf,
+    caller: CallerOf,
+    knowledge_id: str,
+    number: Annotated[int, Path(ge=1, le=10_000_000)],
+    collection: Annotated[Name, Query()],
+) -> PageView:
+    """Return a page by its number, from 1. A document without page numbers has its parts counted."""
+    caller.require_collection(collection)
+    page = await server.services.sources.read_page(collection, knowledge_id, number)
+    if page is None:
+        raise Problem(
+            404,
+            "DOCUMENT_NOT_FOUND",
+            "the collection has no such document, or the document no such page.",
+            "See GET /v1/documents?collection=…",
+        )
+    return PageView(collection=collection, knowledge_id=knowledge_id, **page._asdict())

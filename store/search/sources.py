@@ -1,0 +1,46 @@
+"""Reads the stored pages of documents, so that a citation opens at its place (§13)."""
+
+from datetime import date
+from typing import NamedTuple
+
+from sourcebound.contracts.presentation.source_view import StoredPassage
+from sourcebound.store.connection.database import Pool, fetch_one
+from sourcebound.store.connection.queries import query
+
+
+class StoredPage(NamedTuple):
+    """A page of a document, as text."""
+
+    title: str
+    revision: str | None
+    source_reference: str
+    media_type: str
+    event_date: date | None
+    equipment_id: str | None
+    number: int
+    text: str
+    pages: int
+    """The number of pages of the document."""
+
+
+class PostgresSources:
+    """The tables `documents`, `pages` and `chunks`, for readers.
+
+    Args:
+        pool: Connections to their database.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def find_place(self, collection: str, knowledge_id: str, chunk_id: str) -> StoredPassage | None:
+        """Return the place of a chunk; None if the document no longer has it."""
+        values = {"collection": collection, "knowledge_id": knowledge_id, "chunk_id": chunk_id}
+        row = await fetch_one(self._pool, query("chunk_place"), values)
+        return StoredPassage(**row) if row else None
+
+    async def read_page(self, collection: str, knowledge_id: str, number: int) -> StoredPage | None:
+        """Return a page by its number, from 1; None if the document has no such page, or does not exist."""
+        values = {"collection": collection, "knowledge_id": knowledge_id, "number": number}
+        row = await fetch_one(self._pool, query("read_page"), values)
+        return StoredPage(**row) if row else None

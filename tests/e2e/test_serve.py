@@ -1,0 +1,74 @@
+"""`sourcebound serve`, started as a process: it answers, ends on a signal, and resumes what was interrupted."""
+
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from support.processes.commands import DEADLINE_SECONDS, PROGRAM, Program
+from support.processes.databases import rows, single
+from support.processes.homes import wait_until
+from support.processes.http_server import ANSWER, QUESTION
+from support.processes.model_servers import ModelServer
+
+
+@contextmanager
+def started(program: Program, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    command = [str(PROGRAM), "serve", "--port", "0", *options]
+    environment = program.variables()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
+
+
+def test_it_answers_until_a_signal_ends_it(library: str) -> None:
+    with started(Program({"DATABASE_URL": library})) as (url, process):
+        assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+        assert httpx.get(f"{url}/readyz").json() == {"status": "ready"}
+        answer = httpx.post(f"{url}/v1/ask", json={"question": QUESTION}, timeout=DEADLINE_SECONDS)
+        assert answer.json()["answer"] == f"{ANSWER} [C0]"
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+    assert (process.returncode, stderr) == (128 + signal.SIGTERM, "")
+
+
+@pytest.mark.contract("CP-2")
+def test_a_run_that_a_killed_server_did_not_end_is_resumed_at_the_next_start(library: str) -> None:
+    with ModelServer() as models:
+        models.think_seconds, models.answer = DEADLINE_SECONDS, f"{ANSWER} [C0]"
+        variables = {"DATABASE_URL": library, "OPENAI_BASE_URL": models.openai_url, "OPENAI_API_KEY": "sk-a-key"}
+        program = Program(variables)
+        with started(program) as (url, _):
+            form = {"question": QUESTION, "model": "openai:gpt-4.1"}
+            with httpx.stream("POST", f"{url}/v1/ask/stream", json=form, timeout=DEADLINE_SECONDS) as stream:
+                assert next(stream.iter_lines()) == "event: stage"
+                wait_until(lambda: models.calls != [])
+        models.think_seconds = 0
+        assert rows(library, "SELECT status FROM runs") == [("RUNNING",)]
+        with started(program):
+            wait_until(lambda: single(library, "SELECT status FROM runs") != "RUNNING")
+    assert rows(library, "SELECT status FROM runs") == [("OK",)]
+    assert single(library, "SELECT count(*) FROM validations") == 1
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_that_other_machines_reach_needs_keys(library: str, host: str) -> None:
+    done = Program({"DATABASE_URL": library})("serve", "--host", host, "--port", "0")
+    assert done.code == 2
+    assert "[KEYS_REQUIRED]" in done.stderr
+
+
+def test_a_taken_port_is_named(library: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = Program({"DATABASE_URL": library})("serve", "--port", port)
+    assert (done.code, "[PORT_UNAVAILABLE]" in done.stderr, port in done.stderr) == (2, True, True)
