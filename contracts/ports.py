@@ -182,12 +182,12 @@ class RunLog(Protocol):
         """Register a run. A repeated call changes nothing."""
         ...
 
-    async def has_ended(self, run_id: str) -> bool:
-        """Return whether a run was recorded, or closed without a record."""
+    async def find_end(self, run_id: str) -> str | None:
+        """Return the status in which a run ended, with a record or without; None while it has not ended."""
         ...
 
-    async def replace_unfinished(self, thread_id: str, run_id: str) -> None:
-        """End every other unfinished run of a thread, because a new run began on it."""
+    async def end_unfinished(self, thread_id: str, replaced_by: str | None = None) -> None:
+        """End the unfinished runs of a thread: because another run began on it, or because its host cancelled them."""
         ...
 
 
@@ -203,6 +203,8 @@ class StartPoint(NamedTuple):
 class Lineage(Protocol):
     """The ancestors of checkpoints."""
 
-    async def find_start(self, thread_id: str, checkpoint_id: str, *, wait: bool = False) -> StartPoint:
-        """Describe a checkpoint; with `wait`, wait for one that is not stored yet."""
+    async def find_start(
+        self, thread_id: str, checkpoint_id: str, *, wait: bool = False, is_first: bool = False
+    ) -> StartPoint:
+        """Describe a checkpoint; with `wait`, wait for one that is not stored yet; `is_first` for the first node."""
         ...

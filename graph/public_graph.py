@@ -5,10 +5,10 @@ record, so that a run can be replayed whatever graph, tool or stream surrounds i
 (`custom` stream) and the response; the prompt, the evidence and the model's text stay inside.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from contextvars import copy_context
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, cast
 
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import get_async_callback_manager_for_config, var_child_runnable_config
@@ -55,11 +55,13 @@ class PublicState(AskInput, PublicOutput):
 class FreshInputGraph(CompiledStateGraph[Any, RunContext, AskInput, Any]):
     """A compiled graph whose runs take nothing from the input of an earlier run on their thread (CP-9)."""
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncGenerator[Any]:
         """Stream a run as `CompiledStateGraph` does; an input replaces the previous one completely."""
         complete: Any = _complete_input(input) if isinstance(input, dict) else input
-        async for part in super().astream(complete, config, **options):
-            yield part
+        parts = cast("AsyncGenerator[Any]", super().astream(complete, config, **options))
+        async with aclosing(parts) as stream:
+            async for part in stream:
+                yield part
 
 
 def make_public_graph(ask: Ask) -> FreshInputGraph:
@@ -102,7 +104,9 @@ def read_request(request: Mapping[str, Any]) -> AskInput:
     return to_recordable(request)
 
 
-def fresh_input(compiled: CompiledStateGraph[Any, Any, Any, Any], kind: type[FreshInputGraph]) -> FreshInputGraph:
+def fresh_input(
+    compiled: CompiledStateGraph[Any, Any, Any, Any], kind: Callable[..., FreshInputGraph]
+) -> FreshInputGraph:
     """Return a compiled graph as one that takes no input of an earlier run."""
     return kind(**{name: value for name, value in vars(compiled).items() if name != "__orig_class__"})
 

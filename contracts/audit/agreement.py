@@ -16,6 +16,8 @@ UNRECORDED = "AUDIT_UNAVAILABLE"
 
 REPLACED = "REPLACED"
 """The status of a run that another one replaced on its thread before it ended (CP-11)."""
+CANCELLED = "CANCELLED"
+"""The status of a run that its host cancelled before it ended (CP-11)."""
 
 
 class RunRow(NamedTuple):
@@ -54,7 +56,7 @@ def find_disagreements(
     yield from _compare_removals(run)
     if run.status == "RUNNING":
         return
-    if run.status == REPLACED and not records:
+    if run.status in (REPLACED, CANCELLED) and not records:
         return
     if run.reason == UNRECORDED:
         return

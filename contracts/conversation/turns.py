@@ -34,7 +34,7 @@ class Turn(Contract):
     thread_id: str
     ordinal: int
     """The position in the conversation, from 1."""
-    status: Literal["OK", "NO_EVIDENCE", "FAILED", "RUNNING", "REPLACED"]
+    status: Literal["OK", "NO_EVIDENCE", "FAILED", "RUNNING", "REPLACED", "CANCELLED"]
     question: str | None
     """None if its text was erased."""
     search_query: str | None = None

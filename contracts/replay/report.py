@@ -128,7 +128,7 @@ class NotReplayable(NamedTuple):
         return None if self.code in ACCOUNTED_FOR else ReplayStatus.UNREADABLE
 
 
-ACCOUNTED_FOR: Final = frozenset({"RUN_UNFINISHED", "RUN_REPLACED", "RUN_PRUNED", "RUN_ERASED"})
+ACCOUNTED_FOR: Final = frozenset({"RUN_UNFINISHED", "RUN_REPLACED", "RUN_CANCELLED", "RUN_PRUNED", "RUN_ERASED"})
 """Codes of runs that cannot be recomputed although nothing was altered or lost."""
 VERIFIED: Final = frozenset({ReplayStatus.MATCH, ReplayStatus.OLDER, ReplayStatus.FORK})
 """The verdicts that say that a run is as it was made (CP-10)."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from langgraph.constants import START
 
+from sourcebound.contracts.audit.agreement import CANCELLED, REPLACED
 from sourcebound.contracts.audit.hash_chain import ChainedRow
 from sourcebound.contracts.replay.report import NotReplayable, RecordedRow, RecordedRun, RecordedStep
 from sourcebound.contracts.state import AskInput, JsonObject
@@ -50,8 +51,8 @@ def _read_recorded(stored: StoredRun) -> RecordedRun | NotReplayable:
         return _without_checkpoints(stored)
     values: Values = {(value.channel, value.version): value for value in stored.values}
     end = _end(run_id, stored.checkpoints, values)
-    if stored.summary.status == "REPLACED":
-        return _replaced(run_id)
+    if stored.summary.status in (REPLACED, CANCELLED):
+        return _ended_early(run_id, stored.summary.status)
     if end is None:
         is_recorded = stored.summary.status != "RUNNING"
         return _missing(run_id, "its checkpoints are gone from its thread") if is_recorded else _unfinished(run_id)
@@ -90,13 +91,13 @@ def _find_edited_request(first: StoredCheckpoint, start: RecordedStep, values: V
 
 def _without_checkpoints(stored: StoredRun) -> NotReplayable:
     run_id, status, pruned_at = stored.summary.run_id, stored.summary.status, stored.summary.pruned_at
+    if status in (REPLACED, CANCELLED) and not stored.texts:
+        return _ended_early(run_id, status)
     if pruned_at and not stored.summary.erased_at:
         step = f"See `sourcebound audit show {run_id}`."
         return NotReplayable(run_id, "RUN_PRUNED", f"its checkpoints were pruned on {pruned_at:%Y-%m-%d}", step)
     if stored.texts:
         return _missing(run_id, "its checkpoints are gone")
-    if status == "REPLACED":
-        return _replaced(run_id)
     if status == "RUNNING":
         return NotReplayable(run_id, "RUN_UNFINISHED", "the run has not ended", "Ask the question again.")
     return NotReplayable(
@@ -116,9 +117,12 @@ def _without_response(run_id: str) -> NotReplayable:
     return NotReplayable(run_id, "CHECKPOINTS_MISSING", "it has ended, and its last checkpoints are gone", next_step)
 
 
-def _replaced(run_id: str) -> NotReplayable:
-    message = "another run began on its thread before it ended"
-    return NotReplayable(run_id, "RUN_REPLACED", message, "See the later run: `sourcebound runs list`.")
+def _ended_early(run_id: str, status: str) -> NotReplayable:
+    """Return the reason for a run that ended without an answer and a record."""
+    if status == REPLACED:
+        message = "another run began on its thread before it ended"
+        return NotReplayable(run_id, "RUN_REPLACED", message, "See the later run: `sourcebound runs list`.")
+    return NotReplayable(run_id, "RUN_CANCELLED", "its host cancelled it before it ended", "Ask the question again.")
 
 
 def _unfinished(run_id: str) -> NotReplayable:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from sourcebound.contracts.audit.agreement import CANCELLED, REPLACED
 from sourcebound.contracts.outcome import fail_with
 from sourcebound.contracts.ports import StartPoint
 from sourcebound.contracts.replay.edited_state import StateEdit, find_state_edit
@@ -74,8 +75,8 @@ async def _begin(
         SourceboundError: As `accept`.
     """
     renamed: Update = {}
-    if state.get("run_id") and await ports.run_log.has_ended(state["run_id"]):
-        start = await _find_start(runtime, config, ports, wait=True)
+    if state.get("run_id") and await ports.run_log.find_end(state["run_id"]):
+        start = await _find_start(runtime, config, ports, wait=True, is_first=True)
         if not start.is_branch:
             raise RequestError(
                 f"there is a run {state['run_id']!r} already.", "Omit run_id, or give a new one.", code="RUN_EXISTS"
@@ -83,7 +84,7 @@ async def _begin(
         renamed = {"run_id": None}
     cleared = {name: None for name in OF_A_RUN if state.get(name)}
     begun = {**renamed, **cleared, **await accept({**state, **renamed}, runtime, config)}
-    await ports.run_log.replace_unfinished(_thread_id(config), begun["run"]["run_id"])
+    await ports.run_log.end_unfinished(_thread_id(config), begun["run"]["run_id"])
     return begun
 
 
@@ -97,9 +98,10 @@ async def _find_identity(
         StoreError: The database does not answer.
     """
     run = Run.model_validate(state["run"])
-    has_ended = await ports.run_log.has_ended(run.run_id)
+    end = await ports.run_log.find_end(run.run_id)
+    has_ended = end is not None
     start = await _find_start(runtime, config, ports, wait=has_ended)
-    if has_ended and start.is_branch and name not in FORKABLE:
+    if has_ended and name not in FORKABLE and (start.is_branch or end in (REPLACED, CANCELLED)):
         raise RequestError(
             f"run {run.run_id} has ended, and nothing is written to it again.",
             "Continue from a checkpoint before record: a new run begins there.",
@@ -112,11 +114,14 @@ async def _find_identity(
     return {"run": begun.model_dump(mode="json")} if begun != run else {}
 
 
-async def _find_start(runtime: Runtime[RunContext], config: RunnableConfig, ports: Ports, *, wait: bool) -> StartPoint:
+async def _find_start(
+    runtime: Runtime[RunContext], config: RunnableConfig, ports: Ports, *, wait: bool, is_first: bool = False
+) -> StartPoint:
     """Describe the checkpoint from which this node starts."""
     if runtime.execution_info is None:
         return StartPoint(is_branch=False, is_edited=False)
-    return await ports.lineage.find_start(_thread_id(config), runtime.execution_info.checkpoint_id, wait=wait)
+    checkpoint_id = runtime.execution_info.checkpoint_id
+    return await ports.lineage.find_start(_thread_id(config), checkpoint_id, wait=wait, is_first=is_first)
 
 
 def _thread_id(config: RunnableConfig) -> str:

@@ -25,13 +25,17 @@ class PostgresLineage:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find_start(self, thread_id: str, checkpoint_id: str, *, wait: bool = False) -> StartPoint:
+    async def find_start(
+        self, thread_id: str, checkpoint_id: str, *, wait: bool = False, is_first: bool = False
+    ) -> StartPoint:
         """Describe the checkpoint from which a node starts.
 
         Args:
             thread_id: The thread.
             checkpoint_id: The checkpoint.
             wait: Whether to wait for a checkpoint that the host has not stored yet, for at most a second.
+            is_first: Whether the node is the first of the graph. LangGraph's own step, which takes over the input, is
+                before it, and a branch may begin before that step.
 
         Returns:
             Whether it is the start of a branch, and whether a person edited the state since a node wrote it.
@@ -39,22 +43,23 @@ class PostgresLineage:
         Raises:
             StoreError: The database does not answer.
         """
-        steps = await self._read(thread_id, checkpoint_id)
+        steps = await self._read(thread_id, checkpoint_id, is_first)
         for _ in range(POLLS if wait else 0):
             if steps:
                 break
             await asyncio.sleep(POLL_SECONDS)
-            steps = await self._read(thread_id, checkpoint_id)
+            steps = await self._read(thread_id, checkpoint_id, is_first)
         if not steps:
             return StartPoint(is_branch=False, is_edited=False)
         before: Row = {"versions": {}}
         pairs = pairwise([*steps, before])
         is_edited = any(step["source"] == "update" and _changes(parent, step) for step, parent in pairs)
-        return StartPoint(is_branch=steps[0]["source"] in ("update", "fork"), is_edited=is_edited)
+        starts = [step["source"] for step in steps[: 2 if is_first else 1]]
+        return StartPoint(is_branch="update" in starts or "fork" in starts, is_edited=is_edited)
 
-    async def _read(self, thread_id: str, checkpoint_id: str) -> list[Row]:
+    async def _read(self, thread_id: str, checkpoint_id: str, is_first: bool) -> list[Row]:
         """Return the checkpoint and its ancestors back to the last one that a node wrote, the latest first."""
-        values = {"thread_id": thread_id, "checkpoint_id": checkpoint_id}
+        values = {"thread_id": thread_id, "checkpoint_id": checkpoint_id, "is_first": is_first}
         with store_faults():
             async with self._pool.connection() as connection:
                 return await (await connection.execute(query("start_of_work"), values)).fetchall()

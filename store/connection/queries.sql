@@ -430,17 +430,18 @@ LIMIT %(limit)s
 UPDATE turn_texts SET search_query = %(search_query)s WHERE run_id = %(run_id)s
 
 -- name: find_ended_run
-SELECT 1 FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
+SELECT status FROM runs WHERE run_id = %(run_id)s AND status <> 'RUNNING'
 
--- name: replace_unfinished_runs
--- Ends the runs of a thread that have no record and that their host can no longer continue, because another run began.
-UPDATE runs SET status = 'REPLACED', finished_at = now()
-WHERE thread_id = %(thread_id)s AND run_id <> %(run_id)s AND status = 'RUNNING' AND context IS NULL
+-- name: end_unfinished_runs
+-- Ends the runs of a thread that have no record: another run began on it, or their host cancelled them.
+UPDATE runs SET status = %(status)s, finished_at = now()
+WHERE thread_id = %(thread_id)s AND run_id IS DISTINCT FROM %(replaced_by)s AND status = 'RUNNING' AND context IS NULL
   AND NOT EXISTS (SELECT FROM validations v WHERE v.request_id = runs.request_id AND v.run_id = runs.run_id)
 RETURNING run_id
 
 -- name: start_of_work
 -- Returns a checkpoint and its ancestors, the latest first, back to the last one that is neither an edit nor a branch.
+-- Before the first node, the step that takes over the input is passed over.
 WITH RECURSIVE steps AS (
     SELECT checkpoint_id, parent_checkpoint_id, metadata->>'source' AS source, checkpoint->'channel_versions' AS versions,
            0 AS distance
@@ -449,7 +450,8 @@ WITH RECURSIVE steps AS (
     UNION ALL
     SELECT c.checkpoint_id, c.parent_checkpoint_id, c.metadata->>'source', c.checkpoint->'channel_versions', distance + 1
     FROM checkpoints c JOIN steps s ON c.checkpoint_id = s.parent_checkpoint_id
-    WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = '' AND s.source IN ('update', 'fork')
+    WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = ''
+      AND (s.source IN ('update', 'fork') OR (s.source = 'loop' AND s.distance = 0 AND %(is_first)s))
 )
 SELECT source, versions FROM steps ORDER BY distance
 

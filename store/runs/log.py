@@ -9,6 +9,7 @@ from typing import NamedTuple
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.admission import requested_collection
+from sourcebound.contracts.audit.agreement import CANCELLED, REPLACED
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
@@ -157,13 +158,22 @@ class PostgresRunLog:
 
         await retry_on_lost_connection(self._pool, register)
 
-    async def has_ended(self, run_id: str) -> bool:
-        """Whether a run was recorded, or closed without a record."""
-        return await fetch_one(self._pool, query("find_ended_run"), {"run_id": run_id}) is not None
+    async def find_end(self, run_id: str) -> str | None:
+        """Return the status in which a run ended, with a record or without; None while it has not ended."""
+        row = await fetch_one(self._pool, query("find_ended_run"), {"run_id": run_id})
+        return row["status"] if row else None
 
-    async def replace_unfinished(self, thread_id: str, run_id: str) -> None:
-        """End every other unfinished run of a host's thread as REPLACED (CP-11)."""
-        await fetch_one(self._pool, query("replace_unfinished_runs"), {"thread_id": thread_id, "run_id": run_id})
+    async def end_unfinished(self, thread_id: str, replaced_by: str | None = None) -> None:
+        """End the unfinished runs of a host's thread without a record (CP-11).
+
+        Args:
+            thread_id: The thread.
+            replaced_by: The run that began on the thread, which makes the others REPLACED. None if their host cancelled
+                them, which makes them CANCELLED.
+        """
+        status = CANCELLED if replaced_by is None else REPLACED
+        values = {"thread_id": thread_id, "replaced_by": replaced_by, "status": status}
+        await fetch_one(self._pool, query("end_unfinished_runs"), values)
 
     async def claim(self, run_id: str) -> Claimed | None:
         """Claim a run that has no response and that no process holds.

@@ -25,7 +25,11 @@ def never_began_error() -> RequestError:
 
 def not_resumable_error() -> RequestError:
     """Build the error for a run without a checkpoint to resume from."""
-    return RequestError("the run has no checkpoint to resume from.", "Ask the question again.", code="NOT_RESUMABLE")
+    return RequestError(
+        "the run has no checkpoint to resume from, or its host ended it.",
+        "Ask the question again.",
+        code="NOT_RESUMABLE",
+    )
 
 
 def run_at_work_error() -> RequestError:

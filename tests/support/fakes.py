@@ -56,17 +56,17 @@ class FakeRunLog:
     """A run log that keeps the runs that began."""
 
     begun: list[Run] = field(default_factory=list)
-    ended: set[str] = field(default_factory=set)
-    replaced: set[str] = field(default_factory=set)
+    ended: dict[str, str] = field(default_factory=dict)
 
     async def begin(self, run: Run) -> None:
         self.begun.append(run)
 
-    async def has_ended(self, run_id: str) -> bool:
-        return run_id in self.ended
+    async def find_end(self, run_id: str) -> str | None:
+        return self.ended.get(run_id)
 
-    async def replace_unfinished(self, thread_id: str, run_id: str) -> None:
-        self.replaced |= {run.run_id for run in self.begun if run.thread_id == thread_id} - self.ended - {run_id}
+    async def end_unfinished(self, thread_id: str, replaced_by: str | None = None) -> None:
+        open_runs = {run.run_id for run in self.begun if run.thread_id == thread_id} - self.ended.keys()
+        self.ended |= dict.fromkeys(open_runs - {replaced_by}, "REPLACED" if replaced_by else "CANCELLED")
 
 
 @dataclass
@@ -75,14 +75,16 @@ class SavedLineage:
 
     saver: BaseCheckpointSaver[Any] | None = None
 
-    async def find_start(self, thread_id: str, checkpoint_id: str, *, wait: bool = False) -> StartPoint:
+    async def find_start(
+        self, thread_id: str, checkpoint_id: str, *, wait: bool = False, is_first: bool = False
+    ) -> StartPoint:
         sources, is_edited = list[str](), False
         place = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}
         config: RunnableConfig | None = {"configurable": place}
         while self.saver and config and (found := await self.saver.aget_tuple(config)):
             parent = await self.saver.aget_tuple(found.parent_config) if found.parent_config else None
             sources.append(str(found.metadata.get("source")))
-            if sources[-1] not in ("update", "fork"):
+            if sources[-1] not in ("update", "fork") and not (is_first and sources == ["loop"]):
                 break
             if sources[-1] == "update":
                 known = parent.checkpoint["channel_versions"] if parent else {}
@@ -90,7 +92,8 @@ class SavedLineage:
                 written = {name for name in versions if versions[name] != known.get(name)}
                 is_edited = is_edited or any(not name.startswith(("branch:to:", "__")) for name in written)
             config = found.parent_config
-        return StartPoint(is_branch=sources[:1] in (["update"], ["fork"]), is_edited=is_edited)
+        starts = sources[: 2 if is_first else 1]
+        return StartPoint(is_branch="update" in starts or "fork" in starts, is_edited=is_edited)
 
 
 @dataclass

@@ -35,6 +35,8 @@ def verdict(page: "RunPage") -> list[str]:
         lines.append(f"The run has not ended. If it was interrupted: sourcebound runs resume {head.run_id}")
     elif head.status == "REPLACED":
         lines.append("Another run began on its thread before it ended.")
+    elif head.status == "CANCELLED":
+        lines.append("It was cancelled before it ended. Nothing was released.")
     elif outcome and outcome.message:
         lines.append(f"{outcome.stage}: {outcome.message}")
     if head.erased_at:

@@ -165,7 +165,7 @@ def print_tables(page: "RunPage") -> None:
 
 STATUS_STYLES: Final = {
     "OK": "bold green", "NO_EVIDENCE": "bold yellow", "FAILED": "bold red", "RUNNING": "bold cyan",
-    "REPLACED": "bold yellow",
+    "REPLACED": "bold yellow", "CANCELLED": "bold yellow",
 }  # fmt: skip
 
 

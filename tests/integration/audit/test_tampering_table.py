@@ -78,6 +78,7 @@ TABLE: Final = {
         "run-2",
     ),
     "run said to be replaced": Tampering(run_sql(f"UPDATE runs SET status = 'REPLACED' {ROW}"), AUDIT, "run-2"),
+    "run said to be cancelled": Tampering(run_sql(f"UPDATE runs SET status = 'CANCELLED' {ROW}"), AUDIT, "run-2"),
     "selected candidate": Tampering(edit("retrieval", _first_candidate(chunk_text="Never.")), REPLAY, "run-2"),
     "candidate that was not selected": Tampering(edit("retrieval", _last_candidate), REPLAY, "run-2"),
     "prompt": Tampering(edit("prompt", lambda prompt: {**prompt, "prompt_tokens": 1}), REPLAY, "run-2"),

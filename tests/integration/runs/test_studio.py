@@ -19,16 +19,21 @@ from sourcebound.contracts.audit.digests import DIGESTS
 from sourcebound.contracts.policy.releases import SHIPPED
 from sourcebound.contracts.policy.request_limits import REQUEST_LIMITS
 from sourcebound.contracts.prompt.build import REFUSAL
+from sourcebound.contracts.replay.report import NotReplayable
 from sourcebound.contracts.request import Filters
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, AskOutput
+from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
+from sourcebound.graph.replay.recorded_run import read_recorded
 from sourcebound.graph.routing import ROUTES, STRAIGHT, targets
 from support.builders import SEAL, bundle, row
 from support.places import ROOT
 from support.processes.commands import Program
 from support.processes.databases import rows, settings_for, single
+from support.processes.homes import wait_until
 from support.processes.studio import GRAPH, OFFLINE, OPTIONS, JsonObject, Studio
+from support.replaying import recorded, stored, verified
 
 ANSWERED = "How often is the shaft of a stored HP-200 turned by hand?"
 OFF_TOPIC = "Which orchestra played at the opening of the Sydney Opera House?"
@@ -258,6 +263,61 @@ async def test_a_run_that_was_stopped_at_a_node_goes_on_as_the_same_run(
     assert told["response"]["status"] == "OK"
     assert told["response"]["run_id"] == state["values"]["run"]["run_id"]
     assert single(studio.database, "SELECT count(*) FROM validations WHERE thread_id = %s", stopped["thread_id"]) == 1
+
+
+async def _cancel_during_the_call(studio: Studio, client: LangGraphClient, **how: Any) -> str:
+    """Start a run, stop it while its model thinks, and return its thread."""
+    calls, studio.models.think_seconds = len(studio.models.calls), 60.0
+    thread_id = (await client.threads.create())["thread_id"]
+    asked = await client.runs.create(
+        thread_id, GRAPH, input={"question": ANSWERED}, context={"model": OTHER_MODEL}, durability="sync"
+    )
+    await asyncio.to_thread(wait_until, lambda: len(studio.models.calls) > calls)
+    studio.models.think_seconds = 0.0
+    if how:
+        await client.runs.cancel(thread_id, asked["run_id"], wait=True, **how)
+    return thread_id
+
+
+@pytest.mark.contract("CP-11")
+@pytest.mark.parametrize(("action", "code"), [("interrupt", "NOT_RESUMABLE"), ("rollback", "RUN_PRUNED")])
+async def test_a_run_that_studio_cancels_ends_as_cancelled(
+    studio: Studio, client: LangGraphClient, action: Any, code: str
+) -> None:
+    thread_id = await _cancel_during_the_call(studio, client, action=action)
+    ((run_id, status),) = rows(studio.database, "SELECT run_id, status FROM runs WHERE thread_id = %s", thread_id)
+    assert status == "CANCELLED"
+    async with Engine.open(settings_for(studio.database)) as engine:
+        reason = read_recorded(await stored(engine, run_id))
+        assert isinstance(reason, NotReplayable)
+        assert (reason.code, reason.verdict) == ("RUN_CANCELLED", None)
+        assert (await engine._services.audit_log.verify()).broken is None
+        with pytest.raises(RequestError) as raised:
+            await engine.resume(run_id)
+        assert raised.value.failure_code == code
+
+
+@pytest.mark.contract("CP-10")
+@pytest.mark.contract("CP-11")
+async def test_a_cancelled_thread_is_continued_by_a_run_of_its_own(studio: Studio, client: LangGraphClient) -> None:
+    studio.models.answer = REFUSAL
+    thread_id = await _cancel_during_the_call(studio, client, action="interrupt")
+    told = (await _ask(client, None, thread_id))["response"]
+    statement = "SELECT run_id, status FROM runs WHERE thread_id = %s ORDER BY started_at"
+    cancelled, continued = rows(studio.database, statement, thread_id)
+    assert (cancelled[1], continued) == ("CANCELLED", (told["run_id"], "NO_EVIDENCE"))
+    async with Engine.open(settings_for(studio.database)) as engine:
+        report = await verified(await recorded(engine, told["run_id"]))
+        assert (report.verdict, report.fork_of) == ("FORK", cancelled[0])
+
+
+@pytest.mark.contract("CP-11")
+async def test_a_run_that_another_input_interrupts_ends_as_cancelled(studio: Studio, client: LangGraphClient) -> None:
+    thread_id = await _cancel_during_the_call(studio, client)
+    told = await _ask(client, {"question": OFF_TOPIC}, thread_id, multitask_strategy="interrupt")
+    assert told["response"]["status"] == "NO_EVIDENCE"
+    statement = "SELECT status FROM runs WHERE thread_id = %s ORDER BY started_at"
+    assert rows(studio.database, statement, thread_id) == [("CANCELLED",), ("NO_EVIDENCE",)]
 
 
 @pytest.mark.contract("S-2")

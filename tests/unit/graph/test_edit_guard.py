@@ -1,5 +1,7 @@
 """A graph whose checkpoints people edit and branch off from, over fakes of its ports (CP-1, S-2)."""
 
+import asyncio
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
@@ -7,6 +9,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Overwrite, StateSnapshot
 
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.graph.studio.server import StudioGraph, studio_graph
@@ -42,7 +47,8 @@ class Edited:
         """Runs or goes on; a run that is recorded has ended."""
         config = how.pop("config", _thread())
         told = cast("JsonObject", await self.graph.ainvoke(given, config, context=context, **how))
-        self.outside.run_log.ended |= {record.run_id for record in self.outside.audit_log.records}
+        records = self.outside.audit_log.records
+        self.outside.run_log.ended |= {record.run_id: str(record.generation_status) for record in records}
         return told
 
     async def before(self, node: str) -> StateSnapshot:
@@ -264,16 +270,66 @@ async def test_a_run_that_another_replaced_on_its_thread_is_said_to_be_so() -> N
     await edited.run(interrupt_before=["generate"])
     await edited.run()
     first, second = edited.outside.run_log.begun
-    assert edited.outside.run_log.replaced == {first.run_id}
-    assert second.run_id in edited.outside.run_log.ended
+    assert edited.outside.run_log.ended == {first.run_id: "REPLACED", second.run_id: "OK"}
+
+
+@dataclass
+class _Waiting(FakeModel):
+    """A model that says when it is asked, and answers when it may."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        self.asked.set()
+        await self.may_answer.wait()
+        return await super().generate(prompt, policy)
 
 
 @pytest.mark.contract("CP-11")
-async def test_a_branch_from_the_input_of_an_ended_run_is_a_run_of_its_own() -> None:
+@pytest.mark.parametrize("way", ["cancelled", "closed"])
+async def test_a_run_that_its_host_cancels_ends_as_cancelled_and_another_continues_from_there(way: str) -> None:
+    edited = Edited()
+    model = edited.outside.model = _Waiting(generation(f"{SEAL} [C0]"))
+    if way == "cancelled":
+        task = asyncio.create_task(edited.run())
+        await model.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    else:
+        stream = cast("Any", edited.graph.astream(QUESTION, _thread(), context=CONTEXT, stream_mode="tasks"))
+        async for part in stream:
+            if part["name"] == "generate":
+                break
+        await stream.aclose()
+    (first,) = edited.outside.run_log.begun
+    assert edited.outside.run_log.ended == {first.run_id: "CANCELLED"}
+    model.may_answer.set()
+    told = await edited.run(None)
+    assert (told["response"]["status"], told["response"]["run_id"] != first.run_id) == ("OK", True)
+    assert edited.outside.run_log.ended == {first.run_id: "CANCELLED", told["response"]["run_id"]: "OK"}
+
+
+@pytest.mark.contract("CP-11")
+async def test_a_run_that_was_cancelled_before_its_record_gets_none() -> None:
+    edited = Edited()
+    await edited.run(interrupt_before=["record"])
+    await edited.outside.run_log.end_unfinished("thread-1")
+    with pytest.raises(RequestError) as raised:
+        await edited.run(None)
+    assert (raised.value.failure_code, edited.outside.audit_log.records) == ("RUN_ENDED", [])
+
+
+@pytest.mark.contract("CP-11")
+@pytest.mark.parametrize("node", ["__start__", "accept"])
+async def test_a_branch_from_the_input_of_an_ended_run_is_a_run_of_its_own(node: str) -> None:
     edited = Edited()
     await edited.run({**QUESTION, "run_id": "run-1"})
-    told = await edited.run(None, config=(await edited.before("accept")).config)
+    told = await edited.run(None, config=(await edited.before(node)).config)
     assert (told["response"]["status"], told["response"]["run_id"] != "run-1") == ("OK", True)
+    with pytest.raises(RequestError, match="there is a run"):
+        await edited.run({**QUESTION, "run_id": "run-1"})
 
 
 @pytest.mark.contract("R5-8")

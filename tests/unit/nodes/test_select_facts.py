@@ -241,7 +241,7 @@ async def _studio(outside: FakeOutside) -> StudioGraph:
     """A graph whose runs may be gone on with from any checkpoint, after its first run."""
     graph: StudioGraph = studio_graph(outside.ports()).copy(update={"checkpointer": InMemorySaver()})
     await graph.ainvoke({"question": QUESTION}, THREAD, context=RunContext())
-    outside.run_log.ended |= {record.run_id for record in outside.audit_log.records}
+    outside.run_log.ended |= {record.run_id: str(record.generation_status) for record in outside.audit_log.records}
     return graph
 
 
