@@ -30,6 +30,7 @@ class RefusalCode(StrEnum):
     INSUFFICIENT_SOURCES = "insufficient_sources"
     BELOW_SIMILARITY_GATE = "below_similarity_gate"
     ALL_EVIDENCE_DROPPED = "all_evidence_dropped"
+    UNCLEAR_FOLLOW_UP = "unclear_follow_up"
     NO_RELEVANT_FACTS = "no_relevant_facts"
     MODEL_REFUSED = "model_refused"
     NOT_ANSWERED = "NOT_ANSWERED"

@@ -20,13 +20,15 @@ CONTRACTS: Final[Mapping[str, int]] = {
     "prompt": 1,
     "execution": 1,
     "validation": 2,
+    "conversation": 2,
     "audit": 2,
     "response": 1,
 }
 """The version of each layer's contract.
 
-Audit 2 binds the texts by salted digests, and validation 2 rejects degenerate answers (R5-16). A run without versions
-is of 0.1.0, and every contract of that release has the number 1.
+Conversation 2 asks an unclear follow-up back, and completes follow-ups in a chat (CP-6). Audit 2 binds the texts by
+salted digests, and validation 2 rejects degenerate answers (R5-16). A run without versions is of 0.1.0, and every
+contract of that release has the number 1.
 """
 
 

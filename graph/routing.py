@@ -10,8 +10,11 @@ from typing import Final, NamedTuple
 from langgraph.constants import END, START  # `langgraph.graph` holds the same and takes a second to load
 
 from sourcebound.contracts.outcome import Status
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.response.chat_messages import earlier_questions, is_chat
 from sourcebound.contracts.state import State
 from sourcebound.contracts.validation.result import ValidationStatus
+from sourcebound.contracts.versions import contract_version
 
 Row = Mapping[Status, str]
 
@@ -38,7 +41,12 @@ def _brings_a_bundle(state: State) -> bool:
 
 
 def _is_in_a_conversation(state: State) -> bool:
-    return state.get("conversation_id") is not None
+    """Whether there are earlier questions: of a conversation or, since version 2 of the contract, of the chat."""
+    if state.get("conversation_id") is not None:
+        return True
+    if not is_chat(state) or not earlier_questions(state["messages"]):
+        return False
+    return contract_version(Run.from_json(state["run"]).made_by, "conversation") > 1
 
 
 def _has_a_facts_phase(state: State) -> bool:

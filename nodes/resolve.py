@@ -1,5 +1,7 @@
 """CP-6: resolves a follow-up to a search query that stands alone; the question itself stays unchanged (R3-4).
 
+The earlier questions are those of the conversation or, in a chat without one, those of its messages.
+
 A database or model error ends the run, because a half-resolved question must never be answered. If the database is
 unavailable, the run is interrupted and can be resumed (CP-2).
 """
@@ -8,18 +10,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from sourcebound.contracts.conversation.model_rewrite import (
-    STAGE,
     read_rewriting,
     rewriting_policy,
     rewriting_prompt,
     shown_turns,
 )
-from sourcebound.contracts.conversation.turns import Resolution, Turn
+from sourcebound.contracts.conversation.turns import MAX_TURNS, STAGE, Resolution, Turn
 from sourcebound.contracts.conversation.turns import resolve as resolve_by_rules
-from sourcebound.contracts.outcome import FailureCode, Outcome, proceed
+from sourcebound.contracts.outcome import FailureCode, Outcome
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerLog, AnswerModels, Conversations
 from sourcebound.contracts.request import Run
+from sourcebound.contracts.response.chat_messages import earlier_questions
 from sourcebound.contracts.state import State
 from sourcebound.contracts.typed_state import TypedState
 from sourcebound.errors import ModelError, SourceboundError, StoreError, UsageError
@@ -37,19 +39,22 @@ async def resolve(
     run, policy = Run.from_json(state["run"]), Policy.from_json(state["policy"])
     limits = policy.conversation
     try:
-        turns = await conversations.earlier(run)
+        turns = await conversations.earlier(run) if run.conversation_id else _turns_of_chat(state)
         if limits and limits.resolver == "model" and shown_turns(turns):
             resolution, outcome = await _ask_model(run, policy, turns, models, answers)
         else:
-            resolution, outcome = resolve_by_rules(run.question, turns), proceed(STAGE)
+            resolution = resolve_by_rules(run.question, turns)
+            outcome = resolution.outcome
         max_chunks = (limits and limits.carried_chunks) or 0
-        source = next((turn for turn in turns if max_chunks and turn.run_id == resolution.from_run_id), None)
+        carries = max_chunks if run.conversation_id else 0  # a message could name any run
+        source = next((turn for turn in turns if carries and turn.run_id == resolution.from_run_id), None)
         earlier = await read_state(source.thread_id, source.run_id) if source else None
         resolution = resolution.model_copy(
             update={"carried": TypedState(earlier).cited_chunks[:max_chunks] if earlier else ()}
         )
         run = run.model_copy(update={"search_query": resolution.search_query, "carried": resolution.carried})
-        await conversations.keep(run)
+        if run.conversation_id:
+            await conversations.keep(run)
     except SourceboundError as error:
         if isinstance(error, StoreError) and error.is_unavailable:
             raise
@@ -60,6 +65,22 @@ async def resolve(
         "resolution": resolution.to_json(),
         "outcome": outcome.to_json(),
     }
+
+
+def _turns_of_chat(state: State) -> list[Turn]:
+    """Return the earlier questions of a chat as turns. They are searched for only, so no message is trusted."""
+    questions = earlier_questions(state.get("messages") or [])[:MAX_TURNS]
+    return [
+        Turn(
+            run_id=each.message_id,
+            thread_id="",
+            ordinal=len(questions) - number,
+            status=each.status or "RUNNING",
+            question=each.question,
+            search_query=each.search_query,
+        )
+        for number, each in enumerate(questions)
+    ]
 
 
 async def _ask_model(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sourcebound.contracts.conversation.question_grammar import read_marks
-from sourcebound.contracts.conversation.turns import Resolution, Turn, one_line
+from sourcebound.contracts.conversation.turns import STAGE, Resolution, Turn, one_line
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import proceed
 from sourcebound.contracts.policy.releases import read_template
@@ -18,7 +18,6 @@ from sourcebound.contracts.prompt.build import MESSAGE_BREAK, Message, Prompt, c
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS
 from sourcebound.contracts.text.tokens import estimate_tokens
 
-STAGE: Final = "resolve"
 REWRITE_TEMPLATE: Final = "rewrite_v1"
 SHOWN_TURNS: Final = 4
 """The number of earlier questions that the model sees."""

@@ -5,17 +5,21 @@ search only; the question stays the user's own (R3-4), and the gate applies as t
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol
 
-from sourcebound.contracts.base import Contract
+from pydantic import Field
+
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.conversation.follow_up import Rule, needs_context, resolve_follow_up
 from sourcebound.contracts.conversation.question_grammar import is_identifier, read_marks
 from sourcebound.contracts.execution.generation import Generation
-from sourcebound.contracts.outcome import Status
+from sourcebound.contracts.outcome import Outcome, RefusalCode, RefusalSource, Status, proceed, refuse
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Run
 from sourcebound.contracts.text.sanitize import sanitize
+from sourcebound.contracts.versions import CONTRACTS
 
+STAGE: Final = "resolve"
 MAX_TURNS: Final = 20
 """The most earlier runs that are considered, the latest first."""
 ERASED: Final = "an earlier question of this conversation was erased, and is passed over"
@@ -23,6 +27,10 @@ UNANSWERED: Final = "an earlier question of this conversation was not answered, 
 UNRESOLVED: Final = (
     "this looks like a follow-up, but it is not plain what it takes from the question before; "
     "it was searched for as it stands"
+)
+"""The notice of version 1 of this contract. Later versions ask back."""
+UNCLEAR: Final = (
+    "this looks like a follow-up, and it is not plain what it takes from the question before; ask the whole question"
 )
 TOO_LONG: Final = "the follow-up became too long to search for; it was searched for as it stands"
 
@@ -58,10 +66,19 @@ class Resolution(Contract):
     """The considered runs, the latest first: everything that the resolution depends on."""
     carried: tuple[str, ...] = ()
     """Chunks that that run cited; they are candidates again."""
+    is_unclear: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether the question is a follow-up that no rule could complete. It is asked back and never searched for."""
     notices: tuple[str, ...] = ()
     prompt: Prompt | None = None
     generation: Generation | None = None
     """The model call that rewrote the question, if the policy asks for one."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the rules: a refusal that asks for the whole question, or OK."""
+        if self.is_unclear:
+            return refuse(STAGE, RefusalCode.UNCLEAR_FOLLOW_UP, RefusalSource.GATE, UNCLEAR)
+        return proceed(STAGE)
 
 
 class Conversations(Protocol):
@@ -84,7 +101,7 @@ class Conversations(Protocol):
         ...
 
 
-def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
+def resolve(question: str, turns: Sequence[Turn], version: int = CONTRACTS["conversation"]) -> Resolution:
     """Resolve a question by the rules for English follow-ups.
 
     The next question may refer to a run that was answered or failed. It may refer to a refused or unfinished run only
@@ -94,6 +111,7 @@ def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
     Args:
         question: The user's question.
         turns: The earlier runs, the latest first.
+        version: The version of this contract. Version 1 searched for an unclear follow-up unchanged.
 
     Returns:
         The resolution, with the considered runs; none if the question stands alone.
@@ -109,7 +127,7 @@ def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
         looked_at = tuple(turns[:number])
         found = resolve_follow_up(asked, turn.asked)
         if found is None or (notices and found.rule is not Rule.ANOTHER_VALUE):
-            return Resolution(earlier=looked_at, notices=_each_once(*notices, UNRESOLVED))
+            return _unclear(looked_at, notices, version)
         if len(found.query) > MAX_QUESTION_CHARACTERS:
             return Resolution(earlier=looked_at, notices=_each_once(*notices, TOO_LONG))
         return Resolution(
@@ -119,7 +137,13 @@ def resolve(question: str, turns: Sequence[Turn]) -> Resolution:
             earlier=looked_at,
             notices=_each_once(*notices),
         )
-    return Resolution(earlier=tuple(turns), notices=_each_once(*notices, UNRESOLVED))
+    return _unclear(tuple(turns), notices, version)
+
+
+def _unclear(earlier: tuple[Turn, ...], notices: Sequence[str], version: int) -> Resolution:
+    if version == 1:
+        return Resolution(earlier=earlier, notices=_each_once(*notices, UNRESOLVED))
+    return Resolution(earlier=earlier, notices=_each_once(*notices), is_unclear=True)
 
 
 def one_line(text: str) -> str:

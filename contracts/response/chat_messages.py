@@ -1,13 +1,14 @@
 """Chat messages, plain JSON in which a chat asks a question and receives its answer (contract CP-1).
 
 A chat host (LangGraph Studio's chat, A2A) sends `{"messages": [{"role": "user", "content": …}]}`. The last message is
-the question, and the public response is appended as another one. Nothing else of a run is read from a message.
+the question, and the public response is appended as another one. Earlier messages serve to complete a follow-up (CP-6).
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from sourcebound.contracts.outcome import Status
+from sourcebound.contracts.outcome import RefusalCode, Status
+from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.response.public import PublicResponse
 
 Message = dict[str, Any]
@@ -15,6 +16,17 @@ HUMAN: Final = "human"
 ANSWER: Final = "ai"
 TYPES: Final = {"user": HUMAN, "human": HUMAN, "assistant": ANSWER, "ai": ANSWER, "system": "system"}
 """The `type` under which a message is stored, by the role or type that a host sends."""
+
+
+class EarlierQuestion(NamedTuple):
+    """A question of a chat that was asked before."""
+
+    message_id: str
+    question: str
+    status: Status | None
+    """The outcome of its run; None if it has no answer."""
+    search_query: str | None
+    """The search query to which it was resolved."""
 
 
 def merge_messages(current: list[Message] | None, update: Message | list[Message]) -> list[Message]:
@@ -58,6 +70,41 @@ def is_chat(request: Mapping[str, Any]) -> bool:
     return bool(messages) and messages[-1]["type"] == HUMAN
 
 
+def earlier_questions(messages: Sequence[Message]) -> list[EarlierQuestion]:
+    """Return the questions of a chat before its last one, the latest first (CP-6).
+
+    Args:
+        messages: The chat, as `merge_messages` returns it.
+
+    Returns:
+        Each question of a person with the outcome that its answer names. An answer of another host without our
+        `response_metadata` counts as an answer, unless it is the refusal; a question without an answer, as unfinished.
+    """
+    asked = [number for number, message in enumerate(messages) if message["type"] == HUMAN]
+    ends = [*asked[1:], len(messages)]
+    found = [
+        _earlier_question(messages[start], messages[start + 1 : end])
+        for start, end in zip(asked[:-1], ends, strict=False)
+    ]
+    return found[::-1]
+
+
+def _earlier_question(message: Message, replies: Sequence[Message]) -> EarlierQuestion:
+    answers = [reply for reply in replies if reply["type"] == ANSWER]
+    metadata = answers[-1].get("response_metadata") if answers else None
+    fields = metadata if isinstance(metadata, Mapping) else {}
+    status, query = fields.get("status"), fields.get("search_query")
+    if status not in [*Status]:
+        refused = bool(answers) and _text_of(answers[-1]).startswith(REFUSAL)
+        status = (Status.NO_EVIDENCE if refused else Status.OK) if answers else None
+    return EarlierQuestion(
+        message_id=str(message["id"]),
+        question=_text_of(message),
+        status=status and Status(status),
+        search_query=query if isinstance(query, str) else None,
+    )
+
+
 def answer_message(response: PublicResponse) -> Message:
     """Return the public response as a message (R6-3 … R6-5).
 
@@ -65,15 +112,19 @@ def answer_message(response: PublicResponse) -> Message:
         response: The released response.
 
     Returns:
-        The answer or the refusal, byte for byte; for a failed run, its code and message. The rest of the response is
-        under `response_metadata`.
+        The answer or the refusal, byte for byte; for an unclear follow-up, the request for the whole question; for a
+        failed run, its code and message. The rest of the response is under `response_metadata`.
     """
-    is_failed = response.status is Status.FAILED
+    content = response.answer
+    if response.status is Status.FAILED:
+        content = f"{response.failure_code}: {response.message}"
+    elif response.refusal_code is RefusalCode.UNCLEAR_FOLLOW_UP:
+        content = f"{response.message[0].upper()}{response.message[1:]}."
     metadata = response.model_dump(mode="json", exclude={"answer"})
     return {
         "type": ANSWER,
         "id": f"answer-{response.run_id}",
-        "content": f"{response.failure_code}: {response.message}" if is_failed else response.answer,
+        "content": content,
         "response_metadata": metadata,
     }
 

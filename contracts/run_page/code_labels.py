@@ -15,6 +15,7 @@ CODE_MESSAGES: Final[Mapping[str, str]] = {
     RefusalCode.INSUFFICIENT_SOURCES: "Retrieval found fewer chunks or documents than the policy requires.",
     RefusalCode.BELOW_SIMILARITY_GATE: "No chunk is close enough to the question to answer it.",
     RefusalCode.ALL_EVIDENCE_DROPPED: "Chunks were found, but none of them could be used as evidence.",
+    RefusalCode.UNCLEAR_FOLLOW_UP: "The question depends on an earlier one, and it is not plain how.",
     RefusalCode.NO_RELEVANT_FACTS: "Evidence was found, but none of its facts is relevant to the question.",
     RefusalCode.NOT_ANSWERED: "The evidence is on the subject of the question and does not answer it.",
     RefusalCode.MODEL_REFUSED: "The model found no answer in the evidence.",

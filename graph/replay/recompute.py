@@ -15,8 +15,8 @@ from sourcebound.contracts.admission import STAGE as ACCEPT
 from sourcebound.contracts.admission import admit, requested_collection
 from sourcebound.contracts.audit.hash_chain import audit_columns, record_hash
 from sourcebound.contracts.audit.record import AuditRecord
-from sourcebound.contracts.conversation.model_rewrite import STAGE as RESOLVE
 from sourcebound.contracts.conversation.model_rewrite import read_rewriting, rewriting_prompt
+from sourcebound.contracts.conversation.turns import STAGE as RESOLVE
 from sourcebound.contracts.conversation.turns import Resolution, resolve
 from sourcebound.contracts.execution.call import Call, make_call
 from sourcebound.contracts.execution.generation import Generation, GenerationKey
@@ -29,6 +29,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, retrieval_request
 from sourcebound.contracts.state import JsonObject, RunContext, State
+from sourcebound.contracts.versions import contract_version
 from sourcebound.nodes.assemble import assemble
 from sourcebound.nodes.build_prompt import build_prompt
 from sourcebound.nodes.package import package
@@ -100,9 +101,9 @@ async def _resolve(recorded: RecomputeInput) -> JsonObject:
         return _failed_outside(recorded, RESOLVE)
     run = Run.model_validate(recorded.before["run"])
     resolution = Resolution.model_validate(recorded.changes["resolution"])
-    outcome = proceed(RESOLVE)
     if resolution.generation is None:
-        recomputed = resolve(run.question, resolution.earlier)
+        recomputed = resolve(run.question, resolution.earlier, contract_version(run.made_by, "conversation"))
+        outcome = recomputed.outcome
     else:
         prompt = rewriting_prompt(run.question, resolution.earlier)
         generation = resolution.generation.model_copy(update={"prompt_sha256": prompt.prompt_sha256})

@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 
 from sourcebound.contracts.conversation.turns import ERASED, Resolution, resolve
 from sourcebound.contracts.evidence.assemble import assemble
@@ -13,7 +15,7 @@ from sourcebound.contracts.replay.release_diff import load_shipped_release
 from sourcebound.contracts.replay.report import RunReport
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
-from sourcebound.contracts.state import RunContext
+from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.rerun import what_if
@@ -23,7 +25,7 @@ from sourcebound.store.connection.migrations import list_migrations
 from sourcebound.wiring import Services
 from support.places import ROOT
 from support.processes.databases import rows, single
-from support.replaying import recorded
+from support.replaying import recorded, verified
 from support.retrieving import policy_with, run_for
 
 BOLTS = "To what torque are the gland bolts of the mechanical seal tightened on the HP-200?"
@@ -51,6 +53,25 @@ async def test_a_follow_up_is_answered_from_the_document_that_it_means(engine: E
         (2, second.run_id, "OK"),
     ]
     assert [(turn.question, turn.search_query) for turn in turns] == [(BOLTS, None), ("and for the HP-300?", OTHER)]
+
+
+@pytest.mark.contract("CP-6")
+@pytest.mark.contract("CP-3")
+async def test_a_chat_completes_its_follow_ups_and_replays(engine: Engine) -> None:
+    graph = engine.graph.copy(update={"checkpointer": InMemorySaver()})
+    thread: RunnableConfig = {"configurable": {"thread_id": "chat"}}
+    found = []
+    for question in (BOLTS, "and for the HP-300?", "and the length of the cable?"):
+        chat: AskInput = {"messages": [{"role": "user", "content": question}]}
+        found.append((await graph.ainvoke(chat, thread))["response"])
+    assert [response["search_query"] for response in found] == [None, OTHER, None]
+    assert "34 N·m" in found[1]["answer"]
+    assert found[2]["refusal_code"] == "unclear_follow_up"
+    last = (await graph.aget_state(thread)).values["messages"][-1]
+    assert last["content"].endswith("ask the whole question.")
+    for response in found:
+        report = await verified(await recorded(engine, response["run_id"]))
+        assert report.verdict == "MATCH"
 
 
 @pytest.mark.contract("CP-6")
@@ -155,7 +176,7 @@ async def test_replay_computes_a_follow_up_again_after_the_first_run_is_erased(e
     record = await recorded(engine, second.run_id)
     report = await verify(record, load_shipped_release())
     assert isinstance(report, RunReport)
-    assert [layer.layer for layer in report.layers][:4] == ["rules", "accept", "resolve", "retrieve"]
+    assert [layer.layer for layer in report.layers][:3] == ["rules", "accept", "resolve"]
     assert [layer.differences for layer in report.layers] == [()] * len(report.layers)
 
 

@@ -65,8 +65,8 @@ def test_a_refused_question_without_an_identifier_is_passed_over_by_another_valu
 def test_nothing_else_reaches_beyond_a_refused_question(question: str) -> None:
     turns = [_turn(2, "Who won the World Cup?", "NO_EVIDENCE"), _turn(1, "Is the HP-200 serviced?")]
     found = resolve(question, turns)
-    assert found.search_query is None
-    assert found.notices == (UNANSWERED, UNRESOLVED)
+    assert (found.search_query, found.is_unclear) == (None, True)
+    assert found.notices == (UNANSWERED,)
 
 
 @pytest.mark.contract("CP-6")
@@ -83,28 +83,39 @@ def test_a_question_that_names_an_identifier_can_be_meant_whatever_came_of_it(st
 def test_one_that_names_none_can_be_meant_where_it_was_not_refused(status: str, meant: bool) -> None:
     found = resolve("how is it replaced?", [_turn(1, "How often is the shaft seal checked?", status)])
     assert found.search_query == ("How is the shaft seal replaced?" if meant else None)
-    assert found.notices == (() if meant else (UNANSWERED, UNRESOLVED))
+    assert found.notices == (() if meant else (UNANSWERED,))
+    assert found.is_unclear is (None if meant else True)
 
 
 @pytest.mark.contract("CP-6")
 def test_an_erased_question_is_passed_over_and_that_is_said() -> None:
     found = resolve(FOLLOW_UP, [_turn(3, None), _turn(2, None), _turn(1, BOLTS)])
     assert (found.search_query, found.notices) == (OTHER, (ERASED,))
-    assert resolve("how often?", [_turn(1, None)]).notices == (ERASED, UNRESOLVED)
+    unclear = resolve("how often?", [_turn(1, None)])
+    assert (unclear.is_unclear, unclear.notices) == (True, (ERASED,))
 
 
 @pytest.mark.contract("CP-6")
-def test_a_follow_up_that_is_not_plain_is_searched_for_as_it_stands_and_that_is_said() -> None:
+def test_an_unclear_follow_up_is_asked_back() -> None:
     found = resolve("and the weight?", [_turn(2, BOLTS), _turn(1, BOLTS)])
-    assert (found.search_query, found.notices) == (None, (UNRESOLVED,))
+    assert (found.search_query, found.notices, found.is_unclear) == (None, (), True)
     assert [turn.ordinal for turn in found.earlier] == [2]
+    assert (found.outcome.status, found.outcome.refusal_code) == ("NO_EVIDENCE", "unclear_follow_up")
+    assert resolve(FOLLOW_UP, [_turn(1, BOLTS)]).outcome.status == "OK"
+
+
+@pytest.mark.contract("CP-10")
+def test_version_1_searched_for_it_as_it_stands() -> None:
+    found = resolve("and the weight?", [_turn(2, BOLTS), _turn(1, BOLTS)], version=1)
+    assert (found.search_query, found.notices, found.outcome.status) == (None, (UNRESOLVED,), "OK")
+    assert "is_unclear" not in found.model_dump(mode="json")
 
 
 @pytest.mark.contract("CP-6")
 def test_a_query_is_never_longer_than_a_question_may_be() -> None:
     endless = resolve("why?", [_turn(1, "Is it the " + "x" * 3985)])
     assert (endless.search_query, endless.notices) == (None, (TOO_LONG,))
-    assert resolve("why?", [_turn(1, "x" * 5000, "FAILED")]).notices == (UNANSWERED, UNRESOLVED)
+    assert resolve("why?", [_turn(1, "x" * 5000, "FAILED")]).is_unclear
 
 
 @pytest.mark.contract("CP-3")
