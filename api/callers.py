@@ -1,20 +1,28 @@
 """The callers and their rights. Each route that reads or asks goes through `identify` (R6-7).
 
+From the first key on that was ever made, each request needs an active key. A key opens its collections and nothing
+else, whether or not the caller knows the id of a run, a conversation or a document.
+
 A server without keys is for the person at this machine: it answers loopback addresses only, and only where the browser
 or client addressed it by a loopback name, so that no web page elsewhere can reach it through a name of its own.
 """
 
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from fastapi import Depends, Request
 
 from sourcebound.api.problems import Problem
+from sourcebound.api.server import ServerOf
 from sourcebound.contracts.ports import Access
+from sourcebound.store.keys.api_keys import SCOPES, ApiKey
 from sourcebound.store.runs.log import RunSummary
 from sourcebound.wiring import Services
 
 LOCAL_NAMES: Final = ("localhost", "::1")
+BEARER: Final = "bearer "
+Scope = Literal["ask", "read"]
 
 
 class Caller(NamedTuple):
@@ -27,6 +35,7 @@ class Caller(NamedTuple):
     """None: the local user of a server without keys."""
     collections: frozenset[str] | None = None
     """The collections that it may read; None: all."""
+    scopes: frozenset[str] = frozenset(SCOPES)
 
     def may_use(self, collection: str | None) -> bool:
         """Whether the caller may read a collection. A run of an external bundle has none: None needs all of them."""
@@ -54,18 +63,56 @@ class CallerAccess(NamedTuple):
         return self.caller.may_use(collection) and await self.documents.may_read(caller, collection, knowledge_id)
 
 
-async def identify(request: Request) -> Caller:
+async def identify(request: Request, server: ServerOf) -> Caller:
     """Return the sender of a request, after checking that this server answers it.
 
     Raises:
-        Problem: The request does not come from this machine (403).
+        Problem: It has no active key (401), or the server has no keys and the request is not of this machine (403).
     """
+    found = await server.services.api_keys.look_up(_given_key(request))
+    if found.is_required:
+        return _caller_of(found.key, is_given=_given_key(request) is not None)
+    _require_this_machine(request)
+    return Caller()
+
+
+def requiring(scope: Scope) -> Callable[..., Awaitable[None]]:
+    """Return the dependency of routes that need a scope."""
+
+    async def require_scope(caller: CallerOf) -> None:
+        if scope not in caller.scopes:
+            detail, next_step = f"the key does not have the scope {scope!r}.", "Use another key."
+            raise Problem(403, "SCOPE_FORBIDDEN", detail, next_step)
+
+    return require_scope
+
+
+def _given_key(request: Request) -> str | None:
+    header = request.headers.get("authorization", "")
+    return header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else None
+
+
+def _caller_of(key: ApiKey | None, *, is_given: bool) -> Caller:
+    if key is not None and key.state == "active":
+        collections = None if key.collections is None else frozenset(key.collections)
+        return Caller(key.key_id, collections, frozenset(key.scopes))
+    if key is not None:
+        code, detail = f"KEY_{key.state.upper()}", f"the key is {key.state}."
+    elif is_given:
+        code, detail = "KEY_UNKNOWN", "there is no such key."
+    else:
+        code, detail = "KEY_REQUIRED", "the request has no key."
+    next_step = "Send an active key of this server: Authorization: Bearer KEY"
+    raise Problem(401, code, detail, next_step, {"WWW-Authenticate": "Bearer"})
+
+
+def _require_this_machine(request: Request) -> None:
     if not (request.client is None or is_loopback(request.client.host)):
         raise Problem(
             403,
             "KEYS_REQUIRED",
             "a server without keys answers this machine only.",
-            "Use it from the machine that it runs on.",
+            "Use it from the machine that it runs on, or ask its operator for a key.",
         )
     if not is_loopback(request.url.hostname or ""):
         raise Problem(
@@ -74,7 +121,6 @@ async def identify(request: Request) -> Caller:
             "a server without keys answers only under a name of this machine.",
             "Address it as 127.0.0.1 or localhost.",
         )
-    return Caller()
 
 
 CallerOf = Annotated[Caller, Depends(identify)]

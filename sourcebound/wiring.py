@@ -23,6 +23,7 @@ from sourcebound.store.checkpoints.retention import Retention
 from sourcebound.store.connection.database import Pool, open_pool
 from sourcebound.store.connection.migrations import Migration, migrate, pending_migrations
 from sourcebound.store.connection.rights import grant_runtime
+from sourcebound.store.keys.api_keys import ApiKeys
 from sourcebound.store.runs.conversations import PostgresConversations
 from sourcebound.store.runs.feedback import PostgresFeedback
 from sourcebound.store.runs.log import PostgresRunLog
@@ -61,6 +62,7 @@ class Services:
         self.answers = PostgresAnswerLog(self.pool, self.buffer)
         self.retention = Retention(self.pool)
         self.feedback = PostgresFeedback(self.pool)
+        self.api_keys = ApiKeys(self.pool)
         self.sources = PostgresSources(self.pool)
         self.models = Models(self.settings)
         self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)

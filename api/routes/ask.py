@@ -2,21 +2,21 @@
 
 from typing import Any, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from sourcebound.api.asking import Question
-from sourcebound.api.callers import Caller, CallerAccess, CallerOf
+from sourcebound.api.callers import Caller, CallerAccess, CallerOf, requiring
 from sourcebound.api.events import MEDIA_TYPE, stream_events
 from sourcebound.api.forms import AskForm
-from sourcebound.api.problems import request_id_of
+from sourcebound.api.problems import Problem, request_id_of
 from sourcebound.api.server import Server, ServerOf
 from sourcebound.contracts.conversation.turns import Turn
 from sourcebound.contracts.presentation.rag_query import POLICY, RagAnswer, RagQuery, rag_answer
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import RunContext
 
-router = APIRouter(tags=["questions"])
+router = APIRouter(tags=["questions"], dependencies=[Depends(requiring("ask"))])
 EVENTS: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "The outcome of the recorded run.",
@@ -104,5 +104,8 @@ async def _read_question(form: AskForm, request: Request, server: Server, caller
 
 async def _require_conversation(conversation_id: str, server: Server, caller: Caller) -> None:
     """Raise a problem unless the caller may read every run of a conversation. A new one has no run."""
-    for collection in await server.services.conversations.list_collections(conversation_id):
-        caller.require_collection(collection)
+    collections = await server.services.conversations.list_collections(conversation_id)
+    if not all(map(caller.may_use, collections)):
+        raise Problem(
+            404, "CONVERSATION_NOT_FOUND", "there is no such conversation.", "Start one with POST /v1/conversations."
+        )

@@ -3,15 +3,15 @@
 from datetime import date, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel
 
-from sourcebound.api.callers import CallerOf
+from sourcebound.api.callers import CallerOf, requiring
 from sourcebound.api.problems import Problem
 from sourcebound.api.server import ServerOf
 from sourcebound.contracts.request import Name
 
-router = APIRouter(tags=["documents"])
+router = APIRouter(tags=["documents"], dependencies=[Depends(requiring("read"))])
 
 
 class CollectionView(BaseModel):

@@ -1,30 +1,20 @@
-"""The records: runs, the evidence of their citations, receipts, and the feedback of readers (R6-7, CP-8)."""
+"""The records: runs, the evidence of their citations, and receipts (R6-7, CP-8)."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, Depends, Path, Response
 
-from sourcebound.api.callers import CallerAccess, CallerOf, find_run
-from sourcebound.api.forms import FeedbackForm
+from sourcebound.api.callers import CallerAccess, CallerOf, find_run, requiring
 from sourcebound.api.run_view import RunView, view_run
 from sourcebound.api.server import ServerOf
 from sourcebound.contracts.presentation.source_view import SourceView
 from sourcebound.graph.run_views.page import build_run_page
 from sourcebound.graph.run_views.receipt import issue_receipt
-from sourcebound.graph.workflow import new_id
 from sourcebound.store.audit.signing_key import SigningKey
 from sourcebound.store.checkpoints.archive import PostgresHistory
 
-router = APIRouter(tags=["records"])
+router = APIRouter(tags=["records"], dependencies=[Depends(requiring("read"))])
 RunId = Annotated[str, Path(min_length=1, max_length=200)]
-
-
-class StoredFeedback(BaseModel):
-    """Feedback that was stored."""
-
-    feedback_id: str
-    run_id: str
 
 
 @router.get("/v1/runs/{run_id}")
@@ -65,11 +55,3 @@ async def read_evidence(
     run = await find_run(server.services, caller, run_id)
     access = CallerAccess(server.services.index, caller)
     return await server.engine.source(run.thread_id, anchor, access, caller.key_id, run.run_id)
-
-
-@router.post("/v1/feedback", status_code=201)
-async def give_feedback(form: FeedbackForm, server: ServerOf, caller: CallerOf) -> StoredFeedback:
-    """Store the words of a reader about the answer of a run. Earlier feedback stays."""
-    run = await find_run(server.services, caller, form.run_id)
-    stored = await server.services.feedback.add(new_id(), run.run_id, form.rating, form.comment or None, caller.key_id)
-    return StoredFeedback(feedback_id=stored.feedback_id, run_id=run.run_id)

@@ -1,9 +1,10 @@
-"""`sourcebound keys`: the key that signs receipts (CP-8)."""
+"""`sourcebound keys`: the API keys of the server, and the key that signs receipts (CP-8)."""
 
 from typing import TYPE_CHECKING
 
 import typer
 
+from sourcebound.cli import api_keys
 from sourcebound.cli.console import say
 
 if TYPE_CHECKING:
@@ -11,12 +12,15 @@ if TYPE_CHECKING:
 
     from sourcebound.store.audit.signing_key import SigningKey
 
-app = typer.Typer(help="Create and show the key that signs receipts.", no_args_is_help=True)
+app = typer.Typer(help="API keys of the server, and the key that signs receipts.", no_args_is_help=True)
+app.command("create")(api_keys.create)
+app.command("list")(api_keys.list_keys)
+app.command("revoke")(api_keys.revoke)
 
 
 @app.command("init")
 def init() -> None:
-    """Create the key. An existing key is never replaced."""
+    """Create the key that signs receipts. An existing key is never replaced."""
     from sourcebound.settings import get_settings
     from sourcebound.store.audit.signing_key import SigningKey
 

@@ -1,12 +1,15 @@
 """`sourcebound serve`: the HTTP server."""
 
 import socket
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from sourcebound.cli.console import run_async
 from sourcebound.errors import UsageError
+
+if TYPE_CHECKING:
+    from sourcebound.wiring import Services
 
 GRACE_SECONDS: Final = 30
 """The time that questions in progress have to end after a signal. The next start resumes the others."""
@@ -33,7 +36,7 @@ async def _serve(host: str, port: int) -> None:
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings()) as services:
-        _require_loopback(host)
+        await _require_keys_beyond_loopback(host, services)
         with _listen(host, port) as listener:
             config = Config(
                 create_app(services),
@@ -45,14 +48,14 @@ async def _serve(host: str, port: int) -> None:
             await Server(config).serve([listener])
 
 
-def _require_loopback(host: str) -> None:
-    """Raise an error for an address that other machines reach."""
+async def _require_keys_beyond_loopback(host: str, services: "Services") -> None:
+    """Raise an error for an address that other machines reach, if there is no active key."""
     from sourcebound.api.callers import is_loopback
 
-    if not is_loopback(host):
+    if not is_loopback(host) and not any(key.state == "active" for key in await services.api_keys.list()):
         raise UsageError(
             f"{host} can be reached from other machines, and a server without keys would answer all of them.",
-            "Listen on 127.0.0.1.",
+            "Make a key first: sourcebound keys create NAME",
             code="KEYS_REQUIRED",
         )
 

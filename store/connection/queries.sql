@@ -983,3 +983,19 @@ WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
   AND coalesce(p.page_number, p.page_index + 1) = %(number)s
 ORDER BY p.page_index
 LIMIT 1
+
+-- name: insert_api_key
+INSERT INTO api_keys (key_id, name, digest, scopes, collections, expires_at)
+VALUES (%(key_id)s, %(name)s, %(digest)s, %(scopes)s, %(collections)s, %(expires_at)s)
+RETURNING *
+
+-- name: find_api_key
+-- Returns one row: whether any key was ever made, and the key of that id, if there is one.
+SELECT EXISTS (SELECT FROM api_keys) AS is_required, k.*
+FROM (SELECT) AS always LEFT JOIN api_keys k ON k.key_id = %(key_id)s::text
+
+-- name: list_api_keys
+SELECT * FROM api_keys ORDER BY created_at, key_id
+
+-- name: revoke_api_key
+UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE key_id = %(key_id)s RETURNING *

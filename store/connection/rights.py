@@ -35,6 +35,7 @@ TABLE_RIGHTS: Final[dict[str, LiteralString]] = {
     "vector_indexes": READ,
     "model_certificates": "SELECT, INSERT",
     "feedback": "SELECT, INSERT",
+    "api_keys": READ,
     "run_texts": "SELECT, INSERT",
     "runs": f"SELECT, INSERT, DELETE, UPDATE ({CHANGED_RUN_COLUMNS})",
     "conversations": "SELECT, INSERT, UPDATE (started_at)",  # never changed: the right to lock a row

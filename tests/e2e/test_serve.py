@@ -67,6 +67,15 @@ def test_an_address_that_other_machines_reach_needs_keys(library: str, host: str
     assert "[KEYS_REQUIRED]" in done.stderr
 
 
+def test_with_a_key_it_listens_on_any_address_and_answers_only_its_holder(library: str) -> None:
+    program = Program({"DATABASE_URL": library})
+    key = program("keys", "create", "anna").stdout.strip()
+    with started(program, "--host", "0.0.0.0") as (url, _):
+        collections = url.replace("0.0.0.0", "127.0.0.1") + "/v1/collections"
+        assert httpx.get(collections).status_code == 401
+        assert httpx.get(collections, headers={"authorization": f"Bearer {key}"}).status_code == 200
+
+
 def test_a_taken_port_is_named(library: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

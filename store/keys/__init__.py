@@ -1,0 +1,1 @@
+"""The API keys of the server."""
