@@ -22,13 +22,13 @@ CONTRACTS: Final[Mapping[str, int]] = {
     "validation": 2,
     "conversation": 2,
     "audit": 2,
-    "response": 1,
+    "response": 2,
 }
 """The version of each layer's contract.
 
 Conversation 2 asks an unclear follow-up back, and completes follow-ups in a chat (CP-6). Audit 2 binds the texts by
-salted digests, and validation 2 rejects degenerate answers (R5-16). A run without versions is of 0.1.0, and every
-contract of that release has the number 1.
+salted digests, validation 2 rejects degenerate answers (R5-16), and response 2 says what to try (R6-1). A run without
+versions is of 0.1.0, and every contract of that release has the number 1.
 """
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
+from difflib import get_close_matches
 from functools import partial
 from typing import Self
 
@@ -238,6 +239,20 @@ class Engine(RunReader):
         """
         await self._services.run_log.require_idle(run_id)
         await self._services.run_log.erase(run_id, thread_id, whole_thread=whole_thread)
+
+    async def nearest_collection(self, name: str) -> str | None:
+        """Return the name of a collection that is spelled almost like one that does not exist.
+
+        Args:
+            name: A name as a user typed it.
+
+        Returns:
+            The most similar name; None if the collection exists, or no name is similar.
+        """
+        if await self._services.index.find_collection(name):
+            return None
+        names = [collection.name for collection in await self._services.index.list_collections()]
+        return next(iter(get_close_matches(name, names, n=1)), None)
 
     async def _open(self, run_id: str, context: RunContext, request: AskInput) -> Opened:
         """Claim a run for this process before the first write.

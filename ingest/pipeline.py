@@ -6,8 +6,9 @@ Only a few documents are in memory at a time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
@@ -97,6 +98,24 @@ class _Tally:
         )
 
 
+class _Target:
+    """The collection of an ingest. The first batch makes it, so that an ingest that stores nothing makes none.
+
+    Args:
+        collection: The collection; None if it does not exist.
+        create: Makes it.
+    """
+
+    def __init__(self, collection: Collection | None, create: Callable[[], Awaitable[Collection]]) -> None:
+        self.collection = collection
+        self._create = create
+
+    async def open(self) -> int:
+        """Return the id of the collection, which exists now."""
+        self.collection = self.collection or await self._create()
+        return self.collection.collection_id
+
+
 class Ingest:
     """The ingest into collections of one embedder.
 
@@ -147,7 +166,7 @@ class Ingest:
 
         Args:
             paths: Files and folders.
-            collection_name: The collection; it is created if it does not exist.
+            collection_name: The collection; it is created with its first document if it does not exist.
             metadata: Metadata of every file of this ingest; it overrides sidecars.
             language: The language of the collection; None for its current one.
             prune: Whether to remove documents under these paths whose files no longer exist.
@@ -162,13 +181,14 @@ class Ingest:
             SourceboundError: The store or the embedder failed. Documents that are already stored stay.
         """
         found = await asyncio.to_thread(find_files, paths)
-        collection = await self._open_collection(collection_name, language, dry_run)
+        collection = await self._find_collection(collection_name, language)
+        target = _Target(collection, partial(self._create_collection, collection_name, language))
         known = await self._store.known_documents(collection.collection_id) if collection else {}
         tally = _Tally(known, found)
         detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes)
         async with aclosing(self._find_changes(found.files, detector, tally)) as changes:
-            if collection and not dry_run:
-                await self._ingest(collection.collection_id, changes, detector, tally)
+            if not dry_run:
+                await self._ingest(target, changes, detector, tally)
             else:
                 async for change in changes:
                     tally.count_document(change.is_new)
@@ -179,7 +199,7 @@ class Ingest:
         if collection and removed and not dry_run:
             await self._store.remove_documents(collection.collection_id, removed)
         index = None
-        if collection and not dry_run:
+        if target.collection and not dry_run:
             self._report(Progress(tally.files, tally.files, INDEXING, tally.chunks))
             index = await self._store.index_vectors(collection_name)
         self._report(Progress(tally.files, tally.files, "", tally.chunks))
@@ -187,29 +207,38 @@ class Ingest:
             tally.skipped = [skipped for skipped in tally.skipped if skipped.code != NOTHING_FOUND]
         return tally.summary(collection_name, self._model, removed, index)
 
-    async def _open_collection(self, name: str, language: str | None, dry_run: bool) -> Collection | None:
-        chunker, new_language = self._preparer.chunker, self._language if language is None else language
-        if dry_run:
-            await self._store.check_language(new_language)
-            collection = await self._store.find_collection(name)
-        else:
-            collection = await self._store.create_collection(
-                name, self._embedder_name, self._model, self._dimensions, chunker, new_language
-            )
-        if collection and (collection.embedding_model, collection.chunker) != (self._model, chunker):
+    async def _find_collection(self, name: str, language: str | None) -> Collection | None:
+        """Return the collection, or None if it does not exist: the first batch makes it."""
+        await self._store.check_language(self._language if language is None else language)
+        collection = await self._store.find_collection(name)
+        if collection:
+            self._check_collection(collection, language)
+        return collection
+
+    async def _create_collection(self, name: str, language: str | None) -> Collection:
+        """Create the collection, unless another process has created it meanwhile."""
+        new_language = self._language if language is None else language
+        collection = await self._store.create_collection(
+            name, self._embedder_name, self._model, self._dimensions, self._preparer.chunker, new_language
+        )
+        self._check_collection(collection, language)
+        return collection
+
+    def _check_collection(self, collection: Collection, language: str | None) -> None:
+        chunker, name = self._preparer.chunker, collection.name
+        if (collection.embedding_model, collection.chunker) != (self._model, chunker):
             raise ConfigurationError(
                 f"the collection {name!r} was made with {collection.embedding_model} ({collection.chunker}), and this "
                 f"ingest would use {self._model} ({chunker}).",
                 f"Ingest into another collection, or set SOURCEBOUND_EMBEDDER={collection.embedder}.",
                 code="INDEX_EMBEDDER_MISMATCH",
             )
-        if collection and language not in (None, collection.language):
+        if language not in (None, collection.language):
             raise ConfigurationError(
                 f"the language of the collection {name!r} is {collection.language}, and this ingest names {language}.",
                 f"Ingest into another collection, or omit the language to use {collection.language}.",
                 code="INDEX_LANGUAGE_MISMATCH",
             )
-        return collection
 
     async def _find_changes(
         self, files: Sequence[SourceFile], detector: ChangeDetector, tally: _Tally
@@ -228,7 +257,7 @@ class Ingest:
             self._report(Progress(tally.examined, tally.files, files[start].knowledge_id, tally.chunks))
 
     async def _ingest(
-        self, collection_id: int, changes: AsyncIterator[Change], detector: ChangeDetector, tally: _Tally
+        self, target: _Target, changes: AsyncIterator[Change], detector: ChangeDetector, tally: _Tally
     ) -> None:
         batch: list[StoredDocument] = []
         batch_started = 0.0
@@ -243,24 +272,24 @@ class Ingest:
                 tally.record_operator_id(document.knowledge_id, change.file.resolved, change.overrides)
                 self._report(Progress(tally.examined, tally.files, document.knowledge_id, tally.chunks))
                 if self._is_full(batch, batch_started):
-                    await self._store_batch(collection_id, batch, tally)
+                    await self._store_batch(target, batch, tally)
                     batch = []
         if batch:
-            await self._store_batch(collection_id, batch, tally)
+            await self._store_batch(target, batch, tally)
 
     def _is_full(self, batch: Sequence[StoredDocument], started: float) -> bool:
         chunks = sum(len(document.chunks) for document in batch)
         return len(batch) >= BATCH_DOCUMENTS or chunks >= self._batch_chunks or monotonic() - started > BATCH_SECONDS
 
-    async def _store_batch(self, collection_id: int, documents: Sequence[StoredDocument], tally: _Tally) -> None:
+    async def _store_batch(self, target: _Target, documents: Sequence[StoredDocument], tally: _Tally) -> None:
         """Embed and store documents, all or none."""
 
         def report(chunks: int) -> None:
             self._report(Progress(tally.examined, tally.files, documents[0].knowledge_id, tally.chunks + chunks))
 
-        known = await self._read_known_vectors(collection_id, documents, tally)
+        known = await self._read_known_vectors(target, documents, tally)
         embedded = await self._preparer.embed(documents, known, report)
-        await self._store.replace_documents(collection_id, embedded.documents)
+        await self._store.replace_documents(await target.open(), embedded.documents)
         tally.reused_vectors += embedded.reused_vectors
         for document in embedded.documents:
             tally.count_document(document.knowledge_id not in tally.known)
@@ -270,11 +299,11 @@ class Ingest:
             )
 
     async def _read_known_vectors(
-        self, collection_id: int, documents: Sequence[StoredDocument], tally: _Tally
+        self, target: _Target, documents: Sequence[StoredDocument], tally: _Tally
     ) -> dict[str, KnownVector]:
         """Return the stored vectors of the documents that this batch replaces."""
         replacing = [document for document in documents if document.knowledge_id in tally.known]
         chunk_ids = [chunk.chunk_id for document in replacing for chunk in document.chunks]
         if not chunk_ids or not self._dimensions:
             return {}
-        return await self._store.known_vectors(collection_id, chunk_ids)
+        return await self._store.known_vectors(await target.open(), chunk_ids)

@@ -12,9 +12,13 @@ from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, Status
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.request import Run
+from sourcebound.contracts.response.advice import advise, say_why
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult
+from sourcebound.contracts.versions import contract_version
 
 SCHEMA_VERSION: Final = "1"
+ADVISING: Final = 2
+"""The first version of this contract whose responses say what to try."""
 EDITED_NOTICE: Final = "A person edited the evidence or the state of this run."
 """Told to the reader of an answer whose evidence no retrieval found, or not as it is (CP-11)."""
 
@@ -66,6 +70,8 @@ class PublicResponse(Contract):
     """Whether a person edited the evidence or the state of the run (CP-11)."""
     missing: Annotated[str | None, Field(exclude_if=is_absent)] = None
     """What the answer says is not in the evidence, if the answer is partial (R3-10)."""
+    advice: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """What to try next, if there is no answer."""
 
 
 def package_response(
@@ -93,6 +99,7 @@ def package_response(
     Returns:
         The response: the validated text and its sources, the refusal string, or neither.
     """
+    is_advising = contract_version(run.made_by, "response") >= ADVISING
     answer = ""
     citations: tuple[PublicCitation, ...] = ()
     if outcome.status is Status.NO_EVIDENCE:
@@ -112,14 +119,19 @@ def package_response(
         support_level=validation.support_level if validation and outcome.status is Status.OK else None,
         refusal_code=outcome.refusal_code,
         failure_code=outcome.failure_code,
-        message="" if outcome.status is Status.OK else outcome.message,
+        message=_say_why(outcome, run.model if is_advising else ""),
         policy_version=run.policy_version,
         conversation_id=run.conversation_id,
         search_query=run.search_query,
         notices=(*notices, *([EDITED_NOTICE] if run.evidence_supplied_by_hand else [])),
         evidence_supplied_by_hand=run.evidence_supplied_by_hand,
         missing=validation.missing if validation and outcome.status is Status.OK else None,
+        advice=advise(outcome) if is_advising else None,
     )
+
+
+def _say_why(outcome: Outcome, model: str) -> str:
+    return "" if outcome.status is Status.OK else say_why(outcome, model)
 
 
 def _token_usage(generations: Sequence[Generation]) -> PublicTokenUsage:

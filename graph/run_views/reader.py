@@ -16,6 +16,7 @@ from sourcebound.errors import DATA_ERRORS, RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.node_trace import NodeTrace, belongs_to_another_run, trace_nodes
 from sourcebound.graph.run_views.answer import find_evidence, read_answer, read_evidence
+from sourcebound.graph.run_views.passages import Passage, read_passages
 from sourcebound.store.connection.database import store_faults
 from sourcebound.wiring import Services
 
@@ -141,6 +142,23 @@ class RunReader:
         """
         state = await self._recorded_state(thread_id, run_id)
         return await read_answer(state, access or self._services.index, caller)
+
+    async def passages(
+        self, thread_id: str, access: Access | None = None, caller: str | None = None, run_id: str | None = None
+    ) -> list[Passage]:
+        """Return the nearest passages of a recorded run without an answer: passages, not an answer.
+
+        Args:
+            thread_id: The thread of the run.
+            access: Decides who may read which document. Default: a local caller may read what the collection holds.
+            caller: The reader.
+            run_id: The run, if the thread may have several.
+
+        Returns:
+            At most three, best first; none if the run has an answer or retrieved nothing.
+        """
+        state = await self._recorded_state(thread_id, run_id)
+        return await read_passages(state, access or self._services.index, caller) if state else []
 
     async def _recorded_state(self, thread_id: str, run_id: str | None) -> State:
         state = await self.state(thread_id, run_id)

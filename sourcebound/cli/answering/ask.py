@@ -12,6 +12,7 @@ from sourcebound.cli.answering.request_options import (
     MODEL_HELP,
     POLICY_HELP,
     PRESENTATION_HELP,
+    check_collection,
     read_filters,
     read_limits,
     read_presentation,
@@ -81,6 +82,7 @@ async def _ask(request: "AskInput", context: "RunContext", output_format: Output
     from sourcebound.graph.engine import Engine
 
     async with Engine.open() as engine:
+        await check_collection(engine, request)
         response = await engine.ask(request, context)
         return await render_response(engine, response, response.run_id, output_format)
 

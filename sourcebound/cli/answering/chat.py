@@ -17,6 +17,7 @@ from sourcebound.cli.answering.request_options import (
     MODEL_HELP,
     POLICY_HELP,
     PRESENTATION_HELP,
+    check_collection,
     read_filters,
     read_limits,
     read_presentation,
@@ -117,6 +118,7 @@ class Session:
         from sourcebound.graph.engine import Engine
 
         self._engine: Engine = self._run(lambda: self._stack.enter_async_context(Engine.open()))
+        self._run(lambda: check_collection(self._engine, self._request))
         if conversation is None:
             self._start()
             return

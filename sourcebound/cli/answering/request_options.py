@@ -6,6 +6,8 @@ from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.policy.schema import Presentation
+    from sourcebound.contracts.state import AskInput
+    from sourcebound.graph.engine import Engine
 
 PRESENTATION_HELP: Final = "plain, answer_sources, numbered_confidence or source_markers. Default: the policy's own."
 COLLECTION_HELP: Final = "The collection to search. Default: SOURCEBOUND_COLLECTION."
@@ -59,6 +61,22 @@ def _pairs(texts: list[str], kind: str, repeatable: str = "") -> list[tuple[str,
         if keys.count(key) > 1:
             raise RequestError(f"the {kind} {key!r} is given more than once.", f"Give --{kind} {key}=VALUE once.")
     return pairs
+
+
+async def check_collection(engine: "Engine", request: "AskInput") -> None:
+    """Check that the name of the collection is not mistyped. Any other unknown name is a refusal (R1-2).
+
+    Raises:
+        RequestError: There is no such collection, and one with a similar name. The message names it.
+    """
+    name = request.get("collection") or engine.ports.defaults.collection
+    nearest = await engine.nearest_collection(name) if name else None
+    if nearest:
+        raise RequestError(
+            f"there is no collection {name!r}. Did you mean {nearest!r}?",
+            f"Try --collection {nearest}. `sourcebound collections` lists all.",
+            code="COLLECTION_MISTYPED",
+        )
 
 
 def read_presentation(name: str | None, *, as_json: bool) -> "Presentation | None":

@@ -1,6 +1,7 @@
 """Prints a public response: as JSON, as an answer with its sources, or in another presentation (R6-8)."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import typer
@@ -11,8 +12,11 @@ if TYPE_CHECKING:
     from sourcebound.contracts.policy.schema import Presentation
     from sourcebound.contracts.response.public import PublicCitation, PublicResponse
     from sourcebound.graph.engine import Engine
+    from sourcebound.graph.run_views.passages import Passage
 
 EXIT_CODES: Final = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
+PASSAGES: Final = "Nearest passages (passages, not an answer)"
+PASSAGE_CHARACTERS: Final = 240
 
 
 class OutputFormat(NamedTuple):
@@ -29,6 +33,8 @@ class RenderedResponse(NamedTuple):
     response: "PublicResponse"
     output_format: OutputFormat
     text: str | None = None
+    passages: "Sequence[Passage]" = ()
+    """The nearest passages of a response without an answer, for `plain`."""
 
 
 async def render_response(
@@ -41,7 +47,10 @@ async def render_response(
         return RenderedResponse(response, output_format)
     view = await engine.answer(thread_id, run_id=response.run_id)
     presentation = output_format.presentation or view.presentation
-    return RenderedResponse(response, output_format, None if presentation == "plain" else present(view, presentation))
+    if presentation != "plain":
+        return RenderedResponse(response, output_format, present(view, presentation))
+    passages = () if response.status == "OK" else await engine.passages(thread_id, run_id=response.run_id)
+    return RenderedResponse(response, output_format, passages=passages)
 
 
 def print_and_exit(rendered: RenderedResponse) -> NoReturn:
@@ -55,7 +64,7 @@ def print_response(rendered: RenderedResponse, indent: int | None = None) -> Non
     if rendered.output_format.as_json:
         print(json.dumps(rendered.response.model_dump(mode="json"), ensure_ascii=False, indent=indent))
     elif rendered.text is None:
-        _print_plain(rendered.response)
+        _print_plain(rendered.response, rendered.passages)
     else:
         _print_text(rendered.response, rendered.text)
 
@@ -68,6 +77,8 @@ def _print_text(response: "PublicResponse", text: str) -> None:
     print(visible(text))
     if response.refusal_code:
         say(f"{response.refusal_code}: {response.message}")
+    if response.advice:
+        say(f"Next: {response.advice}")
     say(f"run {response.run_id}")
 
 
@@ -77,8 +88,8 @@ def _search_notes(response: "PublicResponse") -> list[str]:
     return [*query, *(f"note: {notice}" for notice in response.notices)]
 
 
-def _print_plain(response: "PublicResponse") -> None:
-    """Print the answer and its sources, or the reason why there is no answer."""
+def _print_plain(response: "PublicResponse", passages: "Sequence[Passage]") -> None:
+    """Print the answer and its sources, or the reason why there is no answer and what to try."""
     from rich.text import Text
 
     from sourcebound.contracts.text.sanitize import visible
@@ -94,11 +105,25 @@ def _print_plain(response: "PublicResponse") -> None:
         print_rich(
             Text(response.answer or "No answer is released.", style="bold"),
             Text(f"{reason}: {response.message}", style="yellow" if response.answer else "red"),
+            *([Text(f"Next: {response.advice}")] if response.advice else []),
+            *([Text(f"\n{PASSAGES}", style="bold"), *map(_passage_lines, passages)] if passages else []),
         )
     low = " (weakly supported: read the sources)" if response.support_level == "LOW" else ""
     support = f"support {response.support_level}{low} · " if response.support_level else ""
     footer = f"{support}policy {response.policy_version} · {response.latency_ms:.0f} ms\nrun {response.run_id}"
     print_rich(Text("\n" + footer, style="dim"))
+
+
+def _passage_lines(passage: "Passage") -> Any:
+    """Lay out one passage as two indented lines for rich."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from sourcebound.contracts.text.sanitize import one_line
+
+    start = one_line(passage.text)
+    shown = start if len(start) <= PASSAGE_CHARACTERS else f"{start[:PASSAGE_CHARACTERS].rsplit(' ', 1)[0]} …"
+    return Padding(Text.assemble(one_line(passage.place), "\n", (shown, "dim")), (0, 0, 0, 2), expand=False)
 
 
 def source_lines(citation: "PublicCitation") -> Any:

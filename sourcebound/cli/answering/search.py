@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourcebound.cli.answering.request_options import COLLECTION_HELP, POLICY_HELP, read_filters, read_limits
+from sourcebound.cli.answering.request_options import (
+    COLLECTION_HELP,
+    POLICY_HELP,
+    check_collection,
+    read_filters,
+    read_limits,
+)
 from sourcebound.cli.answering.response_view import EXIT_CODES
 from sourcebound.cli.console import print_rich, run_async
 from sourcebound.errors import RequestError
@@ -52,6 +58,7 @@ async def _search(request: "AskInput", policy: str | None) -> "SearchReport":
     from sourcebound.graph.engine import Engine
 
     async with Engine.open() as engine:
+        await check_collection(engine, request)
         return await engine.search(request, RunContext(policy=policy))
 
 

@@ -92,7 +92,10 @@ def test_a_refusal_says_why_and_ends_with_3(demo: Program, refused: Finished) ->
     assert (done.code, refused.code) == (3, 3)
     assert REFUSAL.replace(" ", "") in re.sub(r"\s", "", done.stdout)
     assert "below_similarity_gate: " in done.stdout
+    assert "\nNext: " in done.stdout
+    assert "\nNearest passages (passages, not an answer)\n" in done.stdout
     response = _json(refused)
+    assert set(response) == {*PUBLIC, "advice"}
     assert (response["status"], response["answer"], response["citations"]) == ("NO_EVIDENCE", REFUSAL, [])
 
 
@@ -102,6 +105,15 @@ def test_an_unknown_collection_is_a_refusal(demo: Program) -> None:
     response = _json(done)
     assert (done.code, response["refusal_code"]) == (3, "collection_not_found")
     assert "sourcebound ingest PATH --collection nowhere" in response["message"]
+
+
+@pytest.mark.contract("R1-2")
+@pytest.mark.parametrize("command", ["ask", "search", "chat"])
+def test_a_mistyped_collection_is_bad_usage_that_names_the_nearest(demo: Program, command: str) -> None:
+    question = () if command == "chat" else (ANSWERED,)
+    done = demo(command, *question, "--collection", "demoe")
+    _check_fault(done, 2, "COLLECTION_MISTYPED")
+    assert "Did you mean 'demo'?" in done.stderr
 
 
 @pytest.mark.contract("R1-8")

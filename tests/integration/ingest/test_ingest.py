@@ -285,6 +285,19 @@ async def test_a_folder_without_any_document_says_what_is_supported(services: Se
     assert ".pdf" in skipped.next_step
 
 
+@pytest.mark.contract("IX-1")
+@pytest.mark.parametrize("data", [None, b"\x89PNG", _truncated_word_document()])
+async def test_an_ingest_that_stores_nothing_makes_no_collection(
+    services: Services, tmp_path: Path, data: bytes | None
+) -> None:
+    path = tmp_path / "only.docx"
+    if data is not None:
+        path.write_bytes(data)
+    summary = await ingest(services, path)
+    assert (len(summary.skipped), summary.added) == (1, 0)
+    assert await services.index.list_collections() == []
+
+
 async def test_a_collection_of_another_embedder_is_left_alone(services: Services, database: str, folder: Path) -> None:
     await ingest(services, folder / "pump.md")
     before = rows(database, CONTENT)
