@@ -11,7 +11,7 @@ from sourcebound.api.asking import Asking
 from sourcebound.api.callers import identify
 from sourcebound.api.limits import RequestLimits
 from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
-from sourcebound.api.routes import ask, corpus, feedback, health, records
+from sourcebound.api.routes import ask, chat, corpus, feedback, health, records
 from sourcebound.api.server import Server
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
@@ -60,7 +60,7 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(RequestLimits, max_bytes=settings.max_request_megabytes * 1_000_000)
     add_problem_handlers(app)
     checked = APIRouter(dependencies=[Depends(identify)], responses=PROBLEMS)
-    for routes in (ask.router, records.router, corpus.router, feedback.router):
+    for routes in (ask.router, records.router, corpus.router, feedback.router, chat.router):
         checked.include_router(routes)
     app.include_router(checked)
     app.include_router(health.router)

@@ -39,7 +39,7 @@ async def _write_events(
 ) -> AsyncGenerator[str, None]:
     yield _event_of(first)
     try:
-        async with aclosing(_with_pauses(progress)) as items:
+        async with aclosing(with_pauses(progress)) as items:
             async for item in items:
                 yield ": \n\n" if item is None else _event_of(item)
     except SourceboundError as error:
@@ -48,10 +48,10 @@ async def _write_events(
         yield write_event("problem", problem.body(request_id))
 
 
-async def _with_pauses(
+async def with_pauses(
     progress: AsyncIterator[str | PublicResponse],
 ) -> AsyncGenerator[str | PublicResponse | None, None]:
-    """Yield the items, and None for each pause."""
+    """Yield the items of a question in progress, and None for each pause, so that no proxy ends the connection."""
     upcoming = asyncio.ensure_future(_next_or_none(progress))
     try:
         while True:

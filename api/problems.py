@@ -19,6 +19,7 @@ from sourcebound.errors import ConfigurationError, ModelError, RequestError, Sou
 LOG = logging.getLogger("sourcebound.api")
 MEDIA_TYPE: Final = "application/problem+json"
 UNPROCESSABLE: Final = 422
+OPENAI_PATHS: Final = ("/v1/chat/", "/v1/models")
 STATUS_OF: Final[Mapping[str, int]] = {
     "RUN_NOT_FOUND": 404,
     "EVIDENCE_NOT_FOUND": 404,
@@ -117,9 +118,20 @@ class Problem(Exception):
             errors=self.errors,
         ).model_dump(mode="json")
 
-    def response(self, request_id: str) -> JSONResponse:
-        """Return the HTTP answer."""
-        return JSONResponse(self.body(request_id), self.status, self.headers, MEDIA_TYPE)
+    def openai_error(self) -> dict[str, Any]:
+        """Return the error in the form that clients of OpenAI read."""
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        return {"message": f"{self.detail} {self.next_step}", "type": kind, "code": self.code, "param": None}
+
+    def response(self, request_id: str, path: str = "") -> JSONResponse:
+        """Return the HTTP answer.
+
+        Args:
+            request_id: The id of the request.
+            path: Its path. Clients of OpenAI's routes find the error in their own form too.
+        """
+        extra = {"error": self.openai_error()} if path.startswith(OPENAI_PATHS) else {}
+        return JSONResponse({**self.body(request_id), **extra}, self.status, self.headers, MEDIA_TYPE)
 
 
 def as_problem(error: SourceboundError) -> Problem:
@@ -155,24 +167,24 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Problem)
     async def own(request: Request, error: Problem) -> JSONResponse:
-        return error.response(request_id_of(request))
+        return error.response(request_id_of(request), request.url.path)
 
     @app.exception_handler(SourceboundError)
     async def fault(request: Request, error: SourceboundError) -> JSONResponse:
-        return as_problem(error).response(request_id_of(request))
+        return as_problem(error).response(request_id_of(request), request.url.path)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return _invalid_request(error).response(request_id_of(request))
+        return _invalid_request(error).response(request_id_of(request), request.url.path)
 
     @app.exception_handler(HTTPException)
     async def of_framework(request: Request, error: HTTPException) -> JSONResponse:
-        return _framework_problem(error).response(request_id_of(request))
+        return _framework_problem(error).response(request_id_of(request), request.url.path)
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         problem = Problem(500, "FAULT", "the request failed.", "Ask the operator of the server to read its log.")
-        return problem.response(request_id_of(request))
+        return problem.response(request_id_of(request), request.url.path)
 
 
 def _invalid_request(error: RequestValidationError) -> Problem:

@@ -73,6 +73,7 @@ def guarded(library: str, keys: dict[str, str]) -> Iterator[Guarded]:
             "knowledge_id": "valve.txt",
             "number": 1,
             "collection": "second",
+            "model": "sourcebound/second",
         }
         yield Guarded(served, keys, ids)
 
@@ -85,6 +86,10 @@ def bodies(ids: dict[str, Any]) -> dict[str, JsonObject]:
         "/v1/ask/stream": {"question": "When is the valve opened?", "collection": "second"},
         "/rag/query": {"query": "When is the valve opened?", "project_id": "second"},
         "/v1/conversations": {},
+        "/v1/chat/completions": {
+            "model": "sourcebound/second",
+            "messages": [{"role": "user", "content": "When is the valve opened?"}],
+        },
         "/v1/feedback": {"run_id": ids["run_id"], "rating": "up"},
     }
 
@@ -122,7 +127,7 @@ def test_no_route_gives_anything_of_another_collection_away(guarded: Guarded) ->
         request.headers.update(bearer(guarded.keys["second"]))
         own = served.client.send(request)
         assert own.status_code < 300 or path in ("/v1/ask", "/v1/runs/{run_id}/receipt"), (path, own.text)
-    assert opened == ["/v1/conversations", "/v1/collections"]
+    assert opened == ["/v1/conversations", "/v1/collections", "/v1/models"]
     named = served.client.get("/v1/collections", headers=bearer(guarded.keys["first"])).json()["collections"]
     assert [each["name"] for each in named] == ["default"]
 
