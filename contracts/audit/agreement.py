@@ -27,6 +27,7 @@ class RunRow(NamedTuple):
     reason: str | None
     policy_version: str | None
     model: str
+    collection: str | None
     is_erased: bool
     is_pruned: bool
     removals: frozenset[str]
@@ -42,8 +43,29 @@ class TextRow(NamedTuple):
     salt: str | None
 
 
+class AnswerRow(NamedTuple):
+    """A model's answer in `model_answers`, which a run that is resumed would take."""
+
+    attempt: int
+    prompt_sha256: str
+    generation: JsonObject
+
+
+class TurnRow(NamedTuple):
+    """The place of a run in its conversation, which later runs build on."""
+
+    conversation_id: str | None
+    question: str | None
+    search_query: str | None
+
+
 def find_disagreements(
-    run: RunRow, records: Sequence[ChainedRow], texts: Mapping[int, TextRow], state: JsonObject | None
+    run: RunRow,
+    records: Sequence[ChainedRow],
+    texts: Mapping[int, TextRow],
+    state: JsonObject | None,
+    answers: Sequence[AnswerRow] = (),
+    turn: TurnRow | None = None,
 ) -> Iterator[str]:
     """Yield a clause for each disagreement between the audit records of a run and its other stored parts.
 
@@ -52,6 +74,8 @@ def find_disagreements(
         records: Its audit records, by attempt.
         texts: Its texts, by attempt.
         state: The state of its last checkpoint; None without checkpoints.
+        answers: The stored answers of its models.
+        turn: Its place in a conversation; None if it has none.
     """
     yield from _compare_removals(run)
     if run.status == "RUNNING":
@@ -65,6 +89,9 @@ def find_disagreements(
         return
     yield from _compare_row(run, records[-1])
     yield from _compare_attempts(records, texts, is_erased=run.is_erased)
+    yield from _compare_answers(records, texts, answers)
+    if records[-1].columns.get("run_digest") is not None:
+        yield from _compare_place(run, records[-1], texts, turn, state)
     if state is not None:
         yield from _compare_state(run, records, state)
     elif not (run.is_erased or run.is_pruned):
@@ -104,6 +131,38 @@ def _compare_attempts(records: Sequence[ChainedRow], texts: Mapping[int, TextRow
                 yield f"the texts of attempt {_attempt(record)} are missing"
             continue
         yield from _compare_digests(record, text.salt, _text_values(text))
+
+
+def _compare_answers(
+    records: Sequence[ChainedRow], texts: Mapping[int, TextRow], answers: Sequence[AnswerRow]
+) -> Iterator[str]:
+    stored = {(answer.attempt, answer.prompt_sha256): answer.generation for answer in answers}
+    for record in records:
+        answer = stored.get((_attempt(record), str(record.columns.get("prompt_sha256"))))
+        text = texts.get(_attempt(record))
+        if answer is not None and text is not None:
+            value = ("stored answer of the model", answer.get("raw_model_text") or None)
+            yield from _compare_digests(record, text.salt, {"raw_text_digest": value})
+
+
+def _compare_place(
+    run: RunRow, record: ChainedRow, texts: Mapping[int, TextRow], turn: TurnRow | None, state: JsonObject | None
+) -> Iterator[str]:
+    """Compare the collection and the place in a conversation with what the record binds."""
+    text = texts.get(_attempt(record))
+    if turn and turn.question is not None and text and turn.question != text.question:
+        yield "its question in the conversation is not the one that was recorded"
+    if state is None:
+        return
+    identity = state.get("run") or {}
+    row = {
+        "collection": run.collection,
+        "conversation_id": turn and turn.conversation_id,
+        "search_query": turn and turn.search_query,
+    }
+    for name, value in row.items():
+        if identity.get(name) != value:
+            yield f"the row of the run has the {name} {value!r}, and its checkpoint {identity.get(name)!r}"
 
 
 def _text_values(text: TextRow) -> dict[str, tuple[str, str | None]]:

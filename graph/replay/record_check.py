@@ -43,6 +43,7 @@ def check_run(stored: StoredRun) -> Iterator[str]:
         summary.reason,
         summary.policy_version,
         summary.model,
+        summary.collection,
         is_erased=summary.erased_at is not None,
         is_pruned=summary.pruned_at is not None,
         removals=stored.removals,
@@ -58,4 +59,4 @@ def check_run(stored: StoredRun) -> Iterator[str]:
             yield recorded.message
     else:
         state = recorded.final_state()
-    yield from find_disagreements(row, stored.records, texts, state)
+    yield from find_disagreements(row, stored.records, texts, state, stored.answers, stored.turn)

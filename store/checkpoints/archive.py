@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg import AsyncConnection
 
+from sourcebound.contracts.audit.agreement import AnswerRow, TurnRow
 from sourcebound.contracts.audit.hash_chain import BrokenRow, ChainedRow
 from sourcebound.contracts.audit.removals import Removal, find_broken_removal
 from sourcebound.contracts.replay.report import RecordedText
@@ -51,6 +52,9 @@ class StoredRun(NamedTuple):
     texts: tuple[RecordedText, ...]
     removals: frozenset[str]
     """The kinds of its removals that were noted."""
+    answers: tuple[AnswerRow, ...]
+    turn: TurnRow | None
+    """Its place in a conversation; None if it has none."""
 
 
 class PostgresHistory:
@@ -119,7 +123,7 @@ async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary
     runs = {"runs": [summary.run_id for summary in summaries]}
     requests = {"requests": [summary.request_id for summary in summaries]}
     checkpoints, values = defaultdict(list), defaultdict(list)
-    records, texts, removals = defaultdict(list), defaultdict(list), defaultdict(set)
+    records, texts, removals, answers = defaultdict(list), defaultdict(list), defaultdict(set), defaultdict(list)
     for row in await _rows(connection, "read_checkpoints", threads):
         checkpoints[row.pop("thread_id")].append(StoredCheckpoint(**row))
     for row in await _rows(connection, "read_checkpoint_values", threads):
@@ -130,6 +134,9 @@ async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary
         texts[row.pop("run_id")].append(RecordedText(**row))
     for row in await _rows(connection, "read_removals_of", runs):
         removals[row["run_id"]].add(row["kind"])
+    for row in await _rows(connection, "read_answers_of", runs):
+        answers[row.pop("run_id")].append(AnswerRow(**row))
+    turns = {row.pop("run_id"): TurnRow(**row) for row in await _rows(connection, "read_turns_of", runs)}
     return [
         StoredRun(
             summary,
@@ -138,6 +145,8 @@ async def _read(connection: AsyncConnection[Row], summaries: Sequence[RunSummary
             tuple(records[summary.run_id]),
             tuple(texts[summary.run_id]),
             frozenset(removals[summary.run_id]),
+            tuple(answers[summary.run_id]),
+            turns.get(summary.run_id),
         )
         for summary in summaries
     ]

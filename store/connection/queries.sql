@@ -615,6 +615,14 @@ ORDER BY run_id, attempt
 -- name: read_removals_of
 SELECT run_id, kind FROM removals WHERE run_id = ANY(%(runs)s)
 
+-- name: read_answers_of
+SELECT run_id, attempt, prompt_sha256, generation FROM model_answers WHERE run_id = ANY(%(runs)s)
+
+-- name: read_turns_of
+SELECT r.run_id, r.conversation_id, t.question, t.search_query
+FROM runs r LEFT JOIN turn_texts t USING (run_id)
+WHERE r.run_id = ANY(%(runs)s) AND (r.conversation_id IS NOT NULL OR t.run_id IS NOT NULL)
+
 -- name: read_removals
 -- The time has its hashed form.
 SELECT position, run_id, kind,

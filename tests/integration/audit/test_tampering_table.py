@@ -79,6 +79,24 @@ TABLE: Final = {
     ),
     "run said to be replaced": Tampering(run_sql(f"UPDATE runs SET status = 'REPLACED' {ROW}"), AUDIT, "run-2"),
     "run said to be cancelled": Tampering(run_sql(f"UPDATE runs SET status = 'CANCELLED' {ROW}"), AUDIT, "run-2"),
+    "collection of a run": Tampering(run_sql(f"UPDATE runs SET collection = 'x' {ROW}"), AUDIT, "run-2"),
+    "conversation of a run": Tampering(
+        run_sql(f"UPDATE runs SET conversation_id = NULL, ordinal = NULL {ROW}"), AUDIT, "run-2"
+    ),
+    "question in a conversation": Tampering(
+        run_sql(f"UPDATE turn_texts SET question = question || '?' {ROW}"), AUDIT, "run-2"
+    ),
+    "search query in a conversation": Tampering(
+        run_sql(f"UPDATE turn_texts SET search_query = 'oil' {ROW}"), AUDIT, "run-2"
+    ),
+    "answer that a resumed run would take": Tampering(
+        run_sql(
+            "UPDATE model_answers SET generation = "
+            f"jsonb_set(generation::jsonb, '{{raw_model_text}}', '\"Never. [C0]\"')::json {ROW}"
+        ),
+        AUDIT,
+        "run-2",
+    ),
     "selected candidate": Tampering(edit("retrieval", _first_candidate(chunk_text="Never.")), REPLAY, "run-2"),
     "candidate that was not selected": Tampering(edit("retrieval", _last_candidate), REPLAY, "run-2"),
     "prompt": Tampering(edit("prompt", lambda prompt: {**prompt, "prompt_tokens": 1}), REPLAY, "run-2"),
@@ -116,11 +134,12 @@ TABLE: Final = {
 
 @pytest.fixture
 async def asked(library: str, minilm: MiniLmEmbedder) -> AsyncIterator[Engine]:
-    """Three answered runs over a collection."""
+    """Three answered runs of one conversation over a collection."""
     async with Engine.open(settings_for(library)) as engine:
         engine._services._embedders["minilm"] = minilm
+        talk = await engine.start_conversation()
         for run_id in RUNS:
-            response = await engine.ask(AskInput(question=ANSWERED, run_id=run_id))
+            response = await engine.ask(AskInput(question=ANSWERED, run_id=run_id, conversation_id=talk))
             assert response.status.value == "OK"
         yield engine
 
