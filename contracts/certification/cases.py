@@ -24,7 +24,7 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
-from sourcebound.contracts.validation.literals.check import read_literals
+from sourcebound.contracts.validation.literals.reading import read_literals
 
 CASES_VERSION: Final = "certification_v1"
 SOURCE: Final = "certification"

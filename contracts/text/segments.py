@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.blocks import TextBlock, TextBlockKind, split_blocks
 from sourcebound.contracts.text.citations import CITATION
-from sourcebound.contracts.text.sentences import FIRST_VERSION, cut_merged, split_sentences
+from sourcebound.contracts.text.sentences import FIRST_VERSION, cut_merged, join_particles, split_sentences
 
 SEGMENTER: Final = "segment_v1"
 """The version of these rules. A policy names the version that applies."""
@@ -46,7 +46,7 @@ class _Visible(NamedTuple):
     """For each citation its position in the visible text, and its start and end in the answer."""
 
 
-def segment(answer: str, version: int = FIRST_VERSION) -> list[Segment]:
+def segment(answer: str, version: int = FIRST_VERSION, *, says_yes_or_no: bool = False) -> list[Segment]:
     """Cut an answer into segments.
 
     Args:
@@ -54,13 +54,15 @@ def segment(answer: str, version: int = FIRST_VERSION) -> list[Segment]:
         version: The number of the validation contract. From the second on, sentences are cut that the first merged
             (after an abbreviation that ends one, and around a parenthesis that is a statement of its own), and kept
             whole at abbreviations of other languages.
+        says_yes_or_no: Whether the answer is to a question for yes or no, so that a bare `Yes.` belongs to the sentence
+            after it, as `Yes,` does.
 
     Returns:
         The segments in order. They do not overlap, and only white space and Markdown marks lie between them.
     """
     segments: list[Segment] = []
     for block in split_blocks(answer):
-        pieces = list(_split_block(answer, block, version))
+        pieces = list(_split_block(answer, block, version, says_yes_or_no=says_yes_or_no))
         if segments and pieces and _is_only_citations(pieces[0].text):
             last = segments.pop()
             end = pieces.pop(0).end
@@ -78,7 +80,7 @@ def _is_only_citations(text: str) -> bool:
     return not CITATION.sub("", text).strip(" .;,")
 
 
-def _split_block(answer: str, block: TextBlock, version: int) -> Iterator[Segment]:
+def _split_block(answer: str, block: TextBlock, version: int, *, says_yes_or_no: bool) -> Iterator[Segment]:
     kind = SegmentKind(block.kind.value) if block.kind is not TextBlockKind.PARAGRAPH else SegmentKind.SENTENCE
     if block.kind in (TextBlockKind.CODE, TextBlockKind.TABLE_ROW, TextBlockKind.HEADING):
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])
@@ -86,7 +88,9 @@ def _split_block(answer: str, block: TextBlock, version: int) -> Iterator[Segmen
     visible = _hide_citations(answer, block)
     spans = split_sentences(visible.text, version)
     if version > FIRST_VERSION:
-        spans = cut_merged(visible.text, spans, [position for position, _, _ in visible.citations])
+        cited = [position for position, _, _ in visible.citations]
+        spans = cut_merged(visible.text, spans, cited)
+        spans = join_particles(visible.text, spans, cited) if says_yes_or_no else spans
     if not spans:
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])
         return

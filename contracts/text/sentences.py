@@ -89,6 +89,8 @@ AFTER_ORDINAL: Final = re.compile(
     r"|Tag|Tages|Woche|Jahr|Jahres|Jahrhundert|Lebensjahr|Stock|Auflage)\b"
 )
 """What follows a German ordinal: `vom 1. März`."""
+PARTICLE: Final = re.compile(r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*[.!][*_]*", re.IGNORECASE)
+"""A sentence that only agrees or denies."""
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 
@@ -136,6 +138,31 @@ def cut_merged(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]
         inside = [cut for cut in sorted(cuts) if start < cut < end and text[cut:end].strip(" .;,!?")]
         result.extend(_trim(text, list(pairwise([start, *inside, end]))))
     return result
+
+
+def join_particles(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]:
+    """Join a bare `Yes.` or `No.` with the sentence after it, as if a comma stood between them.
+
+    Args:
+        text: The block without citations.
+        spans: Its statements.
+        cited: The positions of the citations, in ascending order.
+
+    Returns:
+        The statements. A particle with a citation of its own, and one that ends the block, stay as they are.
+    """
+    joined: list[Span] = []
+    for start, end in spans:
+        previous = joined[-1] if joined else None
+        if previous and PARTICLE.fullmatch(text, *previous) and not _any_between(cited, previous[0], start):
+            joined[-1] = (previous[0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _any_between(positions: Sequence[int], start: int, end: int) -> bool:
+    return bisect_right(positions, end) > bisect_right(positions, start)
 
 
 def _outside_quotes(text: str, start: int, positions: Sequence[int]) -> list[int]:

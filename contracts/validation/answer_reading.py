@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.prompt.answer_sentences import AnswerSentences, join, join_row
+from sourcebound.contracts.text.blocks import LIST_MARKER
 from sourcebound.contracts.text.citations import (
     CITATION,
     Citation,
@@ -21,11 +22,13 @@ from sourcebound.contracts.text.citations import (
     first_use_order,
 )
 from sourcebound.contracts.text.hidden import blank_brackets, find_visible_citations
+from sourcebound.contracts.text.questions import asks_yes_or_no
 from sourcebound.contracts.text.segments import SegmentKind, segment
 from sourcebound.contracts.validation.exemptions import CONNECTIVES as CONNECTIVES
 from sourcebound.contracts.validation.exemptions import read_parts
 from sourcebound.contracts.validation.leaks import Leak, find_leaks
 from sourcebound.contracts.validation.literals.check import (
+    AnswerContext,
     CitedChunk,
     LiteralFinding,
     check_literals,
@@ -34,6 +37,8 @@ from sourcebound.contracts.validation.literals.check import (
 from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
+BELOW_HEADS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW})
+"""The kinds of segments that stand under a head or a lead-in."""
 HEADING_MARK: Final = re.compile(r"^\s*#{1,6}\s+")
 
 
@@ -125,7 +130,8 @@ def read_statements(text: str, bundle: AnswerBundle | None = None, version: int 
 def _read_parts(text: str, bundle: AnswerBundle | None, version: int) -> list[tuple[Statement, tuple[str, ...]]]:
     """Split an answer into statements, each with the anchors of the items or of the section that it heads."""
     visible = text if version < SECOND else blank_brackets(text)
-    segments = segment(text, version)
+    says_yes_or_no = version >= SECOND and bundle is not None and asks_yes_or_no(bundle.user_question)
+    segments = segment(text, version, says_yes_or_no=says_yes_or_no)
     anchors = [first_use_order(cited.anchor for cited in find_citations(visible[p.start : p.end])) for p in segments]
     chunks = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence} if bundle else None
     parts = read_parts(segments, anchors, chunks, bundle.user_question if bundle else "", version)
@@ -156,14 +162,35 @@ def read_literal_findings(
     Those of an exempt segment are looked up in the question and in the chunks that its items cite.
     """
     findings: list[LiteralFinding] = []
-    for index, (statement, heads) in enumerate(parts):
+    contexts = read_contexts([statement for statement, _ in parts])
+    for index, ((statement, heads), context) in enumerate(zip(parts, contexts, strict=True)):
         is_exempt = version >= SECOND and not statement.needs_citation
         anchors = (*statement.anchors, *heads) if is_exempt else statement.anchors
         cited = tuple(sources[anchor] for anchor in dict.fromkeys(anchors) if anchor in sources)
         text = CITATION.sub(" ", statement.text)
         text = HEADING_MARK.sub("", text) if is_exempt else text
-        findings.extend(check_literals(text, index, cited, question, version, repeats_question=is_exempt))
+        findings.extend(
+            check_literals(text, index, cited, question, version, repeats_question=is_exempt, context=context)
+        )
     return findings
+
+
+def read_contexts(statements: Sequence[Statement]) -> list[AnswerContext]:
+    """Return for each statement the head or lead-in above it, and how many list items it leads in."""
+    contexts, head = [], ""
+    for statement in statements:
+        contexts.append(AnswerContext(head=head if statement.kind in BELOW_HEADS else ""))
+        if statement.kind not in BELOW_HEADS or statement.text.rstrip().endswith(":"):
+            head = statement.text
+    items = 0
+    for index in range(len(statements) - 1, -1, -1):
+        if statements[index].kind is SegmentKind.LIST_ITEM:
+            items += LIST_MARKER.match(statements[index].text) is not None
+            continue
+        if CITATION.sub("", statements[index].text).rstrip().endswith(":"):
+            contexts[index] = contexts[index]._replace(items=items)
+        items = 0
+    return contexts
 
 
 def read_rows(

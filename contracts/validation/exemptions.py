@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.validation.literals.amounts.units import is_unit
 from sourcebound.contracts.validation.support.passages import FAMILY
 from sourcebound.contracts.validation.versions import SECOND
 
@@ -35,6 +36,12 @@ FINITE_VERBS: Final = re.compile(
     re.IGNORECASE,
 )
 """Verbs in the forms that state something, and negations, which turn a title into a statement."""
+NO_VERB_FIRST: Final = re.compile(
+    r"(?:needs|means|uses|works|failed|causes|ends|starts|stops|costs|measures|increases|decreases|rises|falls|shows"
+    r"|states|lies)\b",
+    re.IGNORECASE,
+)
+"""Verbs that, as the first word of a heading, are nouns or adjectives: `Costs`, `Failed cycles`."""
 TITLE_WORDS: Final = content_words(
     """
     overview summary introduction conclusion answer background steps step procedure details detail notes note key points
@@ -187,10 +194,12 @@ def _level(segment: Segment) -> int:
 
 
 def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
-    text = CITATION.sub(" ", heading)
-    if FINITE_VERBS.search(text.replace("’", "'")):
+    text = CITATION.sub(" ", heading).lstrip("#*_ \t").replace("’", "'")
+    first = NO_VERB_FIRST.match(text)
+    if FINITE_VERBS.search(text, first.end() if first else 0):
         return False
-    words = {word for word in _content(text) if any(map(str.isalpha, word))} - TITLE_WORDS - _content(question)
+    words = {word for word in _content(text) if any(map(str.isalpha, word)) and not is_unit(word)}
+    words -= TITLE_WORDS | _content(question)
     if not words:
         return True
     known = frozenset().union(*map(_content, chunks))

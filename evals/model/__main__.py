@@ -1,7 +1,8 @@
 """Ask a real small model questions with known answers through the product, under each policy.
 
-Run `python -m sourcebound.evals.model --data DATA`. Outcomes are kept in the folder of `--out`, so that an interrupted
-evaluation continues. The exit code is 1 if a released answer is a loop, an echo or a filler, or if more than one
+Run `python -m sourcebound.evals.model --data DATA`. Outcomes and the model's replies are kept in the folder of `--out`:
+an interrupted evaluation continues, and after a change of the firewall the same replies are judged again without the
+model. The exit code is 1 if a released answer is a loop, an echo or a filler, or if more than one
 question in twenty has a wrong answer that was released.
 """
 
@@ -36,7 +37,8 @@ async def evaluate(options: argparse.Namespace) -> list[Tally]:
     options.out.mkdir(parents=True, exist_ok=True)
     with serve_model(path, name, CONTEXT_TOKENS, drafts=True) as model:
         embedders = sorted({embedder_of(policy) for policy in policies})
-        async with open_collections(model, CONTEXT_TOKENS, read_documents(options.data), embedders) as engine:
+        documents, replies = read_documents(options.data), options.out / f"replies-{name}.jsonl"
+        async with open_collections(model, CONTEXT_TOKENS, documents, embedders, replies) as engine:
             outcomes = await ask_all(
                 engine,
                 f"openai:{name}",

@@ -1,12 +1,11 @@
-"""Asks the questions through the product and keeps each outcome in a file, so that an interrupted evaluation continues.
+"""Asks the questions through the product. Replies are kept, so an interrupted evaluation continues where it stopped.
 
 The product's own ingest, retriever, prompt, client and firewall run; only the questions and the judgement are ours.
 """
 
-import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.state import AskInput, RunContext
-from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.evals.model.questions import Question
+from sourcebound.evals.model.remembered import RememberedModels
 from sourcebound.evals.retrieval import ingest, temporary_services, write_documents
 from sourcebound.graph.engine import Engine
 from sourcebound.models.local.server import ServedModel
@@ -40,8 +39,6 @@ class Outcome(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    setup: str
-    """What the outcome depends on besides the question: the model, the policy, the versions and the limits."""
     policy: str
     question_id: str
     status: str
@@ -53,6 +50,7 @@ class Outcome(BaseModel):
     cited: tuple[str, ...]
     """The texts of the cited chunks."""
     seconds: float
+    """Of the last model call, as it was when the reply was not yet kept."""
     prompt_tokens: int
     completion_tokens: int
 
@@ -70,24 +68,13 @@ def embedder_of(policy: Policy) -> str:
     return "lexical" if policy.calibration and policy.calibration.embedding_model == "lexical" else "minilm"
 
 
-def describe_setup(model: str, policy: Policy, limits: Mapping[str, int]) -> str:
-    """Return what an outcome depends on, as one line. An outcome with another line is not used again."""
-    versions = THIS_VERSION.model_dump(mode="json")
-    return json.dumps([model, policy.sha256, versions, dict(limits)], sort_keys=True)
-
-
-def read_outcomes(path: Path) -> dict[tuple[str, str], Outcome]:
-    """Read the outcomes of earlier calls, by set-up and question; none if there is no file."""
-    if not path.exists():
-        return {}
-    lines = path.read_text("utf-8").split("\n")
-    outcomes = [Outcome.model_validate_json(line) for line in lines if line.strip()]
-    return {(outcome.setup, outcome.question_id): outcome for outcome in outcomes}
-
-
 @asynccontextmanager
 async def open_collections(
-    model: ServedModel, context_tokens: int, documents: Mapping[str, Sequence[dict[str, Any]]], embedders: Iterable[str]
+    model: ServedModel,
+    context_tokens: int,
+    documents: Mapping[str, Sequence[dict[str, Any]]],
+    embedders: Iterable[str],
+    replies: Path,
 ) -> AsyncIterator[Engine]:
     """Open an engine over a temporary database that holds the documents, once for each embedder.
 
@@ -96,13 +83,16 @@ async def open_collections(
         context_tokens: The size of its window.
         documents: The records of each collection.
         embedders: `minilm`, `lexical`.
+        replies: The file that keeps the model's replies.
 
     Yields:
         The engine. A collection is named `COLLECTION-EMBEDDER`.
     """
     with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as folder:
         registry = write_profile(Path(folder) / "models.toml", model, context_tokens)
-        async with temporary_services(registry) as services:
+        async with temporary_services(registry) as services, AsyncExitStack() as stack:
+            services.models = RememberedModels(services.settings, replies)
+            stack.push_async_callback(services.models.close)
             for name, records in documents.items():
                 write_documents(Path(folder) / name, records)
                 for embedder in embedders:
@@ -125,7 +115,7 @@ async def ask_all(
     path: Path,
     progress: Callable[[Outcome], None],
 ) -> list[Outcome]:
-    """Ask each question under each policy, unless the file has its outcome already.
+    """Ask each question under each policy.
 
     Args:
         engine: The engine.
@@ -133,21 +123,19 @@ async def ask_all(
         questions: The questions. All policies answer one before the next is asked.
         policies: The policies.
         limits: The limits of each request (P-4).
-        path: The file that each new outcome is appended to.
+        path: The file that receives each outcome.
         progress: Receives each outcome.
 
     Returns:
         One outcome for each question and policy.
     """
-    known, outcomes = read_outcomes(path), []
+    outcomes = []
     pairs = [(question, policy) for question in questions for policy in policies]
-    with path.open("a", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8") as file:
         for question, policy in pairs:
-            outcome = known.get((describe_setup(model, policy, limits), question.id))
-            if outcome is None:
-                outcome = await ask(engine, model, question, policy, limits)
-                file.write(outcome.model_dump_json() + "\n")
-                file.flush()
+            outcome = await ask(engine, model, question, policy, limits)
+            file.write(outcome.model_dump_json() + "\n")
+            file.flush()
             outcomes.append(outcome)
             progress(outcome)
     return outcomes
@@ -165,7 +153,6 @@ async def ask(engine: Engine, model: str, question: Question, policy: Policy, li
     }
     generation = state.get("generation") or {}
     return Outcome(
-        setup=describe_setup(model, policy, limits),
         policy=policy.policy_version,
         question_id=question.id,
         status=response.status,
@@ -173,7 +160,7 @@ async def ask(engine: Engine, model: str, question: Question, policy: Policy, li
         answer=response.answer if response.status == "OK" else "",
         raw_text=generation.get("raw_model_text", ""),
         cited=tuple(evidence[citation.anchor] for citation in response.citations),
-        seconds=round(response.latency_ms / 1000, 2),
+        seconds=round(generation.get("llm_latency_ms", 0) / 1000, 2),
         prompt_tokens=response.token_usage.prompt or 0,
         completion_tokens=response.token_usage.completion or 0,
     )

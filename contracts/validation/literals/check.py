@@ -5,80 +5,25 @@ are brought to one normal form, so that `1,200`, `1200` and `1.2 thousand` agree
 """
 
 import hashlib
-import re
-from collections.abc import Callable
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.validation.literals.dates import (
-    ALL_MONTHS,
-    MONTHS,
-    read_any_month_dates,
-    read_dates,
-    read_month_dates,
-    read_times,
+from sourcebound.contracts.validation.literals.amounts.languages import (
+    names_scale,
 )
-from sourcebound.contracts.validation.literals.identifiers import read_addresses, read_identifiers, read_quotations
-from sourcebound.contracts.validation.literals.implied import add_forms, supported_forms
-from sourcebound.contracts.validation.literals.languages import forms_of_language, read_clock_times, read_counted_words
-from sourcebound.contracts.validation.literals.literal import WORD, Literal, LiteralIndex
-from sourcebound.contracts.validation.literals.numbers import (
-    NUMBER_WORDS,
-    ORDINAL_VALUES,
-    read_number_words,
-    read_numbers,
-    read_ordinal_words,
-    read_ordinals,
-)
-from sourcebound.contracts.validation.literals.plain_text import plain_text
+from sourcebound.contracts.validation.literals.counts import counts_own_list
+from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.question import is_given, is_given_name
-from sourcebound.contracts.validation.literals.scales import scaled_forms
+from sourcebound.contracts.validation.literals.reading import read_literals
+from sourcebound.contracts.validation.literals.surroundings import KINDS, replaces_another, surroundings_of
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
-
-class Reader(NamedTuple):
-    """A reader of one kind of literal, and what a text must have for the reader to find any."""
-
-    read: Callable[[str], list[Literal]]
-    needs_digits: bool
-    words: frozenset[str] = frozenset()
-
-
-def _readers(version: int) -> tuple[Reader, ...]:
-    month_dates, months = (read_any_month_dates, ALL_MONTHS) if version >= SECOND else (read_month_dates, MONTHS)
-    return (
-        Reader(read_dates, needs_digits=True),
-        Reader(month_dates, needs_digits=False, words=frozenset(months)),
-        Reader(read_times, needs_digits=True),
-        Reader(partial(read_identifiers, version=version), needs_digits=True),
-        Reader(read_ordinal_words, needs_digits=False, words=frozenset(ORDINAL_VALUES)),
-        Reader(read_ordinals, needs_digits=True),
-        Reader(partial(read_numbers, version=version), needs_digits=True),
-        Reader(partial(read_number_words, version=version), needs_digits=False, words=frozenset(NUMBER_WORDS)),
-    )
-
-
-READERS: Final = {version: _readers(version) for version in (1, 2)}
-"""The readers of each version of the validation contract, in order.
-
-The text that one has read is hidden from the next, so a date's day is not also a number.
-"""
-LIST_MARKER: Final = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\(?\d{1,3}[.)]+|step\s+\d+:?)\s+", re.IGNORECASE)
-DIGIT: Final = re.compile(r"\d")
-SOURCE_POINTER: Final = re.compile(
-    r"\b(?:passage|excerpt|snippet)s?\s+\d{1,2}(?:\s?(?:,|&|-|–|and|to)\s?\d{1,2})*(?!\w|\.\d)"
-    r"|\b(?:two|three|four|five|six|\d)\s+(?:given\s+|provided\s+|retrieved\s+)?(?:passages|excerpts|snippets)\b",
-    re.IGNORECASE,
-)
-"""A number that points to the sources of the prompt, and states nothing."""
-QUOTE_MARK: Final = re.compile("[“\"„«‘']")
 CACHED_CHUNKS: Final = 512
 """The size of the cache of read chunks, because popular chunks, retries and replays read the same text again."""
 QUESTION: Final = "question"
-MASK: Final = "\x1f"
-"""Replaces text that has been read. It occurs in no text, because sanitization removes it."""
+ANSWER: Final = "answer"
 
 
 class LiteralKind(StrEnum):
@@ -100,12 +45,12 @@ class LiteralFinding(Contract):
     segment: int
     """The index of the segment that holds the literal."""
     found_in: tuple[str, ...]
-    """The anchors that the segment cites and whose chunk holds the literal; `question` for a name from the question;
-    empty if unsupported."""
+    """The anchors that the segment cites and whose chunk holds the literal; `question` for a value from the question,
+    `answer` for the count of a list of the answer itself; empty if unsupported."""
 
     @property
     def supported(self) -> bool:
-        """Whether a cited chunk, or the question for a name, holds the literal."""
+        """Whether a cited chunk holds the literal, or the question or the answer may give it."""
         return bool(self.found_in)
 
     @property
@@ -130,6 +75,18 @@ class CitedChunk(NamedTuple):
         return _read_chunk(self.text, version)
 
 
+class AnswerContext(NamedTuple):
+    """The context of a segment in its answer, as far as its numbers need it."""
+
+    head: str = ""
+    """The heads and the lead-in above it, which may name a scale."""
+    items: int = 0
+    """The number of list items that it leads in."""
+
+
+ALONE: Final = AnswerContext()
+
+
 def read_evidence(anchor: str, text: str) -> CitedChunk:
     """Wrap a chunk for `check_literals`."""
     return CitedChunk(anchor, text)
@@ -148,6 +105,7 @@ def check_literals(
     version: int = VERSION,
     *,
     repeats_question: bool = False,
+    context: AnswerContext = ALONE,
 ) -> list[LiteralFinding]:
     """Look up every literal of one segment in the chunks that it cites.
 
@@ -158,25 +116,44 @@ def check_literals(
         question: The question, whose values may be repeated.
         version: The number of the validation contract.
         repeats_question: Whether the segment states nothing, so that every literal of the question may be in it.
+        context: What the rest of the answer says about the segment's numbers.
 
     Returns:
-        A finding for each literal, in the order of the text.
+        A finding for each literal, in the order of the text, and then one for each word of quantity that replaces
+        another.
     """
-    statement = read_literals(text, version, is_source=False)
-    if not statement.literals:
-        return []
+    statement = read_literals(text, version, is_source=False, scale_is_given=names_scale(context.head))
     sources = tuple((source.anchor, source.literal_index(version)) for source in cited)
-    return [
+    indexes = tuple(source for _, source in sources)
+    findings = [
         LiteralFinding(
             kind=LiteralKind(literal.kind),
             text=literal.text.strip(),
             segment=segment,
-            found_in=tuple(anchor for anchor, source in sources if source.supports(literal))
+            found_in=_find_in_chunks(literal, statement, sources)
             or ((QUESTION,) if repeats_question and _read_chunk(question, version).supports(literal) else ())
-            or _find_in_question(literal, text, statement, tuple(source for _, source in sources), question),
+            or _find_in_question(literal, text, statement, indexes, question)
+            or _find_in_answer(literal, statement, context.items, indexes),
         )
         for literal in statement.literals
     ]
+    if version >= SECOND and sources:
+        findings += [
+            LiteralFinding(kind=LiteralKind.NUMBER, text=word.text, segment=segment, found_in=())
+            for word in surroundings_of(statement).quantities
+            if replaces_another(word, statement, indexes)
+        ]
+    return findings
+
+
+def _find_in_chunks(
+    literal: Literal, statement: LiteralIndex, sources: tuple[tuple[str, LiteralIndex], ...]
+) -> tuple[str, ...]:
+    """Return the anchors of the chunks that hold a literal; none if it replaces another value."""
+    found = tuple(anchor for anchor, source in sources if source.supports(literal))
+    if found and statement.version >= SECOND and literal.kind in KINDS:
+        return () if replaces_another(literal, statement, [source for _, source in sources]) else found
+    return found
 
 
 def _find_in_question(
@@ -190,49 +167,9 @@ def _find_in_question(
     return (QUESTION,) if given else ()
 
 
-def read_literals(text: str, version: int = VERSION, *, is_source: bool = True) -> LiteralIndex:
-    """Read every literal of a text.
-
-    Args:
-        text: A segment without citations, or a chunk.
-        version: The number of the validation contract.
-        is_source: Whether the text supports others, so that the scales in its heads count.
-
-    Returns:
-        The literals in order, and the forms that the text supports.
-    """
-    plain = plain_text(text, version)
-    list_marker = LIST_MARKER.match(plain)
-    remaining = " " * list_marker.end() + plain[list_marker.end() :] if list_marker else plain
-    words = frozenset(WORD.findall(plain.casefold()))
-    addresses = read_addresses(remaining)
-    quotations = read_quotations(remaining, version) if QUOTE_MARK.search(remaining) else []
-    literals = [*quotations, *addresses]
-    remaining = _mask(remaining, addresses)
-    if version >= SECOND:
-        remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
-        for read in (read_clock_times, read_counted_words):
-            matches = read(remaining)
-            literals.extend(matches)
-            remaining = _mask(remaining, matches)
-    has_digits = DIGIT.search(remaining) is not None
-    for reader in READERS[min(version, SECOND)]:
-        if (reader.needs_digits and has_digits) or not reader.words.isdisjoint(words):
-            matches = reader.read(remaining)
-            literals.extend(matches)
-            remaining = _mask(remaining, matches)
-    literals.sort(key=lambda literal: literal.start)
-    forms = supported_forms(literals, words)
-    if version >= SECOND and is_source:
-        add_forms(forms, words, [*scaled_forms(plain, literals), *forms_of_language(plain)])
-    return LiteralIndex(tuple(literals), forms, plain, version)
-
-
-def _mask(text: str, matches: list[Literal]) -> str:
-    """Replace the literals that have been read, so that every other position stays the same."""
-    parts, position = [], 0
-    for literal in matches:
-        end = literal.start + len(literal.text)
-        parts += [text[position : literal.start], MASK * (end - literal.start)]
-        position = end
-    return "".join(parts) + text[position:] if parts else text
+def _find_in_answer(
+    literal: Literal, statement: LiteralIndex, items: int, cited: tuple[LiteralIndex, ...]
+) -> tuple[str, ...]:
+    """Return `ANSWER` for the count of a list of the answer itself."""
+    counts = statement.version >= SECOND and cited and counts_own_list(literal, statement.plain, items, cited)
+    return (ANSWER,) if counts else ()

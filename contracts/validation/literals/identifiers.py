@@ -3,15 +3,19 @@
 import re
 from typing import Final
 
+from sourcebound.contracts.validation.literals.amounts.measures import MULTIPLES, SCALES
+from sourcebound.contracts.validation.literals.amounts.units import UNITS, is_unit, read_more_units
 from sourcebound.contracts.validation.literals.literal import WORD, Literal
-from sourcebound.contracts.validation.literals.numbers import MULTIPLES, SCALES
-from sourcebound.contracts.validation.literals.units import UNITS, read_more_units
 from sourcebound.contracts.validation.versions import SECOND
 
 ADDRESS: Final = re.compile(r"\b(?:https?://|www\.)[^\s<>\"'\])}]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 IDENTIFIER: Final = re.compile(r"(?<![\w@/.])[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*(?![\w])")
 WITH_DIGIT: Final = re.compile(r"(?<!\S)\S*\d\S*")
 DIGIT: Final = re.compile(r"\d")
+PLURAL: Final = re.compile(r"[A-Z]\d+s$")
+RATING: Final = re.compile(
+    r"(?<![\w+-])(?:(?:A{1,3}|B{1,3}|C{1,3}|AB|O)(?:[+-](?![\w+-]))|(?:AAA|BBB|CCC|AA|BB|CC)(?![\w+-]))"
+)
 LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
@@ -42,14 +46,27 @@ def read_addresses(text: str) -> list[Literal]:
 def read_identifiers(text: str, version: int = 1) -> list[Literal]:
     """Read every word of letters and digits that is not a measure: part, model, document and registration numbers."""
     return [
-        Literal("identifier", match[0], match.start(), frozenset([re.sub(r"[\W_]", "", match[0].casefold())]))
+        Literal("identifier", match[0], match.start(), _identifier_forms(match[0], version))
         for word in WITH_DIGIT.finditer(text)
         for match in IDENTIFIER.finditer(text, word.start(), word.end())
         if DIGIT.search(match[0])
         and LETTER.search(match[0])
         and not _is_measure(match[0], version)
-        and not (version >= SECOND and match[0] == "min-1")
+        and not (version >= SECOND and (match[0] == "min-1" or is_unit(match[0])))
     ]
+
+
+def read_ratings(text: str) -> list[Literal]:
+    """Read every rating or grade in letters: `BBB+`, `AAA`, `A-`. Its sign is part of it."""
+    return [
+        Literal("identifier", match[0], match.start(), frozenset([f"r{match[0]}"])) for match in RATING.finditer(text)
+    ]
+
+
+def _identifier_forms(text: str, version: int) -> frozenset[str]:
+    """Return an identifier without its marks, and since the second version also without the `s` of a plural."""
+    form = re.sub(r"[\W_]", "", text.casefold())
+    return frozenset([form, form[:-1]] if version >= SECOND and PLURAL.search(text) else [form])
 
 
 def identifier_parts(text: str) -> set[str]:

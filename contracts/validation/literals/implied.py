@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from sourcebound.contracts.validation.literals.dates import date_parts
 from sourcebound.contracts.validation.literals.identifiers import identifier_parts
 from sourcebound.contracts.validation.literals.literal import PART, Literal
+from sourcebound.contracts.validation.literals.times.dates import date_parts
 
 WEEKDAYS: Final = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 """A chunk that names all of them supports "seven days"."""
@@ -38,5 +38,5 @@ def add_forms(forms: dict[str, set[str | None]], words: frozenset[str], scaled: 
 
 def _parts(literal: Literal) -> set[str]:
     if literal.kind == "date":
-        return {part for form in literal.forms for part in date_parts(form)}
+        return {part for form in literal.forms if form.startswith("d") for part in date_parts(form)}
     return identifier_parts(literal.text) if literal.kind == "identifier" else set()

@@ -8,7 +8,13 @@ import re
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.validation.literals.units import DEGREES, MORE_UNITS, NUMBERED_SPELLINGS, UNITS
+from sourcebound.contracts.validation.literals.amounts.units import (
+    ALL_UNITS,
+    DEGREES,
+    MORE_UNITS,
+    NUMBERED_SPELLINGS,
+    UNITS,
+)
 from sourcebound.contracts.validation.versions import SECOND
 
 WHOLE_MORE_UNITS: Final = re.compile(r"(?<![^\W\d_])" + MORE_UNITS.pattern, re.IGNORECASE)
@@ -17,8 +23,24 @@ UNIT_WORD: Final = re.compile(r"[°%$€£¥]?[\w·/³]*")
 PART: Final = "part of another literal"
 """The unit of a number that occurs only inside a date or an identifier of a chunk; it supports a bare number."""
 
+TIMES: Final = {
+    "d": frozenset("d daily täglich tag quotidien jour diario día giornaliero giorno".split()),
+    "wk": frozenset("wk weekly wöchentlich woche hebdomadaire semaine semanal semana settimanale settimana".split()),
+    "mo": frozenset("mo monthly monatlich monat mensuel mensuelle mois mensual mes mensile mese".split()),
+    "yr": frozenset("yr annual annually yearly jährlich jahr annuel annuelle an anual año annuale anno".split()),
+}
+"""How a text names the time of a rate, as a unit or in a word."""
 FREE: Final = "free unless the text counts by ordinals"
 """The unit of an ordinal that is checked only against a text that itself counts by ordinals."""
+
+OCCASIONAL: Final = "free unless the text names a frequency"
+"""The unit of an adverb of frequency that is checked only against a text that itself names one (the form `f`)."""
+LABELLED: Final = "free unless the text tells things of this kind apart so"
+"""The unit of a letter after a noun; it is checked only against a text that has another letter after the noun."""
+CODE: Final = "code"
+"""The unit of a piece of code, all of whose forms must be in a text."""
+CENTURY: Final = "century"
+"""The unit of a century, which is an ordinal that counts nothing else."""
 
 
 def lower_case(text: str) -> str:
@@ -65,9 +87,14 @@ class LiteralIndex:
         return " ".join(WORD.findall(self._folded))
 
     @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(self.plain_words.split())
+
+    @cached_property
     def units(self) -> frozenset[str]:
         """Every unit that the text names, with or without a number."""
-        units = {UNITS[word] for word in UNIT_WORD.findall(self._folded) if word in UNITS}
+        known = ALL_UNITS if self.version >= SECOND else UNITS
+        units = {known[word] for word in UNIT_WORD.findall(self._folded) if word in known}
         if self.version >= SECOND:
             units |= {NUMBERED_SPELLINGS[str(match.lastgroup)] for match in WHOLE_MORE_UNITS.finditer(self._folded)}
         return frozenset(units)
@@ -78,17 +105,46 @@ class LiteralIndex:
         A number without a unit supports any unit that the chunk names elsewhere, for example in a table's header. A
         number of degrees supports the scale that the chunk names, and each scale if it names none.
         """
-        if literal.kind == "quotation":
+        if literal.kind == "quotation" or literal.unit == CODE:
             return all(f" {form} " in f" {self.plain_words} " for form in literal.forms)
-        if literal.unit == FREE and not any(form.startswith("o") for form in self.forms):
+        if literal.unit == FREE and not self._counts_by_ordinals:
+            return True
+        if literal.unit == LABELLED:
+            return not self.forms.keys().isdisjoint(literal.forms) or not self._tells_apart(literal)
+        if literal.unit == OCCASIONAL and "f" not in self.forms:
             return True
         matching_units = [self.forms[form] for form in literal.forms if form in self.forms]
         if not matching_units:
             return literal.kind == "identifier" and any(
                 re.search(r"\b" + " ?".join(map(re.escape, form)) + r"\b", self.plain_words) for form in literal.forms
             )
-        if literal.unit in (None, FREE, "°"):
+        if literal.unit in (None, FREE, OCCASIONAL, CENTURY, "°"):
             return True
         if literal.unit in DEGREES and any("°" in units for units in matching_units):
             return literal.unit in self.units or not DEGREES & self.units
-        return any(literal.unit in units or (None in units and literal.unit in self.units) for units in matching_units)
+        return any(self._has_unit(str(literal.unit), units) for units in matching_units)
+
+    @cached_property
+    def _counts_by_ordinals(self) -> bool:
+        """Whether the text has an ordinal that is not of a century."""
+        return any(form.startswith("o") and units != {CENTURY} for form, units in self.forms.items())
+
+    def _tells_apart(self, literal: Literal) -> bool:
+        """Return whether the text has the noun of a label with another letter or number."""
+        noun, _, _ = next(iter(literal.forms)).rpartition(" ")
+        return any(form.startswith(f"{noun} ") for form in self.forms)
+
+    def _has_unit(self, unit: str, units: set[str | None]) -> bool:
+        """Return whether a number that the text has with some units may be given with another.
+
+        A unit of a column's head counts for a bare number, a compound unit also for its first part, and a rate per day,
+        week, month or year for its first part if the text names that time (`3 kg daily`).
+        """
+        if unit in units or (None in units and unit in self.units):
+            return True
+        if self.version < SECOND:
+            return False
+        first, _, second = unit.rpartition("/")
+        if first and second in TIMES:
+            return self._has_unit(first, units) and not TIMES[second].isdisjoint(self._words | self.units)
+        return any(each and each.startswith(f"{unit}/") for each in units)

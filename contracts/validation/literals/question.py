@@ -5,7 +5,7 @@ from typing import Final
 
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.validation.literals.identifiers import BEFORE_QUESTION
-from sourcebound.contracts.validation.literals.literal import WORD, Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, WORD, Literal, LiteralIndex
 
 NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
 SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
@@ -60,7 +60,7 @@ def is_given(
     neighbours = _neighbours(statement, literal) if is_bare else frozenset()
     for source in cited:
         for other in source.literals:
-            if other.kind != literal.kind or other.forms & named:
+            if other.kind != literal.kind or other.unit in (LABELLED, CODE) or other.forms & named:
                 continue
             if is_bare and neighbours & _neighbours(source, other):
                 return False

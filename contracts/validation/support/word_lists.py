@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from sourcebound.contracts.text.content_words import STOP_WORDS, stem
-from sourcebound.contracts.validation.literals.numbers import NUMBER_WORDS
+from sourcebound.contracts.validation.literals.amounts.numbers import NUMBER_WORDS
 
 NEGATIONS: Final = frozenset(
     """

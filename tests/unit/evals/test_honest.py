@@ -25,12 +25,12 @@ from support.places import ROOT
 SET: Final = ROOT / "tests" / "assets" / "honest"
 POLICY: Final = "SOURCEBOUND_V2"
 
-LEAST_FAITHFUL_RELEASED: Final = 0.93
-"""The release needs 0.95. Raise the bar with the firewall, never lower it."""
-MOST_CHANGED_LITERALS_RELEASED: Final = 3
-"""The release needs 0."""
+LEAST_FAITHFUL_RELEASED: Final = 0.95
+"""What the release needs. Raise the bar with the firewall, never lower it."""
+MOST_CHANGED_LITERALS_RELEASED: Final = 0
+"""What the release needs."""
 MOST_WRONG_CITATIONS_RELEASED: Final = 0
-"""The release needs 0."""
+"""What the release needs."""
 
 
 @cache

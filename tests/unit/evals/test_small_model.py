@@ -5,14 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.outcome import proceed
 from sourcebound.contracts.policy.releases import load_shipped_policy, read_template
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.evals.marked_page import marks, update_page
-from sourcebound.evals.model.asking import Outcome, describe_setup, embedder_of, read_outcomes, write_profile
+from sourcebound.evals.model.asking import Outcome, embedder_of, write_profile
 from sourcebound.evals.model.questions import Kind, Pool, Question, draw
+from sourcebound.evals.model.remembered import RememberedModels
 from sourcebound.evals.model.report import count, judge, render, render_doubtful
 from sourcebound.evals.model.scoring import find_emptiness, is_right, token_f1
 from sourcebound.models.local.server import ServedModel
 from sourcebound.models.profiles import Registry
+from sourcebound.models.registry import Models
+from sourcebound.settings import Settings
 from support.places import ROOT
 
 POLICY = load_shipped_policy("SOURCEBOUND_V1")
@@ -28,7 +35,6 @@ def pool(name: str, size: int, share: float) -> Pool:
 
 def outcome(answer: str = "", code: str = "", status: str = "OK") -> Outcome:
     return Outcome(
-        setup="s",
         policy="SOURCEBOUND_V1",
         question_id="q1",
         status=status,
@@ -144,13 +150,53 @@ def test_the_report_names_what_is_to_be_read_and_fills_its_place(tmp_path: Path)
         update_page(page, "eval-model", table)
 
 
-def test_an_outcome_is_used_again_only_under_the_same_set_up(tmp_path: Path) -> None:
-    path = tmp_path / "outcomes.jsonl"
-    assert read_outcomes(path) == {}
-    path.write_text(outcome("Yes. [C0]").model_dump_json() + "\n")
-    assert set(read_outcomes(path)) == {("s", "q1")}
-    other = load_shipped_policy("SOURCEBOUND_SENTENCES_V1")
-    assert len({describe_setup("m", policy, {"max_chunks": n}) for policy in (POLICY, other) for n in (2, 3)}) == 4
+def reply(text: str) -> Generation:
+    return Generation(outcome=proceed("generate"), raw_model_text=text)
+
+
+class CountingModel:
+    """A model that counts how often it is asked."""
+
+    def __init__(self, generation: Generation) -> None:
+        self.asked, self.generation = 0, generation
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        self.asked += 1
+        return self.generation
+
+
+async def test_a_prompt_that_was_answered_once_is_not_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = CountingModel(reply("Every six months. [C0]"))
+
+    async def open_model(*_: object) -> CountingModel:
+        return model
+
+    monkeypatch.setattr(Models, "open", open_model)
+    prompt, other = (Prompt(outcome=proceed("build_prompt"), prompt_sha256=digit * 64) for digit in "ab")
+    for _ in range(2):  # the second time reads the file
+        models = RememberedModels(Settings(), tmp_path / "replies.jsonl")
+        remembered = await models.open("openai:any")
+        for each in (prompt, prompt, other):
+            assert await remembered.generate(each, POLICY) == model.generation
+    assert model.asked == 2
+    await remembered.generate(prompt, load_shipped_policy("SOURCEBOUND_SENTENCES_V1"))
+    assert model.asked == 3
+
+
+async def test_a_fault_of_the_server_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = CountingModel(reply(""))
+
+    async def open_model(*_: object) -> CountingModel:
+        return model
+
+    monkeypatch.setattr(Models, "open", open_model)
+    remembered = await RememberedModels(Settings(), tmp_path / "replies.jsonl").open("openai:any")
+    prompt = Prompt(outcome=proceed("build_prompt"), prompt_sha256="a" * 64)
+    await remembered.generate(prompt, POLICY)
+    await remembered.generate(prompt, POLICY)
+    assert model.asked == 2
 
 
 def test_a_policy_for_full_text_is_asked_of_an_index_without_vectors() -> None:

@@ -10,7 +10,7 @@ from sourcebound.contracts.validation.firewall import validate
 from support.builders import answer_bundle
 
 SOURCES = [
-    "The HP-200 pump takes 0.65 litres of oil. Its seal is checked every 12 hours.",
+    "The HP-200 pump takes 0.65 litres of oil. Its seal is checked every 12 hours. A failed seal is replaced.",
     "The filter of the pump is green. It was built in 1999.",
 ]
 QUESTION = "How is the XK-9 compressor maintained?"
@@ -35,8 +35,11 @@ EXEMPT = {
     "a lead-in with a literal of the question": "For the XK-9 see:\n- seal: every 12 hours [C0]",
     "a lead-in of lead-ins": "See:\n- seal:\n- every 12 hours [C0]",
     "a connective": f"In summary,\n\n{SEAL}",
+    "a heading that begins with a participle": f"# Failed seal\n{SEAL}",
+    "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
 NOT_EXEMPT = {
+    "a heading whose verb has a subject": (f"# Seal failed\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a verb": (f"# The oil must be green\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a negation": (f"# Never oil the pump\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a word of no source": (f"# Poisonous oil\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
@@ -167,3 +170,30 @@ def test_code_needs_no_citation_under_a_lead_in_that_has_one(lead: str, uncited:
     assert sum(part.needs_citation and not part.anchors for part in statements) == uncited
     text = f"{lead}\n\n```\nhours = 13\n```"
     assert any(not finding.supported for finding in read_answer(text, answer_bundle()).literals)
+
+
+@pytest.mark.contract("R5-5", "R5-6")
+@pytest.mark.parametrize(
+    ("question", "answer", "codes"),
+    [
+        ("Is the seal checked?", f"Yes. {SEAL}", []),
+        ("Is the seal checked?", f"**Yes.** {SEAL}", []),
+        ("Wird die Dichtung geprüft?", f"Ja. {SEAL}", []),
+        ("Is the seal checked?", f"Yes.\n\n{SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
+        ("Is the seal checked?", "Yes. The seal is checked.", ["UNCITED_FACTUAL_STATEMENT"] * 2),
+        ("Is the seal checked?", "Yes.", ["UNCITED_FACTUAL_STATEMENT"] * 2),
+        ("When is the seal checked?", f"Yes. {SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
+        ("Is it known which seal is checked?", f"Yes. {SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
+        ("Tell me of the seal", f"Yes. {SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
+    ],
+)
+def test_a_bare_yes_belongs_to_the_sentence_after_it_only_where_the_question_asks_for_one(
+    question: str, answer: str, codes: list[str]
+) -> None:
+    assert _codes(answer, bundle_of_texts(SOURCES, question)) == codes
+
+
+@pytest.mark.contract("R5-6", "CP-10")
+def test_in_the_first_version_a_bare_yes_is_a_statement() -> None:
+    bundle = bundle_of_texts(SOURCES, "Is the seal checked?")
+    assert _codes(f"Yes. {SEAL}", bundle, version=1) == ["UNCITED_FACTUAL_STATEMENT"]

@@ -69,7 +69,7 @@ SUPPORTED = [
     ("Step 3: Close it.", "Close it."),
     ('It says "not this".', "Something else."),
     ("The valve is red.", "Something else."),
-    ("It may be opened in May.", "Something else."),
+    ("It may be opened or march off.", "Something else."),
     ("Use the one above.", "Something else."),
 ]
 UNSUPPORTED = [

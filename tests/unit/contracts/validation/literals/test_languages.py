@@ -24,7 +24,7 @@ SUPPORTED = [
     ("27,4 Mio. EUR nach 25,9.", "27,4 Mio. EUR nach 25,9 Mio. EUR"),
     ("Son 87,45 millones de euros.", "Cuenta (en millones de euros)\nVentas 87,45"),
     # a part of a word is no unit
-    ("Dura 7 años.", "Dura 7, no más."),
+    ("Dura 7 mesas.", "Dura 7, no más."),
     ("Sie stiegen 2024 um 4 %.", "2024: 4 %"),
     ("Es dreht mit 900 min⁻¹.", "It turns at 900 rpm."),
     # times

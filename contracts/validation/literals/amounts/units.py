@@ -1,6 +1,7 @@
 """The spellings of units of measure and currencies, and the name under which each is compared (R5-8)."""
 
 import re
+import unicodedata
 from typing import Final
 
 SPELLINGS: Final = """
@@ -82,6 +83,34 @@ us$ $ usd dollar dollars
 
 UNITS: Final = {spelling: line.split()[0] for line in SPELLINGS.strip().split("\n") for spelling in line.split()}
 """The unit's name for every spelling, case folded."""
+FOREIGN_SPELLINGS: Final = """
+% prozent
+m mètre mètres metro metros metri
+km kilomètre kilomètres kilómetro kilómetros chilometro chilometri
+cm zentimeter centimètre centimètres centímetro centímetros centimetri
+mm millimètre millimètres milímetro milímetros millimetri
+kg kilogramm kilo kilos kilogramos chilogrammi
+g gramm gramos grammi
+t tonnen toneladas tonnellate
+l liter litern litro litros litri
+s sekunde sekunden seconde secondes segundo segundos secondo secondi
+min minuten minuto minutos minuti
+h stunde stunden std heure heures hora horas ora ore
+d tag tage tagen jour jours día días giorno giorni werktag werktage werktagen
+wk woche wochen semaine semaines semana semanas settimana settimane
+mo monat monate monaten mois mes meses mese mesi
+yr jahr jahre jahren ans année années año años anno anni
+v voltios
+w vatios
+us$ us-dollar dólar dólares dollari
+"""
+"""Spellings of German, French, Spanish and Italian, which count since the second version of validation."""
+ALL_UNITS: Final = (
+    UNITS
+    | {spelling: line.split()[0] for line in FOREIGN_SPELLINGS.strip().split("\n") for spelling in line.split()}
+    | {"chf": "chf", "franken": "chf"}
+)
+"""The unit's name for every spelling since the second version."""
 
 MORE_SPELLINGS: Final = {
     "°f": r"(?:°\s?|degrees?[\s-]+|deg\.?\s?)(?:f|fahrenheit)",
@@ -105,12 +134,14 @@ MORE_SPELLINGS: Final = {
     "mg/l": r"(?:mg|milligrams?)\s?(?:/|per)\s?(?:l|lit(?:re|er))",
     "kg/m3": r"(?:kg|kilograms?)\s?(?:/|per)\s?(?:m3|cubic met(?:re|er))",
     "µs/cm": r"microsiemens\s?(?:/|per)\s?(?:cm|centimet(?:re|er))",
-    "m2": r"(?:square|sq\.?)\s?(?:m|met(?:re|er)s?)|m2",
-    "ft2": r"(?:square|sq\.?)[\s-]?(?:ft|foot|feet)|ft2|sqft",
+    "m2": r"(?:square|sq\.?)\s?(?:m|met(?:re|er)s?)|m2|sqm|quadratmetern?|m[eè]tres?\scarr[eé]s?"
+    r"|metros?\scuadrados?|metr[io]\squadr(?:at)?[io]",
+    "ft2": r"(?:square|sq\.?)[\s/.-]?(?:ft|foot|feet)|ft2|sqft",
     "in2": r"(?:square|sq\.?)[\s-]?(?:in|inch|inches)|in2",
     "km2": r"(?:square|sq\.?)[\s-]?(?:km|kilomet(?:re|er)s?)|km2",
     "mi2": r"(?:square|sq\.?)[\s-]?(?:mi|miles?)",
-    "m3": r"cubic met(?:re|er)s?|m3",
+    "m3": r"cubic met(?:re|er)s?|m3|kubikmetern?|m[eè]tres?\scubes?|metros?\sc[uú]bicos?|metr[io]\scub[io]",
+    "%": r"pour\scent|por\sciento|per\s?cento",
     "ft3": r"(?:cubic|cu\.?)[\s-]?(?:ft|foot|feet)|ft3",
     "cm3": r"cubic centimet(?:re|er)s?|cm3|ccm",
 }
@@ -126,8 +157,8 @@ DEGREES: Final = frozenset({"°f", "°c"})
 BARE_DEGREES: Final = re.compile(r"[CF](?![\w'.-])|[CF](?=\.(?:\s|$))")
 """A degree letter without its sign, as in `350 F`."""
 PROSE_AFTER_IN: Final = re.compile(
-    r"\s+(?:\d|[A-Z]|(?:the|a|an|all|any|each|every|some|many|most|which|whom|this|that|these|those|its|their|his|her|our"
-    r"|your|total|order|case|one|two|three|four|five|six|seven|eight|nine|ten|both|which|particular|general|addition)\b)"
+    r"\s+(?!(?:long|wide|high|deep|thick|tall|diameter|dia|bore|pipes?|hoses?|screens?|nails?|by|x)\b)[^\W_]",
+    re.IGNORECASE,
 )
 """What follows `in` where it is a preposition: `3 in the box`, `1 in 4`."""
 
@@ -159,3 +190,10 @@ def is_prose(word: str, text: str, end: int) -> bool:
     if word == "um" and PROSE_AFTER_UM.match(text, end):
         return True
     return word == "a" or (word.casefold() == "in" and bool(PROSE_AFTER_IN.match(text, end)))
+
+
+def is_unit(word: str) -> bool:
+    """Return whether a whole word spells a unit: `m²`, `kWh`, `Stunden`."""
+    plain = unicodedata.normalize("NFKC", word).casefold()
+    longer = read_more_units(plain, 0)
+    return plain in ALL_UNITS or (longer is not None and longer[1] == len(plain))

@@ -1,7 +1,7 @@
 """Dates and times of day as literals, in one normal form each (R5-8)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import Literal
@@ -34,11 +34,16 @@ MONTH_DATE: Final = re.compile(
     re.IGNORECASE,
 )
 ANY_MONTH: Final = rf"(?P<month>{'|'.join(sorted(ALL_MONTHS, key=len, reverse=True))})\b\.?"
+DAY_ENDING: Final = r"(?:st|nd|rd|th|er|ère|°|o|\.)?"
+UP_TO: Final = r"(?:\s?[-–—/]\s?|\s(?:to|and|or|through|until|bis|und|au|et|al|y|e)\s)"
 ANY_MONTH_DATE: Final = re.compile(
-    rf"\b(?:(?P<day_first>\d{{1,2}})(?:st|nd|rd|th|er|ère|°|o|\.)?\s+(?:(?:of|de|di)\s+)?)?{ANY_MONTH}"
-    rf"(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:|[.,]\d))?(?:,?\s+(?:(?:of|de|del|do)\s+)?(?P<year>\d{{4}}))?(?!\w)",
+    rf"\b(?:(?:(?P<from_day>\d{{1,2}}){DAY_ENDING}{UP_TO})?(?P<day_first>\d{{1,2}}){DAY_ENDING}\s+(?:(?:of|de|di)\s+)?)?"
+    rf"{ANY_MONTH}(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:|[.,]\d)"
+    rf"(?:{UP_TO}(?P<to_day>\d{{1,2}}){ENDING}\b(?!\d|:|\s?[%°$€£]|[.,]\d)(?=\s?(?:,|\)|\d{{4}}|$)))?)?"
+    rf"(?:\s?,?\s+(?:(?:of|de|del|do)\s+)?(?P<year>\d{{4}}))?(?!\w)",
     re.IGNORECASE,
 )
+"""A date with its month in words, and the other end of a range of days in one month: `20–21 October`."""
 TIME: Final = re.compile(
     r"(?<![\w:.])(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{2}))?)?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?!\w|:\d)",
     re.IGNORECASE,
@@ -59,7 +64,23 @@ def read_month_dates(text: str) -> list[Literal]:
 
 def read_any_month_dates(text: str) -> list[Literal]:
     """Read every date that names its month in one of the known languages and has a day or a year."""
-    return _with_forms(Literal("date", m[0], m.start(), _month_forms(m)) for m in ANY_MONTH_DATE.finditer(text))
+    return _with_forms(literal for match in ANY_MONTH_DATE.finditer(text) for literal in _days_of(match))
+
+
+def _days_of(match: re.Match[str]) -> Iterator[Literal]:
+    """Yield the date of a match, and before or after it the other end of its range of days."""
+    year, month = match["year"] or "", ALL_MONTHS[match["month"].casefold()]
+    start, end = match.span()
+    if match["from_day"]:
+        start = match.start("day_first")
+        form = frozenset([f"d{year}-{month}-{int(match['from_day'])}"])
+        yield Literal("date", match["from_day"], match.start("from_day"), form)
+    if match["to_day"]:
+        end = match.end("day")
+    yield Literal("date", match.string[start:end], start, _month_forms(match))
+    if match["to_day"]:
+        form = frozenset([f"d{year}-{month}-{int(match['to_day'])}"])
+        yield Literal("date", match.string[match.start("to_day") : match.end()], match.start("to_day"), form)
 
 
 def _with_forms(literals: Iterable[Literal]) -> list[Literal]:

@@ -11,10 +11,11 @@ third review").
 import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
-from typing import Final, NamedTuple
+from typing import Final
 
+from sourcebound.contracts.validation.literals.amounts.measures import SCALES, read_measure
+from sourcebound.contracts.validation.literals.amounts.units import UNITS
 from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case
-from sourcebound.contracts.validation.literals.units import UNITS, is_prose, read_more_units
 from sourcebound.contracts.validation.versions import SECOND
 
 SMALL: Final = (
@@ -25,21 +26,6 @@ TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 NUMBER_WORDS: Final = {word: value for value, word in enumerate(SMALL)} | {
     word: 10 * value for value, word in enumerate(TENS, 2)
 }
-SCALES: Final = {
-    "hundred": 10**2, "thousand": 10**3, "k": 10**3, "million": 10**6, "mn": 10**6, "m": 10**6, "billion": 10**9,
-    "bn": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7, "dozen": 12,
-}  # fmt: skip
-MORE_SCALES: Final = (
-    SCALES
-    | dict.fromkeys("mio millions millionen millones millón milioni milione".split(), 10**6)
-    | dict.fromkeys("mrd milliarden milliarde milliards milliard miliardi miliardo".split(), 10**9)
-    | {"tsd": 10**3}
-)
-"""The scales since the second version, with those of German, French, Spanish and Italian."""
-LINK: Final = re.compile(r"\s(?:d'|d[ei]\s)(?=euros?\b|dollars?\b)", re.IGNORECASE)
-"""What stands between a scale and its currency: `2 millions d'euros`."""
-MULTIPLES: Final = {"decade": (10, "yr"), "decades": (10, "yr"), "century": (100, "yr"), "centuries": (100, "yr")}
-"""Units that are multiples of another unit: three decades are thirty years."""
 CURRENCY: Final = r"(?:US\$|[$€£¥])"
 NUMERAL: Final = (
     r"\d{1,3}(?:[,\u00a0\u202f ’']\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:\.\d+)+"
@@ -62,31 +48,25 @@ WORD_NUMBER: Final = re.compile(
     rf"(?:[\s-]+(?:{'|'.join([*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'billion', 'dozen'])}))*\b"
 )
 """Applies to text in lower case."""
-SUFFIX: Final = re.compile(r"[\s-]?(?P<word>°\s?[CF]\b|[%℃℉$€£¥]|[A-Za-zµμ³²·⋅/.]+[A-Za-z³²0-9]|[A-Za-z])")
-BLANK: Final = re.compile(r"[\s-]?")
 SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")
+AND_A_FRACTION: Final = re.compile(r"[\s-]and[\s-](?:a|one)[\s-](?P<part>half|quarter)\b", re.IGNORECASE)
+FRACTIONS: Final = {"half": Decimal("0.5"), "quarter": Decimal("0.25")}
+POINT_GROUPS: Final = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
+COMMA_OF_DECIMALS: Final = re.compile(r"\d{1,3},\d{3}")
 LEADING_ZERO: Final = re.compile(r"0\d+")
-MILLION: Final = 10**6
 MAX_EXPONENT_DIGITS: Final = 4
 """The most digits, sign included, of a power of ten that is computed. One with more digits is compared as written."""
 
 
-class _Unit(NamedTuple):
-    """The scale factor and the unit after a number, and the position where they end."""
-
-    factor: int
-    unit: str | None
-    end: int
-
-
-def read_numbers(text: str, version: int) -> list[Literal]:
+def read_numbers(text: str, version: int, *, points_group: bool = False) -> list[Literal]:
     """Read every number in digits, with its scale and unit.
 
     Args:
         text: A text whose dates, times, identifiers and addresses are masked.
         version: The number of the validation contract.
+        points_group: Whether the text may group thousands by points. Then `1.200` has both values.
 
     Returns:
         The numbers. A number whose value cannot be computed is compared as written.
@@ -102,16 +82,20 @@ def read_numbers(text: str, version: int) -> list[Literal]:
         sign, currency = (lead["sign"], lead["currency"]) if lead else (None, None)
         start = match.start() - (len(lead[0]) if lead else 0)
         value = _read_value(match)
-        if value is None:
+        grouped = _read_grouped(match) if points_group else None
+        if value is None and grouped is None:
             raw_form = "v" + re.sub(r"\s", "", match[0])
             literals.append(Literal("identifier", text[start : match.end()], start, frozenset([raw_form])))
             continue
-        unit = _read_unit(text, match.end(), bool(currency), version)
+        unit = read_measure(text, match.end(), bool(currency), version)
         name = UNITS[currency.strip().casefold()] if currency else unit.unit
-        form = _number_form((-value if sign == "-" else value) * unit.factor)
+        values = [each for each in (value, grouped) if each is not None]
+        forms = {_number_form((-each if sign == "-" else each) * unit.factor) for each in values}
+        if value is None:
+            forms.add("v" + match["numeral"])
         if LEADING_ZERO.fullmatch(match["numeral"] or ""):
-            form = "n" + match["numeral"]
-        literals.append(Literal("number", text[start : unit.end], start, frozenset([form]), name))
+            forms = {"n" + match["numeral"]}
+        literals.append(Literal("number", text[start : unit.end], start, frozenset(forms), name))
     return literals
 
 
@@ -133,46 +117,14 @@ def read_number_words(text: str, version: int) -> list[Literal]:
     literals: list[Literal] = []
     for match in WORD_NUMBER.finditer(lower_case(text)):
         words = re.split(r"[\s-]+", match[0])
-        unit = _read_unit(text, match.end(), False, version)
-        if words == ["one"] and unit.unit is None:
+        fraction = AND_A_FRACTION.match(text, match.end()) if version >= SECOND else None
+        unit = read_measure(text, fraction.end() if fraction else match.end(), False, version)
+        if words == ["one"] and unit.unit is None and not fraction:
             continue
-        form = _number_form(_sum_words(words) * unit.factor)
+        part = FRACTIONS[fraction["part"].casefold()] if fraction else Decimal(0)
+        form = _number_form((_sum_words(words) + part) * unit.factor)
         literals.append(Literal("number", text[match.start() : unit.end], match.start(), frozenset([form]), unit.unit))
     return literals
-
-
-def _read_unit(text: str, position: int, money: bool, version: int) -> _Unit:
-    """Read the scale and the unit after a number. A bare `m` is a million after a currency, and otherwise a metre."""
-    factor, end = 1, position
-    match = SUFFIX.match(text, position)
-    word = _suffix_word(match)
-    scales = MORE_SCALES if version >= SECOND else SCALES
-    sign = version >= SECOND and match is not None and text[match.end() : match.end() + 1] in ("€", "£", "$")
-    if match and word in scales and (word != "m" or money or sign):
-        factor, end = scales[word], match.end()
-        link = LINK.match(text, end) if version >= SECOND else None
-        if version >= SECOND and text[end : end + 1] == ".":
-            end += 1
-        match = SUFFIX.match(text, link.end() if link else end)
-        word = _suffix_word(match)
-    if version >= SECOND:
-        longer = read_more_units(text, BLANK.match(text, end).end())  # type: ignore[union-attr]
-        if longer:
-            return _Unit(factor, *longer)
-        if match and is_prose(match["word"], text, match.end()):
-            match = None
-    if match and word in MULTIPLES:
-        times, unit = MULTIPLES[word]
-        return _Unit(factor * times, unit, match.end())
-    if version >= SECOND and match and factor >= MILLION and word in ("pound", "pounds"):
-        return _Unit(factor, "£", match.end("word"))
-    if match and word in UNITS:
-        return _Unit(factor, UNITS[word], match.end("word") - (len(match["word"]) - len(match["word"].rstrip("."))))
-    return _Unit(factor, None, end)
-
-
-def _suffix_word(match: re.Match[str] | None) -> str:
-    return match["word"].casefold().replace(" ", "").rstrip(".") if match else ""
 
 
 def _read_value(match: re.Match[str]) -> Decimal | None:
@@ -191,6 +143,14 @@ def _read_value(match: re.Match[str]) -> Decimal | None:
         return _scale(Decimal(compact), match["exponent"] or "")
     except InvalidOperation:
         return None
+
+
+def _read_grouped(match: re.Match[str]) -> Decimal | None:
+    """Return the other value of a number whose points group thousands (`1.200`) or whose comma does not (`9,085`)."""
+    whole = match["numeral"] or ""
+    if COMMA_OF_DECIMALS.fullmatch(whole) and not match["exponent"]:
+        return Decimal(whole.replace(",", "."))
+    return Decimal(whole.replace(".", "")) if POINT_GROUPS.fullmatch(whole) and not match["exponent"] else None
 
 
 def _scale(value: Decimal, exponent: str) -> Decimal | None:
@@ -246,35 +206,37 @@ SOURCE_PARTS: Final = re.compile(
 )
 
 
-def read_ordinal_words(text: str) -> list[Literal]:
+INDEFINITE: Final = re.compile(r"\b(?:an?|another)\s+$", re.IGNORECASE)
+"""What comes before an ordinal that orders the answer's own points: `a third theory`."""
+COUNTS_NOTHING: Final = re.compile(r"\s+(?:is|are|was|were)\b")
+
+
+def read_ordinal_words(text: str, version: int) -> list[Literal]:
     """Read every ordinal in words that states something, unlike `5 seconds`, `per second` and `not the first`."""
     literals = []
     for match in WORD_ORDINAL.finditer(lower_case(text)):
         word = match["word"]
         if word != "second" or not UNIT_OF_TIME.search(text, max(0, match.start() - 12), match.start()):
-            literals.extend(_ordinal_literals(text, match, ORDINAL_VALUES[word]))
+            literals.extend(_ordinal_literals(text, match, ORDINAL_VALUES[word], version))
     return literals
 
 
-def read_ordinals(text: str) -> list[Literal]:
+def read_ordinals(text: str, version: int) -> list[Literal]:
     """Read every ordinal in digits that states something."""
     return [
         literal
         for match in DIGIT_ORDINAL.finditer(text)
-        for literal in _ordinal_literals(text, match, int(match["number"][-MAX_ORDINAL_DIGITS:]))
+        for literal in _ordinal_literals(text, match, int(match["number"][-MAX_ORDINAL_DIGITS:]), version)
     ]
 
 
-def _ordinal_literals(text: str, match: re.Match[str], value: int) -> list[Literal]:
-    if NEGATION_BEFORE.search(text, max(0, match.start() - 12), match.start()):
+def _ordinal_literals(text: str, match: re.Match[str], value: int, version: int) -> list[Literal]:
+    before = max(0, match.start() - 12)
+    if NEGATION_BEFORE.search(text, before, match.start()):
         return []
-    is_free = value == 1 or SOURCE_PARTS.match(text, match.end())
-    return [
-        Literal(
-            "number",
-            text[match.start() : match.end()],
-            match.start(),
-            frozenset([f"o{value}"]),
-            FREE if is_free else None,
-        )
-    ]
+    is_free = value == 1 or SOURCE_PARTS.match(text, match.end()) is not None
+    if version >= SECOND:
+        is_free = is_free or INDEFINITE.search(text, before, match.start()) is not None
+        is_free = is_free or COUNTS_NOTHING.match(text, match.end()) is not None
+    form, unit = frozenset([f"o{value}"]), FREE if is_free else None
+    return [Literal("number", text[match.start() : match.end()], match.start(), form, unit)]

@@ -1,25 +1,26 @@
 """Numbers, amounts and times as German, French, Spanish and Italian write them (R5-8).
 
 Number words support digits only in a text of their own language, because `once` and `due` are also English words. A
-number word is a literal of its own only before a noun of time (`treinta días`), and an article never is one.
+number word is a literal of its own only there or before a noun of time (`treinta días`), and an article never is one.
 """
 
 import re
 from typing import Final
 
+from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import Literal, lower_case
-from sourcebound.contracts.validation.literals.units import UNITS
 
 Form = tuple[str, str | None]
 
 FUNCTION_WORDS: Final = {
     "en": frozenset("the of and is are was to for with by this that it from be not".split()),
     "de": frozenset(
-        "der die das und ist sind wird werden nicht mit von zu den dem des für auf bei ein eine im".split()
+        "der die das und ist sind wird werden nicht mit von zu den dem des für auf bei ein eine im "
+        "mio mrd tsd teur".split()
     ),
-    "fr": frozenset("le la les et est sont des du une dans pour par sur avec au aux ne pas ou qui".split()),
-    "es": frozenset("el la los las y es son del una en para por con al no se que o".split()),
-    "it": frozenset("il la lo gli le e è sono del della dei una per con al non si che di da".split()),
+    "fr": frozenset("le la les et est sont des du une dans pour par sur avec au aux ne pas ou qui milliards".split()),
+    "es": frozenset("el la los las y es son del una en para por con al no se que o miles millones".split()),
+    "it": frozenset("il la lo gli le e è sono del della dei una per con al non si che di da milioni miliardi".split()),
 }
 SMALL: Final = {
     "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
@@ -84,12 +85,13 @@ def _compound(language: str, ten: str, one: int, small: list[str]) -> str:
 
 WORDS: Final = {language: _words_of(language) for language in SMALL}
 ARTICLES: Final = frozenset({"un", "uno", "eins"})
+OTHER_MEANINGS: Final = frozenset("acht neuf sei cent cento cien mil mille hundert tausend null zero cero".split())
+"""Number words with another frequent meaning: `neuf` is new, `sei` are you, `pour cent` is a unit."""
 NUMBER_WORD: Final = {
     language: re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(words, key=len, reverse=True))})(?![\w-])")
     for language, words in WORDS.items()
 }
 WORD: Final = re.compile(r"[^\W\d_]+")
-GROUPED: Final = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3})+(?![\w]|[.,]\d)")
 CLOCK: Final = re.compile(
     r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?:\s?h\s?(?P<minute>[0-5]\d)|\s?Uhr(?:\s(?P<after>[0-5]\d))?)(?!\w|[.,]\d)"
     r"|(?<=\b[aeo]lle )(?P<hour_it>[01]?\d|2[0-3])\.(?P<minute_it>[0-5]\d)(?![\w]|[.,]\d)"
@@ -97,20 +99,45 @@ CLOCK: Final = re.compile(
 )
 """`8h30`, `22 h 30`, `8 Uhr`, and after `alle`, `dalle` and `ore` the Italian `12.30`."""
 HOURS: Final = re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)")
-SCALED: Final = re.compile(
-    r"(?<![\w.,])(?P<number>\d+(?:,\d*[1-9])?)(?=\s(?:Mio|Mrd|Tsd|Millionen|Milliarden|millones|milioni|miliardi|milliards)\b)"
+SCALE_WORD: Final = (
+    r"(?:Mio|Mrd|Tsd|Millionen|Milliarden|millions|milliards|millones|milioni|miliardi|million|billion|trillion|thousand"
+    r"|tausend|mila|milliers|miles(?=\sde\s)|[TkK](?=€|EUR|CHF|USD))"
 )
-"""A number before its scale. An answer may give the scale once: `27,4 Mio. EUR nach 25,9`."""
+SCALED: Final = re.compile(rf"(?<![\w.,])(?P<number>\d+(?:[,.]\d+)?)(?=\s{SCALE_WORD})")
+"""A number before its scale. A statement or its head may give the scale once: `27,4 Mio. EUR nach 25,9`."""
+NAMES_SCALE: Final = re.compile(rf"(?<!\w){SCALE_WORD}")
+BARE: Final = re.compile(r"\d+(?:[,.]\d+)?")
 KEYED: Final = re.compile(r"\w_(?P<unit>[a-z]{1,3})[\"']?\s*[:=]\s*[\"']?(?P<number>\d+)(?![\w.,]\d|\w)", re.IGNORECASE)
 """A key whose name ends in a unit, and its value: `max_body_kb: 512`."""
 
 
 def language_of_words(text: str) -> str:
-    """Return the language of most function words of a text; English without a clear majority."""
+    """Return the language of most function words and scales of a text; English without a clear majority."""
     words = WORD.findall(text.casefold())
     counts = {name: sum(word in known for word in words) for name, known in FUNCTION_WORDS.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > counts["en"] and counts[best] >= 2 else "en"
+
+
+def unscaled_form(number: str) -> str:
+    """Return the form of a number that is written before its scale, or in a statement that gives the scale once."""
+    whole, _, decimals = number.replace(",", ".").partition(".")
+    return f"s{whole}.{decimals.rstrip('0')}"
+
+
+def names_scale(text: str) -> bool:
+    """Return whether a text has the word of a scale."""
+    return NAMES_SCALE.search(text) is not None
+
+
+def without_scale(literals: list[Literal]) -> list[Literal]:
+    """Let bare numbers also be read at a scale that the statement or its head gives."""
+    return [
+        literal._replace(forms=literal.forms | {unscaled_form(literal.text.strip())})
+        if literal.kind == "number" and literal.unit is None and BARE.fullmatch(literal.text.strip())
+        else literal
+        for literal in literals
+    ]
 
 
 def read_clock_times(text: str) -> list[Literal]:
@@ -124,16 +151,23 @@ def read_clock_times(text: str) -> list[Literal]:
 
 
 def read_counted_words(text: str) -> list[Literal]:
-    """Read every number word before a noun of time of the same language, except an article."""
-    lowered = lower_case(text)
+    """Read every number word before a noun of time of the same language, and any in a text of it, except an article."""
+    lowered, language_of_text = lower_case(text), language_of_words(text)
     return [
         Literal(
-            "number", text[match.start() : match.end()], match.start(), frozenset([f"n{WORDS[language][match[0]]}"])
+            "number",
+            text[match.start() : match.end()],
+            match.start(),
+            frozenset([f"n{WORDS[language][match[0]]}"]),
+            ALL_UNITS[noun[1]] if noun else None,
         )
         for language, pattern in NUMBER_WORD.items()
         for match in pattern.finditer(lowered)
         if match[0] not in ARTICLES
-        and re.match(rf"\s+{NOUNS_OF_TIME[language]}\b", lowered[match.end() : match.end() + 20])
+        and (
+            (noun := re.match(rf"\s+({NOUNS_OF_TIME[language]})\b", lowered[match.end() : match.end() + 20]))
+            or (language == language_of_text != "en" and match[0] not in OTHER_MEANINGS)
+        )
     ]
 
 
@@ -144,13 +178,12 @@ def forms_of_language(text: str) -> list[Form]:
         for match in KEYED.finditer(text)
         if match["unit"].casefold() in UNITS
     ]
-    forms += [(f"n{match['number'].replace(',', '.')}", None) for match in SCALED.finditer(text)]
+    forms += [(unscaled_form(match["number"]), None) for match in SCALED.finditer(text)]
     language = language_of_words(text)
     if language == "en":
         return forms
     lowered = text.casefold()
     forms += [(f"n{WORDS[language][match[0]]}", None) for match in NUMBER_WORD[language].finditer(lowered)]
-    forms += [(f"n{match[0].replace('.', '')}", None) for match in GROUPED.finditer(text)]
     if language == "fr":
         forms += [(f"t{int(match['hour']) % 24}:00", None) for match in HOURS.finditer(text)]
         words = frozenset(WORD.findall(lowered))

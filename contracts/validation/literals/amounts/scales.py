@@ -5,21 +5,25 @@ from bisect import bisect_right
 from itertools import islice
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.validation.literals.amounts.numbers import scaled_form
+from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS
 from sourcebound.contracts.validation.literals.literal import Literal
-from sourcebound.contracts.validation.literals.numbers import scaled_form
-from sourcebound.contracts.validation.literals.units import UNITS
 
 MONEY: Final = r"(?:US\$|\$|€|£|¥|usd|eur|euros?|gbp|jpy|(?:U\.?S\.? )?dollars?|pounds?)"
 SCALE: Final = (
     r"(?P<scale>hundreds?|thousands?|millions?|billions?|mio\.?|mrd\.?|mn|bn|miles|milliers|migliaia|tausend"
     r"|tsd\.?|millones|milioni|millionen|milliards|miliardi|milliarden)"
 )
-COUNTED: Final = rf"(?:{MONEY}|amounts?|figures?|values?|numbers?|data|expressed|stated|shown|reported|units?|shares?)"
+COUNTED: Final = (
+    rf"(?:{MONEY}|amounts?|figures?|values?|numbers?|data|expressed|stated|shown|reported|units?|shares?"
+    r"|angaben|beträge|werte|montants?|chiffres|importes|cifras|importi|valori)"
+)
 """What a scale follows."""
 HEAD: Final = re.compile(
     rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
     rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
-    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')})\s*(?=[)\]|,]))"
+    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')})\s*(?=[)\]|,])"
+    rf"|(?:^|[(\[|,;:]\s*|\b(?:in|en)\s+)(?:(?:in|en)\s+)?(?P<letter>[tk])(?P<money>€|eur|chf|usd)(?!\w))"
     rf"(?!\s+(?:of|d[ei])\b|\s+d')",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -28,7 +32,7 @@ FACTORS: Final = {
     "hundred": 10**2, "thousand": 10**3, "000": 10**3, "million": 10**6, "mio": 10**6, "mn": 10**6,
     "mile": 10**3, "millier": 10**3, "migliaia": 10**3, "tausend": 10**3, "tsd": 10**3, "millone": 10**6,
     "milioni": 10**6, "millionen": 10**6, "milliard": 10**9, "miliardi": 10**9, "milliarden": 10**9,
-    "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
+    "t": 10**3, "k": 10**3, "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
 }  # fmt: skip
 MAX_HEADS: Final = 50
 """The most heads of a chunk that are read."""
@@ -78,11 +82,14 @@ def find_scales(text: str) -> list[Scale]:
     heads = list(islice(HEAD.finditer(text), MAX_HEADS))
     scales = []
     for number, head in enumerate(heads):
-        word = next(word for word in (head["scale"], head["zeros"], head["alone"]) if word)
+        word = next(word for word in (head["scale"], head["zeros"], head["alone"], head["letter"]) if word)
         name = word.casefold().strip("'.")
         factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
-        money = next((part for part in (head["before"], head["middle"], head["after"], head["plain"]) if part), None)
-        unit = UNITS.get(money.casefold().split()[-1]) if money else None
+        money = next(
+            (part for part in (head["before"], head["middle"], head["after"], head["plain"], head["money"]) if part),
+            None,
+        )
+        unit = ALL_UNITS.get(money.casefold().split()[-1]) if money else None
         line_end = LINE.match(text, head.end()).end()  # type: ignore[union-attr]
         line_start = text.rfind("\n", 0, head.start() + 1) + 1
         line = text[line_start:line_end]
@@ -110,7 +117,7 @@ def _column(text: str, position: int, scale: Scale) -> int | None:
 
 
 def _at_scale(literal: Literal, scale: Scale) -> list[tuple[str, str | None]]:
-    if (literal.unit not in (None, scale.unit) and scale.unit is not None) or literal.unit == UNITS["%"]:
+    if (literal.unit not in (None, scale.unit) and scale.unit is not None) or literal.unit == ALL_UNITS["%"]:
         return []
     unit = literal.unit or scale.unit
     forms = (scaled_form(form, scale.factor) for form in literal.forms)

@@ -1,0 +1,1 @@
+"""Numbers with their scales and units, in digits and in words, as literals (R5-8)."""

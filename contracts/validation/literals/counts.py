@@ -1,0 +1,66 @@
+"""Counts of what the answer itself lists: `two kinds, essential and non-essential` (R5-8).
+
+Such a number is not from a source. It is right if the list has as many items, and no cited chunk counts the same thing
+otherwise.
+"""
+
+import re
+from typing import Final
+
+from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
+
+WORD: Final = re.compile(r"[^\W\d_]+")
+REACH: Final = 60
+LIST_START: Final = re.compile(r"\s*[:(]\s*|\s[-–—]\s")
+"""What comes between a count and the list of what it counts."""
+CLAUSE_END: Final = re.compile(r"[.;:!?)](?:\s|$)|\s[-–—]\s|$")
+SEPARATOR: Final = re.compile(r"\s*,\s*(?:(?:and|or|und|oder|et|ou|y|e|o)\s+)?|\s+(?:and|or|&|und|oder|et|ou|y|e|o)\s+")
+MAX_COUNT: Final = 12
+FORM: Final = re.compile(r"n([2-9]|1[0-2])")
+
+
+def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[LiteralIndex, ...]) -> bool:
+    """Return whether a number counts what the answer lists, and no cited chunk counts the same thing otherwise.
+
+    Args:
+        literal: A literal of the statement that no cited chunk holds.
+        text: The plain text of the statement.
+        items: The number of list items that the statement leads in, 0 if it leads in none.
+        cited: The literals of the cited chunks.
+    """
+    forms = [match for form in literal.forms if (match := FORM.fullmatch(form))]
+    if literal.kind != "number" or literal.unit is not None or not forms:
+        return False
+    number = int(forms[0][1])
+    end = literal.start + len(literal.text)
+    counted = _noun(text, end)
+    if not counted or number not in (items, _length_of_list(text, end)):
+        return False
+    return not any(
+        counted == _noun(source.plain, other.start + len(other.text))
+        for source in cited
+        for other in source.literals
+        if other.kind == "number" and other.unit is None and other.forms.isdisjoint(literal.forms)
+    )
+
+
+def _noun(text: str, position: int) -> str:
+    """Return the noun that a number counts: the last word before the next function word, without a plural `s`."""
+    words = []
+    for match in WORD.finditer(text, position, position + REACH):
+        if text[position : match.start()].strip(" -") or match[0].casefold() in STOP_WORDS:
+            break
+        words.append(match[0].casefold())
+        position = match.end()
+    return words[-1].removesuffix("s") if words else ""
+
+
+def _length_of_list(text: str, position: int) -> int:
+    """Return the number of items of the list that follows a count within its sentence; 0 if there is none."""
+    start = LIST_START.search(text, position, position + REACH)
+    if not start:
+        return 0
+    end = CLAUSE_END.search(text, start.end())
+    items = [item for item in SEPARATOR.split(text[start.end() : end.start() if end else None]) if item.strip()]
+    return len(items)

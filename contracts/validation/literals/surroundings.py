@@ -1,0 +1,145 @@
+"""Values that replace another: the statement repeats a source's words around a different value (R5-8).
+
+`The pump runs at 40 bar` is not supported by a chunk that says `The pump runs at 60 bar` and has a `40` elsewhere. The
+rule needs the same words on both sides, nowhere near the value's own places in the chunks, and around one other value
+only, because a table or a forecast repeats its words around many.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.literals.amounts.units import UNITS
+from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.times.named_times import FREQUENCIES
+
+WORDS: Final = 4
+"""The most words on each side that are compared."""
+MIN_SHARED: Final = 4
+"""The least number of shared words and ends of sentences around another value."""
+MIN_CONTENT: Final = 2
+"""The least number of content words among them."""
+MIN_LEAD: Final = 3
+"""By how many of them it must exceed those around the value's own places."""
+TOKEN: Final = re.compile(r"\w+|[.!?;:|\n](?=\s|$)|\n")
+END: Final = "."
+"""The token for the end of a sentence, of a line, of a cell and of the text."""
+KINDS: Final = frozenset({"number", "date"})
+QUANTITY_WORDS: Final = {
+    "number": {"one": "n1", "last": "olast", "final": "olast"},
+    "share": {"half": "half", "all": "all", "none": "none", "both": "both"},
+    "time": {
+        word: UNITS[word]
+        for word in "second seconds minute minutes hour hours day days week weeks month months year years".split()
+    }
+    | {"decade": "decade", "decades": "decade", "century": "century", "centuries": "century"},
+    "money": {word: UNITS[word] for word in "dollar dollars euro euros pound pounds yen".split()},
+    "frequency": {word: time for word, time in FREQUENCIES.items()} | {"annual": "year"},
+}
+"""Words of quantity that are not literals, by the kind within which one may replace another."""
+QUANTITY: Final = {word: (kind, form) for kind, words in QUANTITY_WORDS.items() for word, form in words.items()}
+
+Side = tuple[str, ...]
+
+
+class Place(NamedTuple):
+    """The words before a literal, the nearest first, and those after it."""
+
+    before: Side
+    after: Side
+
+
+class Surroundings:
+    """The places of all numbers and dates of a text.
+
+    Args:
+        index: The literals of the text.
+    """
+
+    def __init__(self, index: LiteralIndex) -> None:
+        tokens = [(match.start(), match.end(), match[0]) for match in TOKEN.finditer(index.plain.casefold())]
+        self._words = [word if word[0].isalnum() else END for _, _, word in tokens]
+        self._ends = [end for _, end, _ in tokens]
+        self._starts = [start for start, _, _ in tokens]
+        taken = [(literal.start, literal.start + len(literal.text)) for literal in index.literals]
+        ends = [end for _, end in taken]
+        self.quantities = [
+            Literal(QUANTITY[word][0], index.plain[start:end], start, frozenset([QUANTITY[word][1]]))
+            for start, end, word in tokens
+            if word in QUANTITY and not _is_within(start, taken, ends)
+        ]
+        """The words of quantity outside all literals."""
+        valued = [literal for literal in index.literals if literal.kind in KINDS]
+        self._places = {literal: self.place(literal) for literal in (*valued, *self.quantities)}
+        self._by_neighbours: dict[tuple[str, str, str], list[Literal]] = {}
+        for literal, place in self._places.items():
+            self._by_neighbours.setdefault((literal.kind, place.before[0], place.after[0]), []).append(literal)
+
+    def place(self, literal: Literal) -> Place:
+        """Return the place of a literal of the text."""
+        first = bisect_right(self._ends, literal.start)
+        last = bisect_right(self._starts, literal.start + len(literal.text) - 1)
+        before = (*reversed(self._words[max(0, first - WORDS) : first]), END)
+        return Place(before, (*self._words[last : last + WORDS], END))
+
+    def nearest_own(self, literal: Literal, place: Place) -> int:
+        """Return how many words the value's best own place in the text shares with a place; 0 if it has none."""
+        places = (at for own, at in self._places.items() if own.kind == literal.kind and own.forms & literal.forms)
+        return max((len(_run(place.before, at.before)) + len(_run(place.after, at.after)) for at in places), default=0)
+
+    def nearest_others(self, literal: Literal, place: Place) -> list[tuple[int, frozenset[str]]]:
+        """Return how much of a place is shared by each other value with the same words next to it, and its forms."""
+        others = self._by_neighbours.get((literal.kind, place.before[0], place.after[0]), ())
+        return [
+            (_shared(place, self._places[other]), other.forms)
+            for other in others
+            if other.forms.isdisjoint(literal.forms)
+        ]
+
+
+@lru_cache(maxsize=512)
+def surroundings_of(index: LiteralIndex) -> Surroundings:
+    """Return the places of a text, from a cache if it was read recently."""
+    return Surroundings(index)
+
+
+def replaces_another(literal: Literal, statement: LiteralIndex, cited: Sequence[LiteralIndex]) -> bool:
+    """Return whether the cited chunks have the words around a value only around another value.
+
+    Args:
+        literal: A literal of the statement that a cited chunk holds, or one of its words of quantity.
+        statement: The literals of the statement.
+        cited: The literals of the cited chunks.
+    """
+    place, sources = surroundings_of(statement).place(literal), [surroundings_of(source) for source in cited]
+    own = max(source.nearest_own(literal, place) for source in sources)
+    for source in sources:
+        others = source.nearest_others(literal, place)
+        best = max((shared for shared, _ in others), default=0)
+        if best >= MIN_SHARED and best - own >= MIN_LEAD:
+            return len({forms for shared, forms in others if shared >= best - 1}) == 1
+    return False
+
+
+def _is_within(position: int, spans: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
+    """Return whether a position is in one of the spans, which are in order."""
+    index = bisect_right(ends, position)
+    return index < len(spans) and spans[index][0] <= position
+
+
+def _shared(one: Place, other: Place) -> int:
+    """Return the number of shared words, 0 without two content words, because `in the … in` is around many values."""
+    words = [*_run(one.before, other.before), *_run(one.after, other.after)]
+    return len(words) if sum(word not in STOP_WORDS for word in words) >= MIN_CONTENT else 0
+
+
+def _run(one: Side, other: Side) -> list[str]:
+    words = []
+    for word, same in zip(one, other, strict=False):
+        if word != same or word == END:
+            break
+        words.append(word)
+    return words

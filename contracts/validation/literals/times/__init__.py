@@ -1,0 +1,1 @@
+"""Dates, times, decades, days and frequencies as literals (R5-8)."""

@@ -1,0 +1,105 @@
+"""Days of the week, months and adverbs of frequency as literals: `on Monday`, `in March`, `weekly` (R5-8).
+
+An adverb of frequency is checked only against a text that names another frequency, because writers otherwise use it
+freely ("daily life"). A day is supported by a text that lists at least three of them, as opening hours do.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from sourcebound.contracts.validation.literals.literal import OCCASIONAL, Literal
+from sourcebound.contracts.validation.literals.times.dates import ALL_MONTHS
+
+Form = tuple[str, str | None]
+
+DAY_NAMES: Final = (
+    "mondays? mon montags? lundis? lunes lunedì",
+    "tuesdays? tues? dienstags? mardis? martes martedì",
+    "wednesdays? wed mittwochs? mercredis? miércoles mercoledì",
+    "thursdays? thurs? thu donnerstags? jeudis? jueves giovedì",
+    "fridays? fri freitags? vendredis? viernes venerdì",
+    "saturdays? sat samstags? samedis? sábados? sabato",
+    "sundays? sun sonntags? dimanches? domingos? domenica",
+)
+DAY: Final = re.compile(
+    r"(?<!\w)(?:"
+    + "|".join(f"(?P<d{number}>{names.replace(' ', '|')})" for number, names in enumerate(DAY_NAMES, start=1))
+    + r")(?!\w)",
+    re.IGNORECASE,
+)
+SHORT: Final = frozenset("mon tue tues wed thu thur thurs fri sat sun".split())
+"""Short names, which count in a source only, because `sun` and `sat` are words too."""
+LISTED_DAYS: Final = 3
+MOST_DAYS: Final = 5
+"""The days of the week that a source must name to support `daily`."""
+AMBIGUOUS_MONTHS: Final = frozenset("may march mai".split())
+"""Names of months that are words too; they count after a preposition only."""
+MONTHS: Final = frozenset(
+    "january february march april may june july august september october november december "
+    "januar februar märz mai juni juli oktober dezember janvier février avril juin juillet août septembre octobre "
+    "novembre décembre enero febrero marzo abril junio julio agosto septiembre octubre noviembre diciembre "
+    "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre".split()
+)
+"""The full names. `mars` and `mayo` are left out, because they name a planet and a sauce too."""
+MONTH: Final = re.compile(
+    r"(?:(?P<before>\b(?:in|of|since|until|till|by|during|from|to|through|early|late|mid|every|each|im|en|à|de|a)[\s-]))?"
+    rf"(?<!\w)(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})(?!\w)",
+    re.IGNORECASE,
+)
+MONTH_FORM: Final = re.compile(r"d\d*-(\d+)-\d*")
+ISO_MONTH: Final = re.compile(r"(?<!\d)\d{4}[-/](0?[1-9]|1[0-2])(?!\d)")
+FREQUENCIES: Final = {
+    "hourly": "hour", "daily": "day", "weekly": "week", "fortnightly": "fortnight", "monthly": "month",
+    "quarterly": "quarter", "yearly": "year", "annually": "year",
+}  # fmt: skip
+FREQUENCY: Final = re.compile(rf"(?<![\w-])(?:{'|'.join(FREQUENCIES)})(?![\w-])", re.IGNORECASE)
+RATE: Final = re.compile(
+    r"\b(?:per|every|each|an?|\d+|two|three|six)\s(?P<time>hour|day|week|fortnight|month|quarter|year)s?\b",
+    re.IGNORECASE,
+)
+MEANT: Final = {
+    "hour": re.compile(r"\bhour"),
+    "day": re.compile(r"\bda(?:y|ily)|\b24\s?h|\b(?:night|morning|evening)"),
+    "week": re.compile(r"\bweek|\b(?:7|seven) days"),
+    "fortnight": re.compile(r"\bfortnight|\b(?:two|2) weeks|\b14 days|biweekly|bi-weekly"),
+    "month": re.compile(r"\bmonth|\b30 days"),
+    "quarter": re.compile(r"\bquarter|\b(?:three|3) months"),
+    "year": re.compile(r"\byear|annu|\b(?:12|twelve) months"),
+}
+"""What in a source means each frequency."""
+
+
+def read_named_times(text: str) -> list[Literal]:
+    """Read every day of the week, month without a day or year, and adverb of frequency of a text without dates."""
+    literals = [
+        Literal("date", match[0], match.start(), frozenset([f"w{str(match.lastgroup)[1:]}"]))
+        for match in DAY.finditer(text)
+        if match[0].casefold() not in SHORT
+    ]
+    literals += [
+        Literal("date", match["month"], match.start("month"), frozenset([f"m{ALL_MONTHS[match['month'].casefold()]}"]))
+        for match in MONTH.finditer(text)
+        if match["month"].casefold() not in AMBIGUOUS_MONTHS or (match["before"] and match["month"][0].isupper())
+    ]
+    literals += [
+        Literal("date", match[0], match.start(), frozenset([f"f{FREQUENCIES[match[0].casefold()]}"]), OCCASIONAL)
+        for match in FREQUENCY.finditer(text)
+    ]
+    return sorted(literals, key=lambda literal: literal.start)
+
+
+def named_time_forms(text: str, literals: Iterable[Literal]) -> Iterator[Form]:
+    """Yield the days, months and frequencies that a source names in any form."""
+    days = {str(match.lastgroup)[1:] for match in DAY.finditer(text)}
+    yield from ((f"w{day}", None) for day in (days if len(days) < LISTED_DAYS else "1234567"))
+    for literal in literals:
+        yield from ((f"m{match[1]}", None) for form in literal.forms if (match := MONTH_FORM.fullmatch(form)))
+    yield from ((f"m{int(match[1])}", None) for match in ISO_MONTH.finditer(text))
+    lowered = text.casefold()
+    named = {FREQUENCIES[word] for word in FREQUENCY.findall(lowered)} | set(RATE.findall(lowered))
+    if len(days) >= MOST_DAYS:
+        yield "fday", None
+    if named:
+        yield "f", None
+        yield from ((f"f{name}", None) for name, pattern in MEANT.items() if pattern.search(lowered))

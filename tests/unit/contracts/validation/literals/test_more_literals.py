@@ -1,0 +1,159 @@
+"""R5-8: eras, ranges, named times, ratings, code, labels, the answer's own counts, and values in another's place."""
+
+import pytest
+
+from sourcebound.contracts.validation.literals.check import (
+    ANSWER,
+    AnswerContext,
+    LiteralFinding,
+    check_literals,
+    read_evidence,
+)
+from sourcebound.contracts.validation.versions import SECOND
+
+
+def findings(
+    answer: str, *evidence: str, version: int = SECOND, context: AnswerContext | None = None
+) -> list[LiteralFinding]:
+    cited = tuple(read_evidence(f"C{number}", text) for number, text in enumerate(evidence))
+    return check_literals(answer, 0, cited, version=version, context=context or AnswerContext())
+
+
+def unsupported(answer: str, *evidence: str) -> list[str]:
+    return [finding.text for finding in findings(answer, *evidence) if not finding.supported]
+
+
+SUPPORTED = [
+    # decades and centuries of a year
+    ("It opened in the 1960s.", "It opened in 1963."),
+    ("It opened in the late 1960's.", "opened on 3 May 1968"),
+    ("It opened in the mid-20th century.", "opened in 1947"),
+    ("A novel of the nineteenth century.", "published in 1850"),
+    ("It spans the 18th and 19th centuries.", "the 18th century and the 19th century"),
+    # ranges of days
+    ("It ran on October 20-21, 2023.", "on October 20th and 21st, 2023"),
+    ("It ran from 4 to 6 May 2024.", "4 May 2024, 5 May 2024 and 6 May 2024"),
+    # days, months and frequencies
+    ("It is closed on Monday.", "geschlossen am Montag"),
+    ("It is closed on Mondays.", "Tuesday 9-5, Wednesday 9-5, Thursday 9-5, Friday 9-5"),
+    ("It begins in March.", "begins on 2024-03-05"),
+    ("It is cleaned weekly.", "clean it once a week"),
+    ("It helps in daily life.", "it helps people"),
+    # names
+    ("The rating is BBB+.", "rated BBB+"),
+    ("Give them their P60s.", "give each a P60"),
+    ("Set `max_conn = 50`.", "max_conn is 50 by default"),
+    ("Call `fetch(<name>)`.", "fetch(name) returns a record"),
+    ("Zone B is closed.", "Zones A and B are closed"),
+    ("Vitamin D helps.", "it helps"),
+    # units
+    ("Take 3 kg per day.", "3 kg daily"),
+    ("Give 50 mg per kg.", "up to 50 mg/kg"),
+    ("It lasts 48 hours.", "dure 48 heures"),
+    ("Il y a 42 euros par m².", "42 euros par mètre carré"),
+    ("He died in 1994 in Seattle.", "On 8 April 1994 he died in Seattle"),
+    ("It takes six and a half months.", "6 1/2 months"),
+    # numbers of other languages
+    ("Son 87,45 millones de euros.", "La cifra de negocios fue de 87.450 miles de euros."),
+    ("Es sind 9,085 Mio. EUR.", "Ertragslage (in TEUR)\nDer Überschuss ist 9.085 und der Umsatz 287.640"),
+    ("Es sind 412.000 Stück in der Halle und im Lager.", "412000 Stück"),
+    ("Der Umsatz stieg auf 27,4 Mio. EUR nach 25,9.", "27,4 Mio. EUR nach 25,9 Mio. EUR"),
+    # ordinals of the answer's own points
+    ("A third theory is older.", "in the 19th century there was a theory"),
+    ("The second is older.", "a theory"),
+]
+NOT_SUPPORTED = [
+    ("It opened in the 1950s.", "It opened in 1963."),
+    ("It opened in the 18th century.", "It opened in 1963."),
+    ("It has 20 floors.", "It opened in 1963."),
+    ("It ran on October 20-22, 2023.", "on October 20th and 21st, 2023"),
+    ("It is closed on Monday.", "closed on Sunday"),
+    ("It begins in March.", "begins on 2024-04-05"),
+    ("It is cleaned monthly.", "it is cleaned weekly"),
+    ("The rating is A+.", "rated BBB+"),
+    ("The rating is BBB.", "rated BBB+"),
+    ("Set `min_conn`.", "max_conn is 50 by default"),
+    ("Zone C is closed.", "Zones A and B are closed"),
+    ("Vitamin D helps.", "vitamin C helps"),
+    ("Take 3 kg per week.", "3 kg daily"),
+    ("Give 50 mg/lb.", "up to 50 mg/kg"),
+    ("Il dure 48 jours.", "dure 48 heures"),
+    ("Dura 7 años.", "Dura 7 meses."),
+    ("Le rate sono quattro e non di più.", "Le rate sono cinque e non di più."),
+    ("Der Umsatz ist 25,9 und der Gewinn nicht.", "Der Umsatz ist 25,9 Mio. EUR und der Gewinn nicht."),
+    ("A third theory is older.", "the first theory and the second theory"),
+]
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("answer", "evidence"), SUPPORTED)
+def test_the_same_value_otherwise_is_supported(answer: str, evidence: str) -> None:
+    assert unsupported(answer, evidence) == []
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("answer", "evidence"), NOT_SUPPORTED)
+def test_another_value_is_not(answer: str, evidence: str) -> None:
+    assert unsupported(answer, evidence)
+
+
+PUMP = "The main pump runs at 60 bar in winter. The relief valve opens at 40 bar."
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "evidence", "found"),
+    [
+        ("The main pump runs at 40 bar in winter.", PUMP, ["40 bar"]),
+        ("The main pump runs at 60 bar in winter.", PUMP, []),
+        ("In winter, 40 bar is where the valve opens.", PUMP, []),
+        ("The main pump runs at 40 bar in winter.", f"{PUMP} In Turin the main pump runs at 40 bar in winter.", []),
+        # a template that a source fills many times says nothing of one value
+        (
+            "The high was 7 with a light wind.",
+            "The high was 5 with a light wind. The high was 6 with a light wind. 7.",
+            [],
+        ),
+        # words of quantity
+        ("Add all a cup of white wine.", "Add half a cup of white wine.", ["all"]),
+        ("He recorded his last solo album there.", "He recorded his first solo album there.", ["last"]),
+        ("The test takes several working minutes.", "The test takes several working hours.", ["minutes"]),
+        ("It is one of the oldest bridges.", "It is one of the oldest bridges.", []),
+    ],
+)
+def test_a_value_in_the_place_of_another_is_not_supported(answer: str, evidence: str, found: list[str]) -> None:
+    assert unsupported(answer, evidence) == found
+
+
+@pytest.mark.contract("R5-8", "CP-10")
+def test_a_run_of_the_first_version_is_judged_without_these_rules() -> None:
+    answer, evidence = "The main pump runs at 40 bar in winter.", PUMP
+    assert all(finding.supported for finding in findings(answer, evidence, version=1))
+    assert findings("It is closed on Monday, in zone C, see `x`.", "closed on Sunday, zones A and B", version=1) == []
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "evidence", "items", "counted"),
+    [
+        ("There are two kinds of seals (soft and hard).", "Seals are soft or hard.", 0, True),
+        ("There are three kinds of seals (soft and hard).", "Seals are soft or hard.", 0, False),
+        ("There are two kinds of seals (soft and hard).", "There are five kinds of seals.", 0, False),
+        ("It takes three steps:", "Open it, turn it, close it.", 3, True),
+        ("It takes three steps:", "Open it, turn it, close it.", 4, False),
+        ("It takes three hours:", "Open it, turn it, close it.", 3, False),
+    ],
+)
+def test_the_count_of_a_list_of_the_answer_needs_no_source(
+    answer: str, evidence: str, items: int, counted: bool
+) -> None:
+    (number,) = findings(answer, evidence, context=AnswerContext(items=items))
+    assert number.found_in == ((ANSWER,) if counted else ())
+
+
+@pytest.mark.contract("R5-8")
+def test_a_head_gives_the_scale_of_the_numbers_under_it() -> None:
+    row, chunk = "Cifra de negocios 87,4", "La cifra de negocios fue de 87,4 miles de euros."
+    (without,) = findings(row, chunk)
+    (below,) = findings(row, chunk, context=AnswerContext(head="Importe (miles de euros)"))
+    assert (without.supported, below.supported) == (False, True)
