@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -42,6 +42,31 @@ class Degeneracy(NamedTuple):
     """Whether it is a label or a lead-in, which may say nothing where another statement does."""
 
 
+class _Sources:
+    """The words of the evidence chunks, split when they are needed: few answers repeat a statement or the prompt.
+
+    Args:
+        bundle: The evidence.
+    """
+
+    def __init__(self, bundle: AnswerBundle) -> None:
+        self._texts = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence}
+        self._words: dict[str, list[str]] = {}
+
+    def most(self, words: tuple[str, ...], anchors: Iterable[str]) -> int:
+        """Return how often one of these chunks says the words one after the other."""
+        return max((_count(words, self._words_of(anchor)) for anchor in anchors if anchor in self._texts), default=0)
+
+    def say(self, run: str) -> bool:
+        """Tell whether a chunk says a run of words, separated by blanks."""
+        return any(f" {run} " in f" {' '.join(self._words_of(anchor))} " for anchor in self._texts)
+
+    def _words_of(self, anchor: str) -> list[str]:
+        if anchor not in self._words:
+            self._words[anchor] = _words(self._texts[anchor])
+        return self._words[anchor]
+
+
 def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, template: str) -> list[Degeneracy]:
     """Find the statements that say nothing (R5-16).
 
@@ -53,8 +78,7 @@ def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, templ
     Returns:
         At most one finding for each statement.
     """
-    sources = {chunk.anchor: _words(chunk.sanitized_text) for chunk in bundle.selected_evidence}
-    instructions = _instructions(template) - {run for words in sources.values() for run in _runs(words)}
+    sources, instructions = _Sources(bundle), _instructions(template)
     counts, findings = Counter[tuple[str, ...]](), []
     says_something = False
     for number, statement in enumerate(statements):
@@ -64,23 +88,22 @@ def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, templ
         text = CITATION.sub("", statement.text).strip()
         words = tuple(_words(text))
         counts[words] += 1
-        cited = [sources[anchor] for anchor in statement.anchors if anchor in sources]
-        reason = _judge(words, counts[words], cited, bundle.user_question, instructions)
+        is_repeated = counts[words] > 1 and len(words) >= SHORT
+        if is_repeated and sources.most(words, statement.anchors) < counts[words]:
+            reason = "repeats an earlier statement"
+        else:
+            reason = _judge(words, sources, bundle.user_question, instructions)
         if reason:
             findings.append(Degeneracy(number, reason, text[:80], len(words) < SHORT or text.endswith((":", "："))))
         says_something |= not reason
     return [found for found in findings if not (says_something and found.introduces and found.reason == SAYS_NOTHING)]
 
 
-def _judge(
-    words: tuple[str, ...], count: int, cited: list[list[str]], question: str, instructions: frozenset[str]
-) -> str:
+def _judge(words: tuple[str, ...], sources: _Sources, question: str, instructions: frozenset[str]) -> str:
     """Return why a statement says nothing; empty if it says something."""
-    if count > 1 and len(words) >= SHORT and not any(_count(words, source) >= count for source in cited):
-        return "repeats an earlier statement"
     if words == tuple(_words(question)):
         return "is the question"
-    if any(run in instructions for run in _runs(words)):
+    if any(run in instructions and not sources.say(run) for run in _runs(words)):
         return "repeats the instructions of the prompt"
     is_new = (_content(words) - ABOUT_THE_ANSWER) - content_words(question)
     return "" if is_new or POLAR.match(question) else SAYS_NOTHING
