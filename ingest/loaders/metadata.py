@@ -18,7 +18,8 @@ _MAX_JOINED_TITLE_LENGTH = 120
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FILE_NAME = re.compile(r"\.(docx?|pdf|xlsx?|pptx?|html?|txt|rtf|indd|md|tmp|dvi|ps)$", re.IGNORECASE)
 _DEFAULT_TITLE = re.compile(
-    r"^(microsoft (word|powerpoint|excel)|untitled|document\s?\d*$|title$|slide 1$)", re.IGNORECASE
+    r"^(microsoft (word|powerpoint|excel)|untitled|(powerpoint )?presentation\s?\d*$|document\s?\d*$|title$|slide 1$)",
+    re.IGNORECASE,
 )
 
 _SEPARATOR = re.compile(r"\s*[|;•·]\s*|\t+| {3,}")

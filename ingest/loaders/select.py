@@ -10,12 +10,19 @@ import zipfile
 from pathlib import Path
 
 from sourcebound.contracts.corpus.document import ParsedDocument
+from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS
 from sourcebound.ingest.loaders.csv import load_csv
 from sourcebound.ingest.loaders.html import load_html
 from sourcebound.ingest.loaders.markdown import load_markdown
+from sourcebound.ingest.loaders.office.epub import load_epub
+from sourcebound.ingest.loaders.office.mail import load_mail
+from sourcebound.ingest.loaders.office.opendocument import load_opendocument
+from sourcebound.ingest.loaders.office.presentation import load_presentation
+from sourcebound.ingest.loaders.office.rich_text import load_rich_text
+from sourcebound.ingest.loaders.office.spreadsheet import load_spreadsheet
 from sourcebound.ingest.loaders.pdf.load import load_pdf
 from sourcebound.ingest.loaders.text import load_text
-from sourcebound.ingest.loaders.word import ARCHIVE_ERRORS, load_word
+from sourcebound.ingest.loaders.word import load_word
 from sourcebound.ingest.sandbox import failures
 
 _TEXT_LOADERS = {
@@ -29,8 +36,31 @@ _TEXT_LOADERS = {
     ".txt": load_text,
     ".text": load_text,
     ".rst": load_text,
+    ".eml": load_mail,
 }
-_BINARY_SUFFIXES = {".pdf": "PDF", ".docx": "Word document"}
+_BINARY_SUFFIXES = {
+    ".pdf": "PDF",
+    ".docx": "Word document",
+    ".pptx": "presentation",
+    ".xlsx": "spreadsheet",
+    ".xls": "spreadsheet",
+    ".ods": "spreadsheet",
+    ".odt": "OpenDocument text",
+    ".epub": "EPUB",
+    ".rtf": "Rich Text file",
+}
+_ARCHIVE_LOADERS = (
+    ("word/", load_word),
+    ("ppt/", load_presentation),
+    ("xl/", load_spreadsheet),
+)
+"""The loaders of Office's archives, by the folder of their parts."""
+_MIME_LOADERS = {
+    b"application/epub+zip": load_epub,
+    b"application/vnd.oasis.opendocument.text": load_opendocument,
+    b"application/vnd.oasis.opendocument.spreadsheet": load_spreadsheet,
+}
+"""The loaders of the archives that name their media type in their first member."""
 
 SUPPORTED_SUFFIXES = frozenset({*_TEXT_LOADERS, *_BINARY_SUFFIXES})
 """The suffixes, in lower case, of the files that are ingested from a folder."""
@@ -39,12 +69,14 @@ _PDF_MAGIC = b"%PDF-"
 _PDF_MAGIC_WINDOW = 1024
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE_WORKBOOK = "Workbook\0".encode("utf-16-le")
+_MAX_MIME_LENGTH = 100
 _OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _RTF_MAGIC = b"{\\rtf"
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
 )
-_CONVERT_ADVICE = "Save it as PDF or DOCX, and ingest that."
+_CONVERT_ADVICE = "Save it as PDF, DOCX, XLSX or PPTX, and ingest that."
 
 
 def load_document(path: Path, max_bytes: int) -> ParsedDocument:
@@ -95,7 +127,10 @@ def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
         return load_pdf(path, data)
     if data.startswith(_ZIP_MAGIC):
         return _load_archive(path, data, max_bytes)
-    _reject_unsupported(path, data)
+    if data.startswith(_OLE_MAGIC):
+        return _load_legacy(path, data, max_bytes)
+    if data.startswith(_RTF_MAGIC):
+        return load_rich_text(path, data)
     if _HTML_START.match(data[:4096]):
         return load_html(path, data)
     suffix = path.suffix.lower()
@@ -109,18 +144,21 @@ def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
 def _load_archive(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = set(archive.namelist())
+            members = archive.namelist()
+            declared = archive.read("mimetype")[:_MAX_MIME_LENGTH] if members[:1] == ["mimetype"] else b""
     except ARCHIVE_ERRORS as error:
         raise failures.unreadable(path, f"is a damaged archive ({error})") from error
-    if any(member.startswith("word/") for member in members):
-        return load_word(path, data, max_bytes)
-    raise failures.unsupported(path, "an archive, but not a Word document", _CONVERT_ADVICE)
+    if load_declared := _MIME_LOADERS.get(declared.strip()):
+        return load_declared(path, data, max_bytes)
+    for folder, load in _ARCHIVE_LOADERS:
+        if any(member.startswith(folder) for member in members):
+            return load(path, data, max_bytes)
+    raise failures.unsupported(path, "an archive, but not an office document", _CONVERT_ADVICE)
 
 
-def _reject_unsupported(path: Path, data: bytes) -> None:
-    if data.startswith(_OLE_MAGIC):
-        if _OLE_ENCRYPTED in data:
-            raise failures.encrypted(path)
-        raise failures.unsupported(path, "a legacy Office file", _CONVERT_ADVICE)
-    if data.startswith(_RTF_MAGIC):
-        raise failures.unsupported(path, "a Rich Text file", _CONVERT_ADVICE)
+def _load_legacy(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+    if _OLE_ENCRYPTED in data:
+        raise failures.encrypted(path)
+    if _OLE_WORKBOOK in data:
+        return load_spreadsheet(path, data, max_bytes)
+    raise failures.unsupported(path, "a legacy Office file", _CONVERT_ADVICE)

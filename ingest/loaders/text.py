@@ -25,6 +25,8 @@ _BYTE_ORDER_MARKS = (
 )
 _MAX_CONTROL_SHARE = 0.02
 _MAX_SAMPLE_LENGTH = 1_000_000
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+_TELLING_REACH = 20
 _CONTROL_CHARACTER = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•●▪◦‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S")
@@ -87,10 +89,30 @@ def _decode_unicode(data: bytes) -> str | None:
 
 def _decode_by_detection(data: bytes) -> str:
     """Decode with the most likely encoding. If no encoding fits, decode as UTF-8 with U+FFFD for invalid bytes."""
-    from charset_normalizer import from_bytes
+    from chardet import detect
 
-    best = from_bytes(data).best()
-    return data.decode("utf-8", errors="replace") if best is None else str(best)
+    sample = data[:_MAX_SAMPLE_LENGTH] if b"\0" in data else _take_telling_parts(data)
+    encoding = detect(sample)["encoding"] or "utf-8"
+    try:
+        return data.decode(encoding)
+    except (LookupError, UnicodeDecodeError):
+        return data.decode("utf-8", errors="replace")
+
+
+def _take_telling_parts(data: bytes) -> bytes:
+    """Return the surroundings of the bytes that tell encodings apart.
+
+    The rest is ASCII, and too much of it hides a few words of another language.
+    """
+    parts, end, length = [], 0, 0
+    for match in _NOT_ASCII.finditer(data):
+        start = max(end, match.start() - _TELLING_REACH)
+        end = match.end() + _TELLING_REACH
+        parts.append(data[start:end])
+        length += end - start
+        if length > _MAX_SAMPLE_LENGTH:
+            break
+    return b"".join(parts)
 
 
 def _add_paragraph(composer: PageComposer, paragraph: str) -> None:

@@ -7,14 +7,13 @@ store its page breaks, so the whole text is one page without a number.
 
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
+from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
@@ -24,14 +23,9 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
-ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, UnicodeDecodeError)
-"""The exceptions that zipfile raises for a damaged archive, including undecodable member names."""
-
 _PYTHON_DOCX_ERRORS = (KeyError, ValueError, AttributeError, TypeError)
 """The exceptions that python-docx raises for a missing or invalid part, found by fuzzing."""
 
-_MAX_UNPACK_RATIO = 10
-_ZIP_ENCRYPTED_FLAG = 1
 _BODY_TEXT_OUTLINE_LEVEL = 9
 _MAX_COLUMN_SPAN = 100
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -45,9 +39,6 @@ _CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noB
 _TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _NOTE_PART_NAMES = ("footnotes", "endnotes")
-
-Element = Any
-"""An lxml element. The type is `Any`, because lxml ships no type annotations."""
 
 
 class _ParagraphStyle(NamedTuple):
@@ -73,24 +64,13 @@ def load_word(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     from lxml.etree import XMLSyntaxError
 
     try:
-        _check_archive(path, data, max_bytes)
+        check_archive(path, data, max_bytes)
         page, title = _read_page(data)
     except (*ARCHIVE_ERRORS, *_PYTHON_DOCX_ERRORS, OpcError, XMLSyntaxError) as error:
         raise failures.unreadable(path, f"is not a readable Word document ({error})") from error
     if not page.text:
         raise failures.no_text(path)
     return ParsedDocument(media_type=MEDIA_TYPE, metadata=build_metadata(path, (page,), title=title), pages=(page,))
-
-
-def _check_archive(path: Path, data: bytes, max_bytes: int) -> None:
-    """Reject an encrypted archive or a decompression bomb before anything is unpacked."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = archive.infolist()
-    if any(member.flag_bits & _ZIP_ENCRYPTED_FLAG for member in members):
-        raise failures.encrypted(path)
-    unpacked_size, limit = sum(member.file_size for member in members), max_bytes * _MAX_UNPACK_RATIO
-    if unpacked_size > limit:
-        raise failures.too_large(path, unpacked_size, limit, "unpacks to")
 
 
 def _read_page(data: bytes) -> tuple[Page, str]:

@@ -11,7 +11,12 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
-LIBRARIES: Final = ("charset_normalizer", "docx", "lxml.etree", "markdown_it", "pypdfium2", "pypdfium2.raw")
+LIBRARIES: Final = (
+    *("docx", "lxml.etree", "markdown_it", "pypdfium2", "pypdfium2.raw", "python_calamine", "striprtf.striprtf"),
+    *("email.parser", "email.policy", "email.headerregistry", "email._header_value_parser", "email.iterators"),
+)
+SAMPLE: Final = "Größe: żółć".encode("cp1250")
+"""Bytes that no Unicode encoding has, so that the detector reads all its models."""
 ARCHIVE_FORMATS: Final = ("bz2", "lzma", "zlib")
 
 
@@ -25,5 +30,6 @@ def preload() -> None:
     for name in ARCHIVE_FORMATS:
         with suppress(ImportError):  # Python was built without it
             import_module(name)
+    import_module("chardet").detect(SAMPLE)
     if hasattr(time, "tzset"):
         time.tzset()

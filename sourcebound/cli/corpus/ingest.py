@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 RETRY_SECONDS = 10.0
+KINDS = (
+    "Files and folders: PDF, DOCX, XLSX, PPTX, XLS, ODT, ODS, EPUB, RTF, EML, HTML, Markdown, reStructuredText, text, "
+    "CSV."
+)
 STOPPED = "Finished work is stored. Run the same command again to continue to watch."
 
 

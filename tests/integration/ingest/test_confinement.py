@@ -14,6 +14,7 @@ import pytest
 
 from sourcebound.ingest.loaders.select import parse_document
 from sourcebound.ingest.sandbox.parser_pool import WORKER, ParserPool
+from support.office_files import OFFICE_FILES
 from support.places import ROOT
 from support.processes.commands import PROGRAM
 from support.processes.databases import MANUALS
@@ -206,8 +207,11 @@ def test_a_confined_parser_reads_what_an_ordinary_process_reads(tmp_path: Path) 
     text = "Насос работает при температуре 80 °C. Проверяйте уплотнение каждый месяц, затем закройте клапан.\n" * 20
     for encoding in ("koi8_r", "cp1251", "utf_16", "mac_cyrillic", "iso8859_5"):
         (tmp_path / f"{encoding}.txt").write_bytes(text.encode(encoding, errors="ignore"))
+    for name, content in OFFICE_FILES.items():
+        (tmp_path / name).write_bytes(content())
     paths = [path for path in (*MANUALS.iterdir(), *tmp_path.iterdir()) if path.suffix != ".toml"]
-    assert {path.suffix for path in paths} == {".pdf", ".docx", ".html", ".md", ".csv", ".txt"}
+    kinds = {".pdf", ".docx", ".html", ".md", ".csv", ".txt"} | {Path(name).suffix for name in OFFICE_FILES}
+    assert {path.suffix for path in paths} == kinds
     with ParserPool(30, 512, processes=1) as pool:
         for path in paths:
             data = path.read_bytes()

@@ -30,7 +30,7 @@ def _found(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 @pytest.mark.contract("IX-1")
 def test_every_file_is_counted(folder: Path) -> None:
-    for name in ("table.xlsx", "TABLE.XLSX", "picture.png", "README", ".hidden", "pump.md.meta.toml"):
+    for name in ("photo.heic", "PHOTO.HEIC", "picture.png", "README", ".hidden", "pump.md.meta.toml"):
         (folder / name).write_text("x")
     (folder / ".git").mkdir()
     os.mkfifo(folder / "pipe.txt")
@@ -38,7 +38,7 @@ def test_every_file_is_counted(folder: Path) -> None:
     assert [file.knowledge_id for file in found.files] == ["pump.md"]
     assert found.skipped == []
     assert found.other_kinds == {
-        ".xlsx": 2,
+        ".heic": 2,
         ".png": 1,
         "without a suffix": 1,
         "hidden": 2,

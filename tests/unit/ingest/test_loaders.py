@@ -342,11 +342,10 @@ def test_files_over_the_limit(load: Load) -> None:
 
 
 def test_foreign_formats_are_named(load: Load) -> None:
-    spreadsheet = io.BytesIO()
-    with zipfile.ZipFile(spreadsheet, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
+    drawing = io.BytesIO()
+    with zipfile.ZipFile(drawing, "w") as archive:
+        archive.writestr("visio/document.xml", "<document/>")
     legacy = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
-    assert refusal(load, "a.xlsx", spreadsheet.getvalue()).failure_code == "UNSUPPORTED"
+    assert refusal(load, "a.vsdx", drawing.getvalue()).failure_code == "UNSUPPORTED"
     assert refusal(load, "a.doc", legacy).failure_code == "UNSUPPORTED"
-    assert refusal(load, "a.rtf", rb"{\rtf1 Hello}").failure_code == "UNSUPPORTED"
     assert refusal(load, "a.docx", legacy + "EncryptedPackage".encode("utf-16-le")).failure_code == "ENCRYPTED"

@@ -1,0 +1,86 @@
+"""The loader of mail messages (.eml): subject, sender, recipients and date, then the text of the body.
+
+The names or types of attachments are listed. Their content is not read: save an attachment as a file to ingest it.
+"""
+
+from datetime import date
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from pathlib import Path
+from typing import Final
+
+from sourcebound.contracts.corpus.document import Block, BlockKind, Page, ParsedDocument
+from sourcebound.ingest.chunking.page_text import PageComposer
+from sourcebound.ingest.loaders.html import load_html
+from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.text import decode, load_text
+from sourcebound.ingest.sandbox import failures
+
+MEDIA_TYPE: Final = "message/rfc822"
+_SHOWN: Final = ("From", "To", "Cc", "Date")
+_MAIL_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError)
+"""The exceptions that the parser of the standard library raises for malformed headers and parts."""
+
+
+def load_mail(path: Path, data: bytes) -> ParsedDocument:
+    """Read a mail message.
+
+    Args:
+        path: The path of the file. Messages name the file, and its stem is the fallback title.
+        data: The bytes of the file.
+
+    Returns:
+        A document of one page without a number. Its date is that of the message.
+
+    Raises:
+        DocumentError: With the code UNREADABLE if it has no headers of a message, or NO_TEXT.
+    """
+    composer = PageComposer()
+    try:
+        message = BytesParser(policy=policy.default).parsebytes(data)
+        subject, sender = str(message["Subject"] or ""), message["From"]
+        sent = getattr(message["Date"], "datetime", None)
+        headers = [(name, str(message[name])) for name in _SHOWN if message[name]]
+        body, is_html = _read_body(path, message)
+        attachments = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
+    except _MAIL_ERRORS as error:
+        raise failures.unreadable(path, f"is not a readable mail message ({type(error).__name__})") from error
+    if not sender and not subject:
+        raise failures.unreadable(path, "is not a mail message", "Save the message again as .eml.")
+    composer.add(BlockKind.HEADING, " ".join(subject.split()), level=1)
+    composer.add(BlockKind.PARAGRAPH, "\n".join(f"{name}: {' '.join(value.split())}" for name, value in headers))
+    if body.strip():
+        _append(composer, (load_html if is_html else load_text)(path, body.encode()).pages[0])
+    for name in attachments:
+        composer.add(BlockKind.LIST_ITEM, f"Attachment: {name}")
+    page = composer.page()
+    if not page.text:
+        raise failures.no_text(path)
+    event_date: date | None = sent.date() if sent else None
+    metadata = build_metadata(path, (page,), title=subject, event_date=event_date)
+    return ParsedDocument(media_type=MEDIA_TYPE, metadata=metadata, pages=(page,))
+
+
+def _read_body(path: Path, message: EmailMessage) -> tuple[str, bool]:
+    """Return the text of the body, and whether it is HTML. Plain text is preferred."""
+    part = message.get_body(preferencelist=("plain", "html"))
+    if part is None:
+        return "", False
+    payload = part.get_payload(decode=True)
+    raw = payload if isinstance(payload, bytes) else str(payload or "").encode("utf-8", "surrogateescape")
+    try:
+        text = raw.decode(part.get_content_charset() or "ascii")
+    except (LookupError, UnicodeError):
+        text = decode(path, raw)
+    return text, part.get_content_type() == "text/html"
+
+
+def _append(composer: PageComposer, page: Page) -> None:
+    """Append the blocks of another page, its headings one level deeper."""
+    for block in page.blocks:
+        composer.add(block.kind, page.text[block.char_start : block.char_end], level=_level(block))
+
+
+def _level(block: Block) -> int:
+    return block.level + 1 if block.kind is BlockKind.HEADING else 0

@@ -1,0 +1,78 @@
+"""The loader of spreadsheets (.xlsx, .xls, .ods): each sheet is a page, each row a block with its headers.
+
+Cells have the values that were stored last. A formula without a stored value is an empty cell.
+"""
+
+import io
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Final
+
+from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocument
+from sourcebound.ingest.chunking.page_text import PageComposer
+from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, check_archive
+from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.table_rows import linearise
+from sourcebound.ingest.sandbox import failures
+
+MEDIA_TYPES: Final = {
+    ".xls": "application/vnd.ms-excel",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+}
+XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_ZIP: Final = b"PK"
+
+Cell = int | float | str | bool | time | date | datetime | timedelta
+
+
+def load_spreadsheet(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+    """Read a spreadsheet.
+
+    Args:
+        path: The path of the file. Messages name the file, and its stem is the fallback title.
+        data: The bytes of the file.
+        max_bytes: The size limit of the file. An unpacked archive may be ten times as large.
+
+    Returns:
+        A document with one page, without a number, for each sheet that is not empty.
+
+    Raises:
+        DocumentError: With the code TOO_LARGE, ENCRYPTED, NO_TEXT or UNREADABLE.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+    try:
+        if data.startswith(_ZIP):
+            check_archive(path, data, max_bytes)
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        sheets = [(name, workbook.get_sheet_by_name(name).to_python()) for name in workbook.sheet_names]
+    except PasswordError as error:
+        raise failures.encrypted(path) from error
+    except (*ARCHIVE_ERRORS, CalamineError, ValueError) as error:
+        raise failures.unreadable(path, f"is not a readable spreadsheet ({error})") from error
+    pages: list[Page] = []
+    for name, rows in sheets:
+        lines = linearise([[show_cell(cell) for cell in row] for row in rows])
+        if not lines:
+            continue
+        composer = PageComposer()
+        composer.add(BlockKind.HEADING, name, level=1)
+        for line in lines:
+            composer.add(BlockKind.TABLE_ROW, line)
+        pages.append(composer.page(len(pages)))
+    if not pages:
+        raise failures.no_text(path)
+    media_type = MEDIA_TYPES.get(path.suffix.lower(), XLSX)
+    metadata = build_metadata(path, tuple(pages), title=path.stem)
+    return ParsedDocument(media_type=media_type, metadata=metadata, pages=tuple(pages))
+
+
+def show_cell(cell: Cell) -> str:
+    """Return the text of a cell: whole numbers without a fraction, dates and times in ISO form."""
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else f"{cell:.15g}"
+    if isinstance(cell, datetime):
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
+    return cell.isoformat() if isinstance(cell, date | time) else str(cell)

@@ -1,0 +1,185 @@
+"""Office files are read whole, in order, and what cannot be read is refused with a code (IX-1)."""
+
+import io
+import zipfile
+from datetime import date, datetime, time, timedelta
+
+import pytest
+
+from sourcebound.contracts.corpus.document import BlockKind
+from sourcebound.ingest.loaders.office.spreadsheet import show_cell
+from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
+from sourcebound.ingest.loaders.text import decode
+from support.loading import Load, blocks, headings, refusal
+from support.office_files import CONTAINER, OFFICE_FILES, PACKAGE, archive, chapter
+from support.places import ROOT
+
+
+@pytest.mark.contract("IX-1")
+def test_office_files_are_among_the_supported_kinds() -> None:
+    kinds = {".pptx", ".xlsx", ".xls", ".ods", ".odt", ".epub", ".rtf", ".eml"}
+    assert kinds <= SUPPORTED_SUFFIXES
+
+
+def test_a_presentation_has_a_page_for_each_slide_in_the_order_of_the_show(load: Load) -> None:
+    document = load("deck.pptx", OFFICE_FILES["deck.pptx"]())
+    assert [(page.index, page.number) for page in document.pages] == [(0, 1), (1, 2)]
+    assert [text for _, text in headings(document)] == ["Torques", "Seals"]
+    assert blocks(document.pages[0], BlockKind.TABLE_ROW) == ["Part: Bolt; Torque: 27 N·m"]
+    assert document.pages[0].text.endswith("Say why 27.")
+    assert blocks(document.pages[1], BlockKind.LIST_ITEM) == ["Check the seal.", "Replace it every year."]
+    assert document.metadata.title == "Torques"
+
+
+def test_a_spreadsheet_has_a_page_for_each_sheet_and_rows_with_their_headers(load: Load) -> None:
+    document = load("parts.xlsx", OFFICE_FILES["parts.xlsx"]())
+    assert [page.text for page in document.pages] == [
+        "Parts\n\nPart: Bolt; Torque: 27; Weight: 0.25; Due: 2024-03-01",
+        "Sum\n\n2",
+    ]
+    assert (document.metadata.title, document.pages[1].index) == ("parts", 1)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (True, "TRUE"),
+        (3.0, "3"),
+        (0.1 + 0.2, "0.3"),
+        (1e300, "1e+300"),
+        (datetime(2024, 3, 1), "2024-03-01"),
+        (datetime(2024, 3, 1, 9, 30), "2024-03-01 09:30:00"),
+        (date(2024, 3, 1), "2024-03-01"),
+        (time(9, 30), "09:30:00"),
+        (timedelta(hours=30), "1 day, 6:00:00"),
+        ("x", "x"),
+    ],
+)
+def test_a_cell_is_shown_as_a_reader_sees_it(cell: object, text: str) -> None:
+    assert show_cell(cell) == text  # type: ignore[arg-type]
+
+
+def test_a_mail_has_its_headers_its_plain_text_and_the_names_of_its_attachments(load: Load) -> None:
+    document = load("mail.eml", OFFICE_FILES["mail.eml"]())
+    (page,) = document.pages
+    assert page.text == (
+        "Größe der Öffnung\n\n"
+        "From: Ann <ann@example.org>\nTo: bob@example.org\nDate: Fri, 01 Mar 2024 10:00:00 +0100\n\n"
+        "The opening is 5 µm wide.\n\nAttachment: drawing.pdf"
+    )
+    assert (document.metadata.title, document.metadata.event_date) == ("Größe der Öffnung", date(2024, 3, 1))
+
+
+def test_a_mail_without_plain_text_is_read_from_its_html(load: Load) -> None:
+    text = "Subject: Pump\nContent-Type: text/html; charset=utf-8\n\n<h1>Care</h1><p>Grease <b>it</b>.</p>\n"
+    document = load("mail.eml", text)
+    assert headings(document) == [(1, "Pump"), (2, "Care")]
+    assert document.pages[0].text.endswith("Grease it.")
+
+
+def test_an_opendocument_text_has_its_headings_lists_tables_and_notes(load: Load) -> None:
+    document = load("care.odt", OFFICE_FILES["care.odt"]())
+    (page,) = document.pages
+    assert headings(document) == [(1, "Pump care")]
+    assert "Grease the bearing  twice (see the plan) a year." in page.text
+    assert blocks(page, BlockKind.LIST_ITEM) == ["Stop the pump."]
+    assert blocks(page, BlockKind.TABLE_ROW) == ["Part: Bolt; Torque: 27 N·m"]
+    assert "Deleted" not in page.text
+
+
+def test_a_book_has_its_chapters_in_reading_order(load: Load) -> None:
+    document = load("book.epub", OFFICE_FILES["book.epub"]())
+    assert [(page.index, page.text) for page in document.pages] == [
+        (0, "One\n\nThe pump runs."),
+        (1, "Two\n\nThe pump stops."),
+    ]
+    assert document.metadata.title == "The Pump Book"
+
+
+def test_rich_text_is_read_in_its_code_page(load: Load) -> None:
+    assert load("note.rtf", OFFICE_FILES["note.rtf"]()).pages[0].text == "Pump\n\nŁożysko runs at 5 bar."
+
+
+@pytest.mark.contract("IX-1")
+@pytest.mark.parametrize("name", ["deck.pptx", "parts.xlsx", "care.odt", "book.epub"])
+def test_a_truncated_or_oversized_archive_is_refused_with_a_code(load: Load, name: str) -> None:
+    data = OFFICE_FILES[name]()
+    assert refusal(load, name, data[: len(data) // 2]).failure_code == "UNREADABLE"
+    assert refusal(load, name, data, limit=len(data) - 1).failure_code == "TOO_LARGE"
+    bomb = archive({"mimetype": _mime(data), "word": "0" * 3_000_000, **_folder(data)})
+    assert refusal(load, name, bomb, limit=200_000).failure_code == "TOO_LARGE"
+
+
+def _mime(data: bytes) -> str:
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        return packed.read("mimetype").decode() if "mimetype" in packed.namelist() else ""
+
+
+def _folder(data: bytes) -> dict[str, str]:
+    return {name: "" for name in ("ppt/x", "xl/x") if name.split("/")[0].encode() + b"/" in data}
+
+
+@pytest.mark.contract("IX-1")
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("a.rtf", rb"{\rtf1 }", "NO_TEXT"),
+        ("a.eml", "only a sentence", "UNREADABLE"),
+        ("a.pptx", archive({"ppt/presentation.xml": "<a"}), "UNREADABLE"),
+        ("a.xlsx", archive({"xl/workbook.xml": "<a"}), "UNREADABLE"),
+        ("a.odt", archive({"mimetype": "application/vnd.oasis.opendocument.text"}), "UNREADABLE"),
+        (
+            "a.odt",
+            archive(
+                {
+                    "mimetype": "application/vnd.oasis.opendocument.text",
+                    "META-INF/manifest.xml": "<manifest:encryption-data/>",
+                    "content.xml": "garbled",
+                }
+            ),
+            "ENCRYPTED",
+        ),
+        (
+            "a.epub",
+            archive({"mimetype": "application/epub+zip", "META-INF/encryption.xml": "<x/>"}),
+            "ENCRYPTED",
+        ),
+        (
+            "a.epub",
+            archive(
+                {
+                    "mimetype": "application/epub+zip",
+                    "META-INF/container.xml": CONTAINER,
+                    "OEBPS/book.opf": PACKAGE,
+                    **{f"OEBPS/{name}.xhtml": chapter("") for name in ("cover", "one", "second part")},
+                }
+            ),
+            "NO_TEXT",
+        ),
+        ("a.zip", archive({"x.txt": "x"}), "UNSUPPORTED"),
+    ],
+)
+def test_what_cannot_be_read_has_a_code(load: Load, name: str, data: bytes | str, code: str) -> None:
+    assert refusal(load, name, data).failure_code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "encodings"),
+    [
+        ("Die Größe der Öffnung beträgt 5 µm bei 20 °C, und das Gerät „ruht“.", ("cp1252",)),
+        ("La pompe est vérifiée après chaque arrêt ; l’opérateur relève la température.", ("cp1252",)),
+        ("A manutenção da bomba não é necessária até à próxima revisão.", ("cp1252", "latin-1")),
+        ("Pumpens lager smörjs två gånger om året och går annars sönder.", ("cp1252", "latin-1")),
+        ("The pump’s seal – see “Seals” – costs €20 in the café.", ("cp1252",)),
+        ("Łożysko należy smarować dwa razy w roku, a źródło ciśnienia sprawdzać.", ("cp1250", "iso8859-2")),
+        ("Čerpadlo se kontroluje každý den, těsnění je třeba vyměnit po opotřebení.", ("cp1250", "iso8859-2")),
+        ("A szivattyút ellenőrizni kell, a csapágyat évente kétszer zsírozni.", ("cp1250", "iso8859-2")),
+        ("Насос проверяется каждые 12 часов, подшипник смазывают два раза в год.", ("cp1251", "koi8-r")),
+    ],
+)
+@pytest.mark.parametrize("padding", ["", "The pump is checked every day. " * 40])
+def test_an_encoding_is_detected_alone_and_among_english_text(
+    text: str, encodings: tuple[str, ...], padding: str
+) -> None:
+    for encoding in encodings:
+        assert decode(ROOT / "note.txt", (padding + text).encode(encoding)) == padding + text, encoding
