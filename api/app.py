@@ -11,7 +11,7 @@ from sourcebound.api.asking import Asking
 from sourcebound.api.callers import identify
 from sourcebound.api.limits import RequestLimits
 from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
-from sourcebound.api.routes import ask, chat, corpus, feedback, health, records
+from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, records
 from sourcebound.api.server import Server
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
@@ -64,6 +64,7 @@ def create_app(services: Services) -> FastAPI:
         checked.include_router(routes)
     app.include_router(checked)
     app.include_router(health.router)
+    app.include_router(page.router)  # files only, which say nothing of what is stored
     _describe_problems(app)
     return app
 

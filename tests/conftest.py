@@ -17,6 +17,7 @@ pytest_plugins = [
     "support.replaying",
     "support.processes.studio",
     "support.processes.http_server",
+    "support.processes.browser",
 ]
 
 FOREIGN = (

@@ -1,0 +1,167 @@
+"""The page in a real browser: ask, open a citation at its words, refuse; hostile documents stay text."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver import Chrome, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from sourcebound.wiring import open_services
+from support.processes.commands import DEADLINE_SECONDS
+from support.processes.databases import ingest, settings_for
+from support.processes.http_server import ANSWER, OFF_TOPIC, QUESTION, Served, served_over
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+HOSTILE_TEXT = f"The purge valve of the ZQ-7 is opened at 4.7 bar. {HOSTILE} See the drawing."
+
+
+class Page:
+    """The page, as a reader uses it."""
+
+    def __init__(self, browser: Chrome, url: str) -> None:
+        self.browser = browser
+        for kind in ("browser", "performance"):
+            browser.get_log(kind)  # type: ignore[no-untyped-call] # reading a log empties it
+        browser.get(url)
+        browser.execute_script("localStorage.clear(); sessionStorage.clear()")
+        browser.get(url)
+
+    def find(self, selector: str) -> WebElement:
+        """Wait for an element that is displayed."""
+        self.until(lambda: any(each.is_displayed() for each in self.all(selector)))
+        return next(each for each in self.all(selector) if each.is_displayed())
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        WebDriverWait(self.browser, DEADLINE_SECONDS).until(lambda _: holds())
+
+    def run(self, script: str, *values: object) -> Any:
+        return self.browser.execute_script(script, *values)
+
+    def ask(self, question: str) -> WebElement:
+        """Ask with the keyboard, and return the turn when its outcome is there."""
+        turns = len(self.all(".turn"))
+        self.until(lambda: self.all("#collection option") != [])
+        self.find("#question").send_keys(question, Keys.ENTER)
+        self.until(lambda: len(self.all(".turn details.made")) > turns)
+        return self.all(".turn")[-1]
+
+    def complaints(self) -> list[str]:
+        """Return what the browser reported, such as an error of a script or a breach of the policy."""
+        return [entry["message"] for entry in self.browser.get_log("browser")]  # type: ignore[no-untyped-call]
+
+    def hosts(self) -> set[str]:
+        """Return the hosts that the page sent requests to."""
+        messages = [json.loads(each["message"])["message"] for each in self.browser.get_log("performance")]  # type: ignore[no-untyped-call]
+        sent = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
+        return {urlsplit(url).netloc for url in sent if url.startswith(("http", "ws"))}
+
+
+@pytest.fixture
+def page(chromium: Chrome, served: Served) -> Iterator[Page]:
+    opened = Page(chromium, served.url)
+    yield opened
+    assert opened.complaints() == []
+    assert opened.hosts() == {urlsplit(served.url).netloc}
+
+
+@pytest.mark.contract("R6-7")
+def test_a_citation_opens_its_source_at_the_marked_words(page: Page) -> None:
+    turn = page.ask(QUESTION)
+    assert turn.find_element(By.CSS_SELECTOR, ".answer").text.startswith(ANSWER)
+    assert turn.find_element(By.CSS_SELECTOR, ".support").text == "Well supported"
+    cite = turn.find_element(By.CSS_SELECTOR, ".cite")
+    cite.click()
+    mark = page.find("#source mark")
+    assert mark.text.split() == ANSWER.split()
+    assert "Page 13" in page.find("#source-place").text
+    assert "Revision C" in page.find("#source-meta").text
+    place, panel = mark.rect, page.find("#source-text").rect
+    assert panel["y"] <= place["y"] <= panel["y"] + panel["height"] - place["height"]
+    page.browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    page.until(lambda: not page.all("#source")[0].is_displayed())
+    assert page.browser.switch_to.active_element == cite
+
+
+def test_a_refusal_is_in_plain_words_with_the_nearest_passages(page: Page) -> None:
+    turn = page.ask(OFF_TOPIC)
+    assert "The documents do not answer this." in turn.text
+    cards = turn.find_elements(By.CSS_SELECTOR, "button.card")
+    assert len(cards) == 3
+    cards[0].click()
+    assert page.find("#source-text").text
+
+
+def test_an_answer_shows_how_it_was_made_takes_feedback_and_stays_in_the_history(page: Page) -> None:
+    turn = page.ask(QUESTION)
+    turn.find_element(By.CSS_SELECTOR, "details.made summary").click()
+    page.until(lambda: "SOURCEBOUND_V2" in turn.text)
+    assert "its hash matches" in turn.text
+    assert "evidence in the prompt" in turn.text
+    turn.find_element(By.CSS_SELECTOR, ".after button").click()
+    page.until(lambda: "The feedback is stored" in turn.text)
+    page.find("#new").click()
+    assert page.all(".turn") == []
+    page.find("#show-history").click()
+    page.find("#history-list button").click()
+    page.until(lambda: page.all(".turn .answer") != [])
+    assert page.find(".answer").text.startswith(ANSWER)
+
+
+def test_a_follow_up_continues_the_conversation(page: Page) -> None:
+    page.ask("How often is the filter of the HP-200 changed?")
+    page.ask("And of the HP-300?")
+    assert len(page.all(".turn")) == 2
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_shows_one_thing_at_a_time(page: Page, theme: str) -> None:
+    metrics = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    theme_feature = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", theme_feature)
+    try:
+        page.ask(QUESTION).find_element(By.CSS_SELECTOR, ".cite").click()
+        page.find("#source mark")
+        assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+        assert page.all("#source")[0].rect["width"] == 390
+        page.find("#close-source").click()
+        colour = page.run("return getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, colour[4:-1].split(","))) > 380) == (theme == "light")
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+async def prepare(database: str, folder: Path) -> str:
+    (folder / "hostile.txt").write_text(HOSTILE_TEXT + "\n", "utf-8")
+    async with open_services(settings_for(database)) as services:
+        await ingest(services, folder, collection="hostile", title=HOSTILE, revision=HOSTILE)
+        return (await services.api_keys.make("reader", ("ask", "read"), ["hostile"], None)).text
+
+
+@pytest.fixture
+async def key(library: str, tmp_path: Path) -> str:
+    return await prepare(library, tmp_path)
+
+
+def test_a_hostile_document_stays_text_and_a_key_opens_the_page(chromium: Chrome, library: str, key: str) -> None:
+    with served_over(library) as served:
+        page = Page(chromium, served.url)
+        page.find("#key-text").send_keys(key, Keys.ENTER)
+        page.until(lambda: [each.text for each in page.all("#collection option")] == ["hostile"])
+        turn = page.ask("At what pressure is the purge valve of the ZQ-7 opened?")
+        turn.find_element(By.CSS_SELECTOR, ".card").click()
+        assert HOSTILE in page.find("#source-text").text
+        assert HOSTILE in page.find("#source-title").text
+        assert page.browser.title == "Sourcebound"
+        assert page.all("img, main script, aside script") == []
+        assert [each for each in page.complaints() if "401" not in each] == []
