@@ -23,13 +23,15 @@ ARCHIVE_FORMATS: Final = ("bz2", "lzma", "zlib")
 def preload() -> None:
     """Import the libraries of all loaders, the codecs, and what the C library reads once."""
     for name in LIBRARIES:
-        import_module(name)
+        with suppress(ImportError):  # a library that is missing costs its own formats, not the others
+            import_module(name)
     for module in pkgutil.iter_modules(encodings.__path__, "encodings."):
         with suppress(ImportError):  # a codec of another system
             import_module(module.name)
     for name in ARCHIVE_FORMATS:
         with suppress(ImportError):  # Python was built without it
             import_module(name)
-    import_module("chardet").detect(SAMPLE)
+    with suppress(ImportError):
+        import_module("chardet").detect(SAMPLE)
     if hasattr(time, "tzset"):
         time.tzset()
