@@ -22,7 +22,7 @@ async def validate(state: State) -> dict[str, Any]:
     version = contract_version(Run.from_json(state["run"]).made_by, "validation")
     result = validation.validate(generation.raw_model_text, bundle, policy, version)
     result_json, earlier = result.to_json(), state.get("attempts", [])
-    if may_repeat(result, policy, len(earlier)):
+    if may_repeat(result, generation, policy, len(earlier), version):
         attempt = {"prompt": state["prompt"], "generation": state["generation"], "validation": result_json}
         return {"validation": result_json, "attempts": [*earlier, attempt]}
     return {"validation": result_json, "outcome": result.outcome.to_json()}

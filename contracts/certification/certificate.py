@@ -16,6 +16,7 @@ from sourcebound.contracts.outcome import FailureCode
 SCHEMA_VERSION: Final = "1"
 RULES: Final = (
     FailureCode.EMPTY_ANSWER,
+    FailureCode.ANSWER_TOO_LONG,
     FailureCode.INVALID_REFUSAL_FORMAT,
     FailureCode.MALFORMED_CITATION,
     FailureCode.INVALID_CITATION_REFERENCE,

@@ -25,7 +25,7 @@ CLOSING_MARKER: Final = "NOT IN EVIDENCE: "
 """The beginning of the line that ends a partial answer (R3-10)."""
 LIKE_THE_MARKER: Final = re.compile(
     r"\bNOT\s+IN\s+(?:THE\s+)?EVIDENCE\b"
-    r"|(?:^|[.!?\]])[\W_]*(?i:not\s+(?:\w+\s+)?in\s+(?:(?:the|this|these|any|provided|given|above)\s+){0,2}"
+    r"|(?:^|[.!?\]])[\W_]{0,40}(?i:not\s+(?:\w+\s+)?in\s+(?:(?:the|this|these|any|provided|given|above)\s+){0,2}"
     r"(?:evidence|sources?|context|documents?|passages?|excerpts?))[\W_]{0,4}?(?:[:：–—]|\s-\s)",
     re.MULTILINE,
 )

@@ -73,6 +73,7 @@ ADVICE: Final[Mapping[RefusalCode | FailureCode, str]] = {
     FailureCode.PROMPT_TRUNCATED: "Lower max_chunks, or give the model a larger context window.",
     FailureCode.OUTPUT_TRUNCATED: "Ask for less at once, or ask another model.",
     FailureCode.EMPTY_ANSWER: _REJECTED,
+    FailureCode.ANSWER_TOO_LONG: "Ask for less at once. Check a long answer of another system in parts.",
     FailureCode.INVALID_REFUSAL_FORMAT: _REJECTED,
     FailureCode.MALFORMED_CITATION: _REJECTED,
     FailureCode.INVALID_CITATION_REFERENCE: _REJECTED,

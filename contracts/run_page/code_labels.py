@@ -44,6 +44,7 @@ CODE_MESSAGES: Final[Mapping[str, str]] = {
     FailureCode.PROMPT_TRUNCATED: "The model did not read the whole prompt.",
     FailureCode.OUTPUT_TRUNCATED: "The answer is incomplete: it reached the policy's limit on tokens.",
     FailureCode.EMPTY_ANSWER: "The model returned no text.",
+    FailureCode.ANSWER_TOO_LONG: "The answer is longer than 50,000 characters, so it was not read.",
     FailureCode.INVALID_REFUSAL_FORMAT: "The answer contains a refusal that is not exactly the required text.",
     FailureCode.MALFORMED_CITATION: "The answer contains text that looks like a citation but is not one.",
     FailureCode.INVALID_CITATION_REFERENCE: "The answer cites a source that was not in its prompt.",

@@ -30,6 +30,12 @@ def check_not_empty(answer: AnswerReading, _: ValidationPolicy) -> list[Violatio
     return [_violation(FailureCode.EMPTY_ANSWER, "R5-1", "the answer is empty")]
 
 
+def too_long(characters: int, most: int) -> Violation:
+    """Return the violation of a text that is too long to be read (R5-1)."""
+    message = f"the answer has {characters} characters, and at most {most} are read"
+    return _violation(FailureCode.ANSWER_TOO_LONG, "R5-1", message)
+
+
 def check_refusal_format(answer: AnswerReading, _: ValidationPolicy) -> list[Violation]:
     """Check that a refusal is exactly the refusal string (R5-2)."""
     if answer.refusal_words is None:

@@ -32,6 +32,7 @@ from sourcebound.contracts.validation.checks import (
     check_refusal_format,
     check_support,
     leaves_question_open,
+    too_long,
 )
 from sourcebound.contracts.validation.partial import missing_of, read_partial, read_partial_rows
 from sourcebound.contracts.validation.result import (
@@ -45,6 +46,8 @@ from sourcebound.contracts.validation.support_check import SupportReport, measur
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 STAGE = "validate"
+MAX_CHARACTERS: Final = 50_000
+"""The length of the longest text that is read, about ten times what a policy lets a model write."""
 REFUSAL_MESSAGE: Final = "the model found no answer in the evidence"
 NOT_ANSWERED_MESSAGE: Final = "the evidence is on the subject of the question and does not answer it"
 
@@ -62,6 +65,8 @@ def validate(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int =
         The verdict. If the answer passed, it has the text (for JSON, the joined sentences). Otherwise it has the
         reason and an empty text.
     """
+    if version >= SECOND and len(raw_text) > MAX_CHARACTERS:
+        return _reject_length(raw_text, bundle, policy, version)
     partial = bool(policy.validation.partial_answers)
     is_prose = policy.prompt.output_profile == "prose"
     read = read_partial if partial and is_prose else read_answer
@@ -138,6 +143,17 @@ def _reject_schema(raw: AnswerReading, violation: Violation, policy: Policy) -> 
         outcome=fail_with(STAGE, (*check_refusal_format(raw, policy.validation), violation)),
         validation_status=ValidationStatus.FAILED,
         grounding_metrics=_metrics(raw, policy.validation),
+    )
+
+
+def _reject_length(raw_text: str, bundle: AnswerBundle, policy: Policy, version: int) -> ValidationResult:
+    """Return the verdict on a text that is too long to read (R5-1). Its metrics are those of an empty text."""
+    nothing = read_answer("", bundle, version)
+    is_flagged = len(raw_text) > policy.validation.length_ratio_limit * max(1, nothing.evidence_characters)
+    return ValidationResult(
+        outcome=fail_with(STAGE, (too_long(len(raw_text), MAX_CHARACTERS),)),
+        validation_status=ValidationStatus.FAILED,
+        grounding_metrics=_metrics(nothing, policy.validation).model_copy(update={"length_ratio_flag": is_flagged}),
     )
 
 

@@ -11,7 +11,7 @@ from sourcebound.contracts.response.public import PublicResponse, package_respon
 from sourcebound.contracts.versions import THIS_VERSION, Versions
 from support.builders import answer_bundle, generation, run
 
-TABLE_DIGEST = "7d1bf96b79bf72afa97e830ce4947198ccb724bc0d741d7e989ce2ae8bb544c2"
+TABLE_DIGEST = "423f1f674f1d59d628aaa9652b9e5b2a2900b68d44f3a5876145a6125685bbc6"
 REFUSED = refuse("validate", RefusalCode.MODEL_REFUSED, RefusalSource.MODEL, "the model found no answer")
 OLD = Versions(code="0.1.0", contracts={"response": 1})
 

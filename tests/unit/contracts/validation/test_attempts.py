@@ -8,6 +8,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from sourcebound.contracts.execution.call import make_call
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import FailureCode, Status, fail, proceed
 from sourcebound.contracts.policy.releases import read_template, template_digest
@@ -21,6 +22,7 @@ from sourcebound.contracts.validation.attempts import Attempt, may_repeat
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.errors import StoreError
 from sourcebound.graph.workflow import build_graph
+from sourcebound.models.profiles import Registry
 from support.builders import FILTER, SEAL, JsonObject, answer_bundle, bundle, generation, policy, row, run
 from support.fakes import FakeAuditLog, FakeOutside, FakeRetriever, Talker
 
@@ -303,6 +305,7 @@ async def test_nothing_of_the_rejected_text_reaches_another_prompt() -> None:
     assert all(word not in sent for word in ("wombat", "turquoise", "4711", "C7"))
 
 
+SAID = Generation(outcome=proceed("generate"), raw_model_text=UNCITED)
 REPEATABLE = frozenset(repair_sentences())
 CLAUSES = {f"R5-{number}" for number in range(3, 11)}
 
@@ -325,10 +328,18 @@ def test_what_may_be_mended_is_what_the_clauses_say() -> None:
 )
 def test_an_answer_is_asked_for_anew_while_an_attempt_is_left(finished: int, allowed: int, expected: bool) -> None:
     rejected = validate(UNCITED, answer_bundle(), _policy(allowed))
-    assert may_repeat(rejected, _policy(allowed), finished) is expected
+    assert may_repeat(rejected, SAID, _policy(allowed), finished) is expected
     accepted = validate(GOOD, answer_bundle(), _policy(allowed))
     assert accepted.outcome.status is Status.OK
-    assert not may_repeat(accepted, _policy(allowed), finished)
+    assert not may_repeat(accepted, SAID, _policy(allowed), finished)
+
+
+@pytest.mark.contract("R5-12", "CP-10")
+def test_the_built_in_generator_is_not_asked_again() -> None:
+    rejected, policy = validate(UNCITED, answer_bundle(), _policy(2)), _policy(2)
+    by_itself = SAID.model_copy(update={"call": make_call(Registry().find("extractive"), policy)})
+    assert not may_repeat(rejected, by_itself, policy, 0)
+    assert may_repeat(rejected, by_itself, policy, 0, version=1)
 
 
 @pytest.mark.contract("R5-12")
