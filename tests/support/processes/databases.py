@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -28,6 +29,7 @@ from sourcebound.settings import Settings
 from sourcebound.store.connection.database import open_pool
 from sourcebound.store.connection.migrations import migrate
 from sourcebound.store.connection.rights import grant_runtime
+from sourcebound.store.server import postmaster
 from sourcebound.store.server.embedded import EmbeddedServer
 from sourcebound.wiring import Services, open_services
 from support.places import ROOT
@@ -162,8 +164,13 @@ def closed_parser() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    with reachable_folder() as folder, stopped_server(folder / "home") as home, EmbeddedServer(home) as server:
-        yield Cluster(server.start(), folder)
+    """The server of the session. It does not wait for the disk: no test needs data after a crash of the machine."""
+    with reachable_folder() as folder, stopped_server(folder / "home") as home:
+        with patch.dict(postmaster.SETTINGS, fsync="off"):
+            server = EmbeddedServer(home)
+            url = server.start()
+        with server:
+            yield Cluster(url, folder)
 
 
 @pytest.fixture(scope="session")
