@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from sourcebound.contracts.base import Contract, is_absent
-from sourcebound.contracts.versions import Versions
+from sourcebound.contracts.versions import THIS_VERSION, Versions
 
 MAX_QUESTION_CHARACTERS = 4000
 EVERY_AUTHORITY: Final = "MIXED"
@@ -88,4 +88,5 @@ def unrecorded_run(question: str, collection: str, policy_version: str, policy_s
         policy_sha256=policy_sha256,
         entry="question",
         started_at="1970-01-01T00:00:00Z",
+        made_by=THIS_VERSION,
     )

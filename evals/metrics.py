@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A share and its 95 % interval."""
+    """A mean or a share, and its 95 % interval."""
 
     mean: float
     low: float
@@ -115,6 +115,15 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Estima
         ValueError: The two lengths differ.
     """
     return estimate([a - b for a, b in zip(first, second, strict=True)])
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """Estimate a mean and its 95 % interval by a bootstrap over the values; 0 for no values."""
+    if not values:
+        return Interval(0.0, 0.0, 0.0)
+    samples = np.random.default_rng(SEED).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.percentile(np.asarray(values, dtype=float)[samples].mean(axis=1), [2.5, 97.5])
+    return Interval(fsum(values) / len(values), float(low), float(high))
 
 
 def share_by_group(groups: Sequence[tuple[int, int]]) -> Interval:

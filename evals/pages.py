@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
+from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from sourcebound.evals.retrieval import DATA, ingest, read_records, retrieve, temporary_services
@@ -37,7 +38,9 @@ class PageResult(NamedTuple):
         return any(rank is not None for rank in self.ranks)
 
 
-def locate(rows: Sequence[RetrievalRow], evidence: Sequence[tuple[str, int]]) -> tuple[int | None, ...]:
+def locate(
+    rows: Sequence[RetrievalRow] | Sequence[EvidenceChunk], evidence: Sequence[tuple[str, int]]
+) -> tuple[int | None, ...]:
     """Return the rank of the first candidate from each evidence page."""
     pages = [(Path(row.knowledge_id).stem, row.page_number) for row in rows]
     return tuple(pages.index(wanted) if wanted in pages else None for wanted in evidence)

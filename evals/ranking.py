@@ -50,7 +50,8 @@ CHUNKS: Final = 5
 DOCUMENT_SETS: Final = ("scifact_dev", "cranfield", "emanual_s10")
 CHUNKING: Final = "retrieval/chunking_eval"
 Rows = Sequence[RetrievalRow]
-Score = Callable[[Rows], Mapping[str, float]]
+Score = Callable[[Any], Mapping[str, float]]
+"""Scores the rows of a question, or the chunks of its prompt, which have the same places."""
 
 
 class Variant(NamedTuple):

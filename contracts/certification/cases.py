@@ -25,6 +25,7 @@ from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.validation.literals.reading import read_literals
+from sourcebound.contracts.versions import THIS_VERSION
 
 CASES_VERSION: Final = "certification_v1"
 SOURCE: Final = "certification"
@@ -181,6 +182,7 @@ def _unreachable_reason(case: Case, policy: Policy) -> str:
         policy_sha256=policy.sha256,
         entry="bundle",
         started_at="",
+        made_by=THIS_VERSION,
     )
     bundle = assemble(to_retrieval_bundle(case, policy), policy, run)
     overlap = policy.facts.min_question_overlap if policy.facts else None

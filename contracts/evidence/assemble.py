@@ -46,6 +46,7 @@ from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.query_variants import needs_fallback
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
 from sourcebound.contracts.text.sanitize import WITHOUT_CONTROL_TOKENS
+from sourcebound.contracts.versions import contract_version
 
 STAGE = "assemble"
 COPIED_ROW_FIELDS: Final = (
@@ -77,7 +78,9 @@ def assemble(raw_bundle: object, policy: Policy, run: Run) -> AnswerBundle:
     if before.status is not Status.OK:
         untouched = Selection((), {row.rank: RowOutcome.DROP_GATE for row in bundle.results})
         return _bundle(bundle, checked, policy, run, before, untouched, top)
-    selection = select(bundle.results, _selection_limits(limits), (bundle.filters_applied or {}).get("equipment_id"))
+    equipment_id = (bundle.filters_applied or {}).get("equipment_id")
+    version = contract_version(run.made_by, "evidence")
+    selection = select(bundle.results, _selection_limits(limits), equipment_id, version)
     rows = represented_rows(bundle, selection, limits.selection.overlap_ratio_threshold)
     limits, top = _limits(bundle, rows, policy, run), top_similarity(rows)
     assembled = _bundle(bundle, checked, policy, run, proceed(STAGE), selection, top)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from sourcebound.contracts.evidence.additions import adds_information
 from sourcebound.contracts.evidence.answer_bundle import RowOutcome, render_evidence
 from sourcebound.contracts.policy.schema import SelectionPolicy
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
@@ -17,7 +18,12 @@ from sourcebound.contracts.text.sanitize import SanitizationMode, Sanitized, san
 from sourcebound.contracts.text.segments import sentence_ends
 from sourcebound.contracts.text.tokens import token_cost, whole_tokens
 from sourcebound.contracts.text.trigrams import NearDuplicateFilter
+from sourcebound.contracts.versions import CONTRACTS
 
+VERSION: Final = CONTRACTS["evidence"]
+"""The version of the evidence contract in force."""
+SECOND: Final = 2
+"""The version whose cap leaves no room empty (R2-S5), and that keeps a near-duplicate which adds something (R2-S4)."""
 CACHED_TEXTS: Final = 2048
 """The number of cached chunks, of one or two kilobytes each."""
 BLANK_LINE_COST: Final = token_cost("\n\n")
@@ -48,13 +54,16 @@ class Selection:
 Rule = Callable[[list[Candidate]], Iterable[tuple[Candidate, RowOutcome]]]
 
 
-def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id: str | None) -> Selection:
+def select(
+    rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id: str | None, version: int = VERSION
+) -> Selection:
     """Apply R2-S1 to R2-S7 and R2-V6.
 
     Args:
         rows: Checked rows.
         policy: The selection values of the run's policy.
         equipment_id: The equipment filter in force, if any.
+        version: The number of the evidence contract (CP-10).
 
     Returns:
         The admitted candidates in final order and the outcome of every row by its rank.
@@ -71,12 +80,15 @@ def select(rows: tuple[RetrievalRow, ...], policy: SelectionPolicy, equipment_id
     apply(_drop_empty)
     apply(lambda left: _drop_filtered(left, equipment_id))
     apply(lambda left: _drop_below_floor(left, policy.min_similarity))
-    apply(lambda left: _drop_duplicates(left, policy.overlap_ratio_threshold))
-    apply(lambda left: _drop_over_cap(left, policy.max_chunks_per_knowledge_id))
+    apply(lambda left: _drop_duplicates(left, policy.overlap_ratio_threshold, version))
+    if version < SECOND:
+        apply(lambda left: _drop_over_cap(left, policy.max_chunks_per_knowledge_id))
     largest = int(policy.max_evidence_tokens * policy.max_chunk_token_ratio)
     if policy.trim_within_chunk:
         remaining[:] = [_trimmed(candidate, largest) for candidate in remaining]
     apply(lambda left: _drop_too_large(left, largest))
+    if version >= SECOND:
+        apply(lambda left: _drop_displacing(left, policy))
     apply(lambda left: _drop_over_budget(left, policy))
     return Selection(tuple(remaining), outcomes)
 
@@ -125,8 +137,8 @@ def _drop_below_floor(left: list[Candidate], floor: float) -> Iterable[tuple[Can
     return [(c, RowOutcome.DROP_BELOW_SIMILARITY_FLOOR) for c in left if c.row.similarity_score < floor]
 
 
-def _drop_duplicates(left: list[Candidate], threshold: float) -> Iterable[tuple[Candidate, RowOutcome]]:
-    distinct = NearDuplicateFilter(threshold)
+def _drop_duplicates(left: list[Candidate], threshold: float, version: int) -> Iterable[tuple[Candidate, RowOutcome]]:
+    distinct = NearDuplicateFilter(threshold, adds_information) if version >= SECOND else NearDuplicateFilter(threshold)
     return [(c, RowOutcome.DROP_DUP) for c in left if not distinct.add(c.text)]
 
 
@@ -136,6 +148,19 @@ def _drop_over_cap(left: list[Candidate], cap: int) -> Iterable[tuple[Candidate,
         seen[candidate.row.knowledge_id] += 1
         if seen[candidate.row.knowledge_id] > cap:
             yield candidate, RowOutcome.DROP_PER_KNOWLEDGE_CAP
+
+
+def _drop_displacing(left: list[Candidate], policy: SelectionPolicy) -> Iterable[tuple[Candidate, RowOutcome]]:
+    """Drop the rows over the cap that would displace a row of another document (R2-S5).
+
+    The rows within the cap are served first. Where they leave room, the rows over the cap fill it by rank.
+    """
+    over_cap = {c.row.rank for c, _ in _drop_over_cap(left, policy.max_chunks_per_knowledge_id)}
+    within = [c for c in left if c.row.rank not in over_cap]
+    if len(within) > policy.max_chunks or sum(c.tokens for c in within) > policy.max_evidence_tokens:
+        return [(c, RowOutcome.DROP_PER_KNOWLEDGE_CAP) for c in left if c.row.rank in over_cap]
+    beyond = [c for c in left if c.row.rank in over_cap]
+    return _drop_over_budget(beyond, policy, chunks=len(within), tokens=sum(c.tokens for c in within))
 
 
 def _trimmed(candidate: Candidate, largest: int) -> Candidate:
@@ -157,12 +182,20 @@ def _drop_too_large(left: list[Candidate], largest: int) -> Iterable[tuple[Candi
     return [(c, RowOutcome.DROP_CHUNK_RATIO) for c in left if c.tokens > largest]
 
 
-def _drop_over_budget(left: list[Candidate], policy: SelectionPolicy) -> Iterable[tuple[Candidate, RowOutcome]]:
-    """Admit in order until the next row would exceed a limit; that row and all later ones are dropped (R2-S7)."""
-    tokens = 0
+def _drop_over_budget(
+    left: list[Candidate], policy: SelectionPolicy, *, chunks: int = 0, tokens: int = 0
+) -> Iterable[tuple[Candidate, RowOutcome]]:
+    """Admit in order until the next row would exceed a limit; that row and all later ones are dropped (R2-S7).
+
+    Args:
+        left: The rows in order.
+        policy: The limits.
+        chunks: The number of chunks that are admitted already.
+        tokens: Their tokens.
+    """
     for index, candidate in enumerate(left):
         tokens += candidate.tokens
-        if index >= policy.max_chunks:
+        if chunks + index >= policy.max_chunks:
             return [(c, RowOutcome.DROP_MAX_CHUNKS) for c in left[index:]]
         if tokens > policy.max_evidence_tokens:
             return [(c, RowOutcome.DROP_BUDGET) for c in left[index:]]

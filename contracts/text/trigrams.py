@@ -6,7 +6,7 @@ excludes most pairs. The hashes give an upper bound even if some collide; the ex
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -49,10 +49,12 @@ class NearDuplicateFilter:
 
     Args:
         threshold: The overlap ratio from which two texts are near-duplicates.
+        adds: Whether the first text holds something that the second lacks, and is therefore no duplicate of it.
     """
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, adds: Callable[[str, str], bool] = lambda _text, _other: False) -> None:
         self._threshold = threshold
+        self._adds = adds
         self._texts: list[TrigramSet] = []
         self._hashes: set[int] = set()
         self._smallest = sys.maxsize
@@ -61,7 +63,8 @@ class NearDuplicateFilter:
         """Add a text and return True, unless it is a near-duplicate."""
         candidate = trigram_set(text)
         if self._may_overlap(candidate) and any(
-            is_near_duplicate(candidate, other, self._threshold) for other in self._texts
+            is_near_duplicate(candidate, other, self._threshold) and not self._adds(text, other.text)
+            for other in self._texts
         ):
             return False
         self._texts.append(candidate)

@@ -12,6 +12,7 @@ from sourcebound.contracts.outcome import Outcome, Status
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.run_page.search_report import SearchReport, report_search
 from sourcebound.contracts.state import AskInput, RunContext, State
+from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.graph.workflow import Ports
 from sourcebound.nodes.accept import resolve_settings
 from sourcebound.nodes.assemble import assemble
@@ -46,6 +47,7 @@ async def search(request: AskInput, context: RunContext, ports: Ports) -> Search
         thread_id="",
         new_id=ports.new_id,
         started_at=datetime.now(UTC).isoformat(),
+        made_by=THIS_VERSION,
     )
     state = cast("State", {"run": run.model_dump(mode="json"), "policy": settings.policy.model_dump(mode="json")})
     if outcome.status is Status.OK:

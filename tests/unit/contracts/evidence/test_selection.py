@@ -14,8 +14,8 @@ from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from sourcebound.contracts.text.tokens import estimate_tokens
 from sourcebound.contracts.text.trigrams import overlap_ratio, word_trigrams
 from support.builders import JsonObject, bundle, policy, row, rows, run
+from support.selections import SELECTION, long_text, results
 
-WORDS = "valve pump seal bolt gasket motor shaft flange sensor filter relay piston".split()
 OPEN_GATE = {"min_top_similarity": 0.0}
 
 
@@ -25,40 +25,6 @@ def _assemble(results: list[JsonObject], **selection: Any) -> AnswerBundle:
 
 def _outcomes(assembled: AnswerBundle) -> list[str]:
     return [entry.outcome.value for entry in assembled.drop_ledger]
-
-
-def _long(sentences: int, first: int = 0) -> str:
-    return " ".join(f"Sentence number {first + i} tells of part {first + i}." for i in range(sentences))
-
-
-@st.composite
-def results(draw: st.DrawFn) -> list[JsonObject]:
-    """Rows with gaps between ranks, repeated documents and texts, long and empty texts."""
-    count = draw(st.integers(1, 12))
-    ranks = [0, *sorted(draw(st.sets(st.integers(1, 40), min_size=count - 1, max_size=count - 1)))]
-    text = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.integers(5, 120).map(_long)
-    return [
-        row(
-            rank,
-            knowledge_id=draw(st.sampled_from(["doc-a", "doc-b", "doc-c"])),
-            similarity_score=draw(st.sampled_from([0.1, 0.3, 0.5, 0.9])),
-            chunk_text=draw(text),
-        )
-        for rank in ranks
-    ]
-
-
-SELECTION: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
-    {
-        "min_similarity": st.sampled_from([0.0, 0.3]),
-        "max_chunks": st.integers(1, 6),
-        "max_chunks_per_knowledge_id": st.integers(1, 3),
-        "max_evidence_tokens": st.integers(50, 2200),
-        "max_chunk_token_ratio": st.sampled_from([0.2, 0.35, 1.0]),
-        "overlap_ratio_threshold": st.sampled_from([0.5, 0.8, 1.0]),
-        "trim_within_chunk": st.booleans(),
-    }
-)
 
 
 @pytest.mark.contract("R2-S1")
@@ -150,7 +116,7 @@ def test_a_duplicate_does_not_use_up_the_cap() -> None:
 
 @pytest.mark.contract("R2-S6")
 def test_a_chunk_over_its_share_of_the_budget_is_dropped_where_the_policy_does_not_trim() -> None:
-    assembled = _assemble([row(0, chunk_text=_long(60)), row(1)], max_evidence_tokens=600, trim_within_chunk=False)
+    assembled = _assemble([row(0, chunk_text=long_text(60)), row(1)], max_evidence_tokens=600, trim_within_chunk=False)
     assert _outcomes(assembled) == ["DROP_CHUNK_RATIO", "ADMITTED"]
     assert assembled.assembly_metrics is not None
     assert not assembled.assembly_metrics.truncation_applied
@@ -158,7 +124,7 @@ def test_a_chunk_over_its_share_of_the_budget_is_dropped_where_the_policy_does_n
 
 @pytest.mark.contract("R2-S6")
 def test_a_chunk_over_its_share_is_cut_at_the_last_sentence_end_that_fits_where_the_policy_trims() -> None:
-    text = _long(60)
+    text = long_text(60)
     assembled = _assemble([row(0, chunk_text=text)], max_evidence_tokens=600, trim_within_chunk=True)
     item = assembled.selected_evidence[0]
     assert text.startswith(item.sanitized_text)
@@ -194,7 +160,7 @@ def test_the_chunk_that_would_pass_the_maximum_and_all_after_it_are_dropped() ->
 
 @pytest.mark.contract("R2-S7")
 def test_the_chunk_that_would_pass_the_budget_and_all_after_it_are_dropped_even_if_they_would_fit() -> None:
-    found = [row(0), row(1, chunk_text=_long(8, 100)), row(2, chunk_text=_long(8, 200)), row(3)]
+    found = [row(0), row(1, chunk_text=long_text(8, 100)), row(2, chunk_text=long_text(8, 200)), row(3)]
     assembled = _assemble(found, max_evidence_tokens=200, max_chunk_token_ratio=1.0)
     assert _outcomes(assembled) == ["ADMITTED", "ADMITTED", "DROP_BUDGET", "DROP_BUDGET"]
 
