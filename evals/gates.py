@@ -128,7 +128,9 @@ async def measure(
             await ingest(services, Path(folder) / "documents", collection, embedder)
         question_sets = [(True, *corpus.answerable), *((False, *each) for each in corpus.off_topic)]
         for answerable, name, questions in question_sets:
-            signals = [read_signals(await retrieve(services, each, collection, policy)) for each in questions]
+            signals = [
+                read_signals(await retrieve(services, each, collection, policy), policy.retrieval) for each in questions
+            ]
             signals_by_set.setdefault((answerable, name), []).extend(signals)
     ordered = sorted(signals_by_set.items(), key=lambda item: not item[0][0])
     return tuple(QuestionSet(name, answerable, tuple(signals)) for (answerable, name), signals in ordered)

@@ -10,6 +10,8 @@ from math import sqrt
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.evidence.gate import retrieved_rows, top_similarity
+from sourcebound.contracts.policy.schema import RetrievalPolicy
+from sourcebound.contracts.retrieval.coverage import DIGITS, coverage_allowance
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalStatus
 
 MAX_ANSWERABLE_REFUSED: Final = 0.02
@@ -61,10 +63,16 @@ class Point(NamedTuple):
     refused: tuple[Share, ...]
 
 
-def read_signals(bundle: RetrievalBundle) -> Signals:
-    """Read the gate's signals off a retrieval (R1-11). A bundle without coverage is judged by its similarity alone."""
+def read_signals(bundle: RetrievalBundle, limits: RetrievalPolicy) -> Signals:
+    """Read the gate's signals off a retrieval (R1-11). A bundle without coverage is judged by its similarity alone.
+
+    Args:
+        bundle: The retrieval.
+        limits: The gate whose minima are judged. Its allowance for a long question is added to the coverage.
+    """
     best = top_similarity(retrieved_rows(bundle)) or 0.0
-    coverage = 1.0 if bundle.question_coverage is None else bundle.question_coverage
+    allowance = coverage_allowance(limits, bundle.question_words)
+    coverage = 1.0 if bundle.question_coverage is None else round(bundle.question_coverage + allowance, DIGITS)
     return Signals(best, coverage, bundle.retrieval_status is RetrievalStatus.SUCCESS)
 
 

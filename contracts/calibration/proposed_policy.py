@@ -6,6 +6,7 @@ from sourcebound.contracts.calibration.gate_minima import Point
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.policy.lock import toml_assignments
 from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.retrieval.coverage import DIGITS, LONG_QUESTION, coverage_allowance
 
 LEXICAL = "lexical"
 
@@ -16,7 +17,8 @@ def propose_policy(base: Policy, name: str, point: Point, collection: Collection
     Args:
         base: The policy that supplies all other values.
         name: The new `policy_version`.
-        point: The chosen minima. Without vectors the two measures are one, so both become the higher value.
+        point: The chosen minima. Without vectors the two measures are one: the coverage becomes the higher value, and
+            the similarity the least that a long question needs.
         collection: The collection that the minima were calibrated on.
         pinned: Whether the policy also names the index fingerprint. It then stops applying when the documents change.
 
@@ -25,7 +27,8 @@ def propose_policy(base: Policy, name: str, point: Point, collection: Collection
     """
     similarity, coverage = point.min_similarity, point.min_coverage
     if collection.metric == LEXICAL:
-        similarity = coverage = max(similarity, coverage)
+        coverage = max(similarity, coverage)
+        similarity = max(0.0, round(coverage - coverage_allowance(base.retrieval, LONG_QUESTION), DIGITS))
     values = base.model_dump(mode="json", exclude_none=True)
     calibration = {"embedding_model": collection.embedding_model, "metric": collection.metric}
     if pinned:

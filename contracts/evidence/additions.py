@@ -1,4 +1,4 @@
-"""What a near-duplicate adds to the better-ranked text: a literal, a negation or a condition (R2-S4).
+"""The information that a near-duplicate adds to the better-ranked text: a literal, a negation or a condition (R2-S4).
 
 Two versions of a rule share nearly all of their words, and differ in the one that an answer depends on: the number, the
 "not", the "unless". A text that repeats another may be dropped only if it holds nothing of that kind that the other

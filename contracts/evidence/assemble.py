@@ -122,7 +122,7 @@ def _before_selection(bundle: RetrievalBundle, policy: Policy, top: float | None
     similar = check_similarity(top, policy.retrieval, STAGE)
     if similar.status is not Status.OK:
         return similar
-    return check_coverage(bundle.question_coverage, policy.retrieval, STAGE)
+    return check_coverage(bundle, policy.retrieval, STAGE)
 
 
 def _after_selection(admitted: tuple[Candidate, ...], policy: Policy, top: float | None) -> Outcome:

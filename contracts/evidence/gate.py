@@ -20,6 +20,7 @@ from sourcebound.contracts.outcome import (
     refuse,
 )
 from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
+from sourcebound.contracts.retrieval.coverage import coverage_minimum
 from sourcebound.contracts.retrieval.retrieval_bundle import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow
 from sourcebound.contracts.text.trigrams import TrigramSet, is_near_duplicate, trigram_set
 
@@ -84,9 +85,10 @@ def check_similarity(best: float | None, needed: RetrievalPolicy, stage: str) ->
     return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source is similar enough to the question")
 
 
-def check_coverage(coverage: float | None, needed: RetrievalPolicy, stage: str) -> Outcome:
-    """Check the question coverage, if the policy sets a minimum."""
-    if needed.min_question_coverage is None or coverage is None or coverage >= needed.min_question_coverage:
+def check_coverage(bundle: RetrievalBundle, needed: RetrievalPolicy, stage: str) -> Outcome:
+    """Check the question coverage, if the policy sets a minimum. A long question needs less."""
+    minimum = coverage_minimum(needed, bundle.question_words)
+    if minimum is None or bundle.question_coverage is None or bundle.question_coverage >= minimum:
         return proceed(stage)
     return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")
 

@@ -54,6 +54,8 @@ class RetrievalPolicy(Contract):
     hybrid: bool
     candidate_pool: Count
     """The number of rows that each list contributes to the fusion."""
+    fusion: Annotated[Literal["scores"] | None, Field(exclude_if=is_absent)] = None
+    """`scores` adds the weighted similarity and lexical share of each candidate; reciprocal ranks if absent (R1-5)."""
     rrf_k: Count | None = None
     dense_weight: Weight | None = None
     lexical_weight: Weight | None = None
@@ -61,12 +63,16 @@ class RetrievalPolicy(Contract):
     mmr_lambda: Unit | None = None
     neighbours: Count | None = None
     """Chunks before and after each candidate that are added as `expanded` rows; none if absent."""
+    plain_years: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether the words of `FY2022` are searched as `2022`; no if absent (R1-4)."""
     expansions: tuple[ExpansionRule, ...] | None = None
     probe_min_similarity: Unit | None = None
     fallback_min_similarity: Unit | None = None
     document_hints: tuple[DocumentHint, ...] | None = None
     min_top_similarity: Unit
     min_question_coverage: Unit | None = None
+    coverage_allowance: Annotated[Unit | None, Field(exclude_if=is_absent)] = None
+    """By how much each content word of a long question lowers `min_question_coverage`; 0 if absent."""
     min_chunks: Count
     min_sources: Count
     max_requested_sources: Count | None = None

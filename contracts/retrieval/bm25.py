@@ -54,6 +54,16 @@ def word_weight(holding: int, chunks: int) -> float:
     return UNITS * (K1 + 1) * inverse_frequency(holding, chunks)
 
 
+def highest_score(words: Sequence[QuestionWord], chunks: int) -> float:
+    """Return the most that a chunk can score for a question, in units. A word that no chunk holds counts as one in one.
+
+    Args:
+        words: Every content word of the question.
+        chunks: The number of chunks in the collection.
+    """
+    return sum(word_weight(max(word.chunks, 1), chunks) for word in words)
+
+
 def damping(mean_length: float) -> Damping:
     """Return `k1 (1 - b + b × length / mean_length)` as a function of the length.
 

@@ -1,6 +1,8 @@
-"""Fusion of several rankings: reciprocal rank fusion, then diversity (R1-4 to R1-6).
+"""Fusion of several rankings: by reciprocal ranks or by scores, then diversity (R1-4 to R1-6).
 
-Scores of different kinds are never added, only reciprocal ranks. The result orders candidates and gates nothing (P-5).
+Scores of different kinds are added only as shares of what the question can reach: a similarity is one of 1, and a
+lexical score is one of the sum of the weights of all the question's words. Nothing is scaled to the other candidates,
+so a poor list stays poor. The result orders candidates and gates nothing (P-5).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +51,23 @@ def fuse_reciprocal_rank(rankings: Sequence[Ranking], k: int) -> dict[str, float
             shares.setdefault(item, []).append(ranking.weight / (k + position))
     scores = {item: fsum(parts) for item, parts in shares.items()}
     return {item: scores[item] for item in _best_first(scores)}
+
+
+def fuse_scores(rankings: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, float]:
+    """Fuse scores: an item scores the sum of `weight × score` over the lists (R1-5).
+
+    Args:
+        rankings: For each list its scores, each a share from 0 to 1, and its weight. An item that a list lacks has 0.
+
+    Returns:
+        Every id with its score, best first; equal scores are ordered by id. The order of the lists does not matter.
+    """
+    shares: dict[str, list[float]] = {}
+    for scores, weight in rankings:
+        for item, score in scores.items():
+            shares.setdefault(item, []).append(weight * score)
+    fused = {item: fsum(parts) for item, parts in shares.items()}
+    return {item: fused[item] for item in _best_first(fused)}
 
 
 def relevance_of(scores: Mapping[str, float]) -> dict[str, float]:

@@ -11,6 +11,8 @@ from sourcebound.contracts.policy.schema import DocumentHint, ExpansionRule, Pol
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 
 WORD: Final = re.compile(r"\w+")
+FISCAL_YEAR: Final = re.compile(r"\bF\.?Y\.?[ ’']{0,2}(\d{4}|\d{2})\b", re.IGNORECASE)
+YEAR_DIGITS: Final = 4
 MIN_LETTERS: Final = 3
 """The minimum length of a word that can identify a document by name."""
 
@@ -28,6 +30,15 @@ def query_variants(question: str, rules: Sequence[ExpansionRule]) -> tuple[str, 
     terms = [term for rule in rules if mentions(question, rule.when) for term in rule.add]
     added = [f"{question} {term}" for term in terms if not mentions(question, term)]
     return tuple(dict.fromkeys([question, *added]))
+
+
+def with_plain_years(text: str) -> str:
+    """Return a text whose fiscal years are written as plain years, as the words of documents are: `FY22` is `2022`.
+
+    Args:
+        text: A search query.
+    """
+    return FISCAL_YEAR.sub(lambda match: match[1] if len(match[1]) == YEAR_DIGITS else f"20{match[1]}", text)
 
 
 def mentions(text: str, phrase: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import AliasChoices, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from sourcebound.contracts.base import Contract
+from sourcebound.contracts.base import Contract, is_absent
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 
@@ -84,6 +84,8 @@ class RetrievalBundle(Contract):
     fallback_used: bool = False
     query_variants: Annotated[tuple[str, ...], Field(strict=False)] = ()
     question_coverage: Annotated[float | None, Field(ge=0, le=1)] = None
+    question_words: Annotated[int | None, Field(ge=0, exclude_if=is_absent)] = None
+    """The number of different content words of the question, by which a policy may lower its minimum of coverage."""
     retrieval_shortfall: int = 0
     notices: Annotated[tuple[str, ...], Field(strict=False)] = ()
 

@@ -270,6 +270,12 @@ JOIN chunks n ON n.document_id = k.document_id AND n.ordinal BETWEEN k.ordinal -
 WHERE n.chunk_id <> ALL(%(chunk_ids)s)
 ORDER BY chosen.rank, abs(n.ordinal - k.ordinal), n.ordinal
 
+-- name: candidate_distances
+-- Returns the distance of each given chunk to the nearest of the searches.
+SELECT k.chunk_id, (SELECT min(k.embedding <=> search) FROM unnest(%(vectors)s::text[]::vector[]) AS search) AS distance
+FROM chunks k
+WHERE k.collection_id = %(collection_id)s AND k.chunk_id = ANY(%(chunk_ids)s)
+
 -- name: pair_distances
 SELECT a.chunk_id AS first, b.chunk_id AS second, a.embedding <=> b.embedding AS distance
 FROM chunks a JOIN chunks b ON b.collection_id = a.collection_id AND a.chunk_id < b.chunk_id

@@ -208,6 +208,14 @@ class ChunkSearch:
             self._cache.keep(*place, cached, size)
         return cached
 
+    async def distances_to(self, vectors: Sequence[PackedVector], chunk_ids: Sequence[str]) -> Mapping[str, float]:
+        """Return the cosine distance of each of these chunks to the nearest of the vectors."""
+        if not chunk_ids:
+            return {}
+        searched = [vector.text for vector in vectors]
+        rows = await self._fetch("candidate_distances", chunk_ids=list(chunk_ids), vectors=searched)
+        return {row["chunk_id"]: row["distance"] for row in rows}
+
     async def lexical(self, words: SearchWords, search: int, limit: int) -> dict[str, float]:
         """Return the chunks that match the words of a search best by BM25, with their scores, best first."""
         selected = words_to_read(words.searches[search])

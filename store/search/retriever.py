@@ -14,9 +14,16 @@ from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
 from sourcebound.contracts.ports import Embedder
 from sourcebound.contracts.request import Filters, Run
-from sourcebound.contracts.retrieval.bm25 import UNITS
-from sourcebound.contracts.retrieval.fusion import Ranking, diversify, fuse_reciprocal_rank, merge_best, relevance_of
-from sourcebound.contracts.retrieval.query_variants import needs_fallback, query_variants
+from sourcebound.contracts.retrieval.bm25 import UNITS, highest_score
+from sourcebound.contracts.retrieval.fusion import (
+    Ranking,
+    diversify,
+    fuse_reciprocal_rank,
+    fuse_scores,
+    merge_best,
+    relevance_of,
+)
+from sourcebound.contracts.retrieval.query_variants import needs_fallback, query_variants, with_plain_years
 from sourcebound.contracts.retrieval.retrieval_bundle import (
     CARRIED,
     EXPANDED,
@@ -67,6 +74,7 @@ class RetrievalResult(NamedTuple):
     """The state of the collection that was searched, regardless of what is ingested meanwhile."""
     rows: tuple[RetrievalRow, ...] = ()
     coverage: float | None = None
+    question_words: int | None = None
     shortfall: int = 0
     fallback_used: bool = False
     notices: tuple[str, ...] = ()
@@ -115,6 +123,7 @@ class PostgresRetriever:
                 fallback_used=found.fallback_used,
                 query_variants=searches.texts,
                 question_coverage=found.coverage,
+                question_words=found.question_words,
                 retrieval_shortfall=found.shortfall,
                 notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
             )
@@ -224,9 +233,10 @@ async def _retrieve_rows(
     limits = policy.retrieval
     scored = bool(limits.hybrid) or not searches.vectors
     exact = (
-        limits.mmr_lambda is not None or len(searches.vectors) > 1
+        limits.mmr_lambda is not None or limits.fusion is not None or len(searches.vectors) > 1
     )  # the distances themselves are compared, not only their order
-    words = await search.words(searches.texts, searches.vectors, limits.candidate_pool, scored=scored, exact=exact)
+    texts = [with_plain_years(text) for text in searches.texts] if limits.plain_years else searches.texts
+    words = await search.words(texts, searches.vectors, limits.candidate_pool, scored=scored, exact=exact)
     order = await _order(search, searches, words, limits, exact)
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     added = dict.fromkeys(neighbours, EXPANDED) | {chunk: CARRIED for chunk in carried if chunk not in order}
@@ -246,7 +256,12 @@ async def _retrieve_rows(
         ]
         fallback = needs_fallback(searches.texts[0], rows, policy)
         return RetrievalResult(
-            _make_index_version(collection, words), (*rows, *extra_rows), coverage, missing, fallback
+            _make_index_version(collection, words),
+            (*rows, *extra_rows),
+            coverage,
+            len(words.searches[0]),
+            missing,
+            fallback,
         )
 
     return finish
@@ -256,15 +271,19 @@ async def _order(
     search: ChunkSearch, searches: Searches, words: SearchWords, limits: RetrievalPolicy, exact: bool
 ) -> dict[str, ListPosition]:
     """Return the candidates in the order of their ranks (R1-4 … R1-6), by id."""
-    pool, numbers = limits.candidate_pool, range(len(searches.texts))
+    pool = limits.candidate_pool
     dense: Mapping[str, float] = {}
-    lexical: Mapping[str, float] = {}
+    lists: list[Mapping[str, float]] = []
     if searches.vectors:
         dense = merge_best([await search.dense(vector, pool, exact=exact) for vector in searches.vectors], pool)
     if limits.hybrid or not searches.vectors:
-        lexical = merge_best([await search.lexical(words, number, pool) for number in numbers], pool)
-    rankings = [Ranking(list(dense), limits.dense_weight or 1.0), Ranking(list(lexical), limits.lexical_weight or 1.0)]
-    fused = fuse_reciprocal_rank(rankings, limits.rrf_k or 1)
+        lists = [await search.lexical(words, number, pool) for number in range(len(searches.texts))]
+    lexical = merge_best(lists, pool)
+    if limits.fusion is None or not (dense and lexical):
+        fused = _fuse_ranks(dense, lexical, limits)
+    else:
+        shares = merge_best([_shares(scores, words, number) for number, scores in enumerate(lists)], pool)
+        fused = await _fuse_scores(search, searches, dense, shares, limits)
     order = list(fused)[: limits.top_k]
     if limits.mmr_lambda is not None and dense:
         # Where nothing was fused, similarity itself is the relevance.
@@ -276,6 +295,31 @@ async def _order(
         item: ListPosition(first.get(item), second.get(item), lexical[item] / UNITS if item in lexical else None)
         for item in order
     }
+
+
+def _fuse_ranks(dense: Mapping[str, float], lexical: Mapping[str, float], limits: RetrievalPolicy) -> dict[str, float]:
+    rankings = [Ranking(list(dense), limits.dense_weight or 1.0), Ranking(list(lexical), limits.lexical_weight or 1.0)]
+    return fuse_reciprocal_rank(rankings, limits.rrf_k or 1)
+
+
+async def _fuse_scores(
+    search: ChunkSearch,
+    searches: Searches,
+    dense: Mapping[str, float],
+    shares: Mapping[str, float],
+    limits: RetrievalPolicy,
+) -> dict[str, float]:
+    """Fuse similarities and lexical shares. A chunk that only words have found has its true similarity too."""
+    unseen = await search.distances_to(searches.vectors, [chunk for chunk in shares if chunk not in dense])
+    distances = {chunk: -score for chunk, score in dense.items()} | dict(unseen)
+    near = {chunk: similarity_from_distance(distance) for chunk, distance in distances.items()}
+    return fuse_scores([(near, limits.dense_weight or 1.0), (shares, limits.lexical_weight or 1.0)])
+
+
+def _shares(scores: Mapping[str, float], words: SearchWords, number: int) -> Mapping[str, float]:
+    """Return the lexical scores of one search as shares of the most that a chunk can score."""
+    highest = highest_score(words.searches[number], words.chunks)
+    return {chunk: min(1.0, score / highest) for chunk, score in scores.items()}
 
 
 async def _diversify_order(

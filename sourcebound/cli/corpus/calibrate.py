@@ -161,7 +161,7 @@ async def ask_all(
         for each in labelled:
             text = each.question.replace("\0", "")
             run = unrecorded_run(text, collection.name, policy.policy_version, policy.sha256, "calibration")
-            signals.append(read_signals(await services.retriever.retrieve(run, policy)))
+            signals.append(read_signals(await services.retriever.retrieve(run, policy), policy.retrieval))
             report(len(signals))
     return tuple(signals)
 

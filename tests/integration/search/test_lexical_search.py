@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sourcebound.contracts.retrieval.bm25 import words_to_read
+from sourcebound.contracts.retrieval.bm25 import UNITS, QuestionWord, highest_score, words_to_read
 from sourcebound.contracts.retrieval.fusion import Ranking, fuse_reciprocal_rank
 from sourcebound.wiring import Services
 from support.processes.databases import COLLECTION, MANUALS, ingest, rows, single
@@ -202,6 +202,41 @@ async def test_the_two_lists_are_fused_by_reciprocal_rank_with_the_policys_weigh
         assert ids(fused) == list(expected)
         assert set(dense) < set(expected)
         assert set(lexical) < set(expected)
+
+
+@pytest.mark.contract("R1-5")
+@pytest.mark.contract("P-5")
+async def test_scores_are_fused_as_shares_and_each_row_has_its_true_similarity(
+    library_services: Services, library: str
+) -> None:
+    pool = 10
+    scores = policy_with("SOURCEBOUND_V2", top_k=2 * pool, candidate_pool=pool)
+    plain = await retrieve(library_services, policy=policy_with(top_k=500, hybrid=False, candidate_pool=500))
+    similarity = {row.chunk_id: row.similarity_score for row in plain.results}
+    (chunks,) = rows(library, "SELECT chunks FROM lexical_statistics")[0]
+    words = "SELECT count(*) FROM chunks WHERE search @@ plainto_tsquery('simple', %s)"
+    lexemes = [
+        lexeme for (lexeme,) in rows(library, "SELECT unnest(tsvector_to_array(search_words('english', %s)))", QUESTION)
+    ]
+    question = [QuestionWord(lexeme, None, single(library, words, lexeme)) for lexeme in lexemes]
+    highest = highest_score(question, chunks) / UNITS
+    for question_text in (QUESTION, QUESTION):  # from the database, then from memory
+        fused = await retrieve(library_services, question_text, scores)
+        assert any(row.dense_rank is None for row in fused.results)
+        assert {row.chunk_id: row.similarity_score for row in fused.results}.items() <= similarity.items()
+        expected = [0.45 * row.similarity_score + 0.55 * (row.lexical_score or 0.0) / highest for row in fused.results]
+        assert expected == sorted(expected, reverse=True)
+        assert fused.question_words == len(lexemes)
+
+
+@pytest.mark.contract("R1-4")
+async def test_a_fiscal_year_is_found_where_the_year_stands_alone(services: Services, tmp_path: Path) -> None:
+    _write(tmp_path, {"old.md": "Sales in fiscal 2021 fell.", "new.md": "Sales in fiscal 2022 rose."})
+    await ingest(services, tmp_path)
+    policy = policy_with("SOURCEBOUND_LEXICAL_V2", **EVERYTHING)
+    found = await retrieve(services, "sales in FY2022", policy)
+    assert found.results[0].knowledge_id == "new.md"
+    assert found.question_coverage == 1.0
 
 
 async def test_a_question_of_common_words_leaves_the_commonest_unread(

@@ -36,6 +36,7 @@ def _set(name: str, answerable: bool, *signals: tuple[float, float]) -> Question
     return QuestionSet(name, answerable, tuple(Signals(*pair) for pair in signals))
 
 
+LIMITS = load_shipped_policy("SOURCEBOUND_V1").retrieval
 ANSWERED = _set("answered", True, *[(0.62, 0.81)] * 99, (0.12, 0.95))
 OFF_TOPIC = _set("off topic", False, (0.11, 0.9), (0.5, 0.2), (0.22, 0.1), (0.7, 0.9))
 SETS = (ANSWERED, OFF_TOPIC)
@@ -103,13 +104,16 @@ def test_where_retrieval_found_nothing_the_question_is_refused_whatever_the_mini
 @pytest.mark.contract("R1-11")
 def test_the_signals_are_what_the_gate_looks_at() -> None:
     found = bundle([row(0, similarity_score=0.3), row(1, similarity_score=0.4)], question_coverage=0.7)
-    assert read_signals(RetrievalBundle.model_validate(found)) == Signals(0.4, 0.7)
+    assert read_signals(RetrievalBundle.model_validate(found), LIMITS) == Signals(0.4, 0.7)
     beside = [row(0, similarity_score=0.3), row(1, origin="expanded"), row(2, origin="carried")]
-    assert read_signals(RetrievalBundle.model_validate(bundle(beside))).similarity == 0.3
+    assert read_signals(RetrievalBundle.model_validate(bundle(beside)), LIMITS).similarity == 0.3
     silent = bundle([row(0, similarity_score=0.3)])
-    assert read_signals(RetrievalBundle.model_validate(silent)) == Signals(0.3, 1.0)
+    assert read_signals(RetrievalBundle.model_validate(silent), LIMITS) == Signals(0.3, 1.0)
     nothing = bundle([], retrieval_status="NO_EVIDENCE", question_coverage=0.0)
-    assert read_signals(RetrievalBundle.model_validate(nothing)) == Signals(0.0, 0.0, found=False)
+    assert read_signals(RetrievalBundle.model_validate(nothing), LIMITS) == Signals(0.0, 0.0, found=False)
+    long_question = bundle([row(0, similarity_score=0.3)], question_coverage=0.5, question_words=5)
+    allowing = LIMITS.model_copy(update={"coverage_allowance": 0.02})
+    assert read_signals(RetrievalBundle.model_validate(long_question), allowing) == Signals(0.3, 0.54)
 
 
 def test_a_measured_retrieval_asks_the_question_without_filters_and_says_what_it_was_for() -> None:

@@ -172,12 +172,13 @@ def policy_cells(policy: Policy) -> Row:
     most, target = gate.max_requested_sources, checks.attribution_target
     requested = f" (a request may raise min_sources to {most})" if most else ""
     needed = f"{target:.2f} target, {checks.attribution_coverage} to pass" if target else checks.attribution_coverage
-    fusion = f"{gate.rrf_k}; {gate.dense_weight} : {gate.lexical_weight}"
+    fusion = f"{gate.fusion or gate.rrf_k}; {gate.dense_weight} : {gate.lexical_weight}"
     return {
         "shipped today": "yes",
         "top_k": str(gate.top_k),
         "min_top_similarity": f"{gate.min_top_similarity:.2f}{calibrated}",
         "min_question_coverage": "–" if coverage is None else f"{coverage:.2f}{calibrated}",
+        "coverage_allowance (a word)": "–" if gate.coverage_allowance is None else f"{gate.coverage_allowance:.3f}",
         "min_similarity (a chunk)": f"{chosen.min_similarity:.2f}{calibrated}" if chosen.min_similarity else "0",
         "fallback_min_similarity": _number(gate.fallback_min_similarity),
         "probe_min_similarity": _number(gate.probe_min_similarity),
@@ -185,7 +186,8 @@ def policy_cells(policy: Policy) -> Row:
         "mmr_lambda": _number(gate.mmr_lambda),
         "hybrid (dense and full text, fused)": "yes" if gate.hybrid else "no",
         "candidate_pool (rows of a list)": str(gate.candidate_pool),
-        "rrf_k; dense_weight : lexical_weight": fusion if gate.rrf_k else "–",
+        "rrf_k or scores; dense_weight : lexical_weight": fusion if gate.hybrid else "–",
+        "plain_years (R1-4)": "yes" if gate.plain_years else "no",
         "max_chunks": str(chosen.max_chunks),
         "max_chunks_per_knowledge_id": str(chosen.max_chunks_per_knowledge_id),
         "max_evidence_tokens": str(chosen.max_evidence_tokens),

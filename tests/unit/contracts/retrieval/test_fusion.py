@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebound.contracts.retrieval.fusion import Ranking, diversify, fuse_reciprocal_rank, merge_best, relevance_of
+from sourcebound.contracts.retrieval.fusion import (
+    Ranking,
+    diversify,
+    fuse_reciprocal_rank,
+    fuse_scores,
+    merge_best,
+    relevance_of,
+)
 
 ITEMS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 WEIGHTS = st.sampled_from([0.1, 0.3, 1.0, 1.5, 7.0])
@@ -38,6 +45,13 @@ def test_a_heavier_list_decides_between_two_first_places() -> None:
         return next(iter(fuse_reciprocal_rank([Ranking("ab", dense), Ranking("ba", lexical)], 20)))
 
     assert (first(1.0, 1.5), first(1.5, 1.0), first(1.0, 1.0)) == ("b", "a", "a")
+
+
+@pytest.mark.contract("R1-5")
+def test_scores_are_added_by_weight_and_a_list_that_lacks_an_item_adds_nothing() -> None:
+    fused = fuse_scores([({"a": 0.8, "b": 0.4, "d": 0.4}, 0.5), ({"b": 1.0, "c": 0.2}, 0.25)])
+    assert list(fused.items()) == [("b", 0.45), ("a", 0.4), ("d", 0.2), ("c", 0.05)]
+    assert list(fuse_scores([({"y": 0.5}, 1.0), ({"x": 0.5}, 1.0)])) == ["x", "y"]
 
 
 def test_a_small_constant_lets_first_places_win_and_a_large_one_agreement() -> None:

@@ -3,7 +3,13 @@
 import pytest
 
 from sourcebound.contracts.policy.schema import DocumentHint, ExpansionRule
-from sourcebound.contracts.retrieval.query_variants import is_named_by, mentions, needs_fallback, query_variants
+from sourcebound.contracts.retrieval.query_variants import (
+    is_named_by,
+    mentions,
+    needs_fallback,
+    query_variants,
+    with_plain_years,
+)
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalRow
 from support.builders import policy, row
 
@@ -99,3 +105,17 @@ def test_a_fallback_needs_the_name_of_the_best_rows_document() -> None:
     assert not _needed("Is it 120 bar?", 0.19), "a page number is no name"
     assert _needed("How is the seal checked?", 0.19, title="Seals: the seal")
     assert not needs_fallback("How is the pump checked?", [RetrievalRow.model_validate(row())], policy())
+
+
+@pytest.mark.contract("R1-4")
+@pytest.mark.parametrize(
+    ("written", "searched"),
+    [
+        ("sales in FY2022 and fy 23", "sales in 2022 and 2023"),
+        ("the F.Y. 2021 report", "the 2021 report"),
+        ("FY'24 against Q2 of FY2023", "2024 against Q2 of 2023"),
+        ("pump FY200 of 2022, FYI", "pump FY200 of 2022, FYI"),
+    ],
+)
+def test_a_fiscal_year_is_searched_as_documents_write_it(written: str, searched: str) -> None:
+    assert with_plain_years(written) == searched
