@@ -97,12 +97,12 @@ def test_the_table_is_a_table_and_the_answer_one_of_its_cells() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_long_case_fills_the_budget_with_the_answer_in_the_middle(name: str) -> None:
-    limits = load_shipped_policy(name).selection
+def test_the_long_case_fills_the_smallest_budget_with_the_answer_in_the_middle(name: str) -> None:
+    budget = min(load_shipped_policy(shipped).selection.max_evidence_tokens for shipped in SHIPPED)
     (case,) = [case for case in load_cases() if case.kind is CaseKind.LONG_EVIDENCE]
     rows = RetrievalBundle.model_validate(to_retrieval_bundle(case, load_shipped_policy(name))).results
     tokens = [candidate_of(row).tokens for row in rows]
-    assert limits.max_evidence_tokens - 50 < sum(tokens) <= limits.max_evidence_tokens
+    assert budget - 50 < sum(tokens) <= budget
     assert rows[len(rows) // 2].chunk_id == case.must_cite[0]
     text = rows[len(rows) // 2].chunk_text
     assert 0.25 < text.index(case.must_contain[0][0]) / len(text) < 0.75
