@@ -209,9 +209,12 @@ class ChunkSearch:
         return cached
 
     async def distances_to(self, vectors: Sequence[PackedVector], chunk_ids: Sequence[str]) -> Mapping[str, float]:
-        """Return the cosine distance of each of these chunks to the nearest of the vectors."""
+        """Return the cosine distance of each of these chunks to the nearest of the vectors, up to rounding."""
         if not chunk_ids:
             return {}
+        if self._vectors:
+            found = [self._vectors.distances(vector, chunk_ids) for vector in vectors]
+            return {chunk: min(distances[chunk] for distances in found) for chunk in found[0]}
         searched = [vector.text for vector in vectors]
         rows = await self._fetch("candidate_distances", chunk_ids=list(chunk_ids), vectors=searched)
         return {row["chunk_id"]: row["distance"] for row in rows}

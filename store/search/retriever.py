@@ -233,7 +233,7 @@ async def _retrieve_rows(
     limits = policy.retrieval
     scored = bool(limits.hybrid) or not searches.vectors
     exact = (
-        limits.mmr_lambda is not None or limits.fusion is not None or len(searches.vectors) > 1
+        limits.mmr_lambda is not None or len(searches.vectors) > 1
     )  # the distances themselves are compared, not only their order
     texts = [with_plain_years(text) for text in searches.texts] if limits.plain_years else searches.texts
     words = await search.words(texts, searches.vectors, limits.candidate_pool, scored=scored, exact=exact)
@@ -309,10 +309,13 @@ async def _fuse_scores(
     shares: Mapping[str, float],
     limits: RetrievalPolicy,
 ) -> dict[str, float]:
-    """Fuse similarities and lexical shares. A chunk that only words have found has its true similarity too."""
+    """Fuse similarities and lexical shares. A chunk that only words have found has its true similarity too.
+
+    Similarities are rounded as in a row, so that their order is the same whether they come from memory or not.
+    """
     unseen = await search.distances_to(searches.vectors, [chunk for chunk in shares if chunk not in dense])
     distances = {chunk: -score for chunk, score in dense.items()} | dict(unseen)
-    near = {chunk: similarity_from_distance(distance) for chunk, distance in distances.items()}
+    near = {chunk: round(similarity_from_distance(value), SIMILARITY_DIGITS) for chunk, value in distances.items()}
     return fuse_scores([(near, limits.dense_weight or 1.0), (shares, limits.lexical_weight or 1.0)])
 
 

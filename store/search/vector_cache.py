@@ -6,6 +6,7 @@ under a unique name, so that a search never sees another state than its own tran
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -98,8 +99,7 @@ class CollectionVectors:
             limit: The number of chunks wanted.
             documents: The documents to search; all when None.
         """
-        direction = np.frombuffer(vector, ">f4", offset=HEADER_BYTES).astype(np.float32)
-        direction /= np.linalg.norm(direction) or 1
+        direction = _direction(vector)
         # Not `@`: BLAS would run it on its own threads, which then spin ten times as long waiting for more work.
         closeness = np.vecdot(self._directions, direction)
         chunk_nos = self._chunk_nos
@@ -113,6 +113,24 @@ class CollectionVectors:
         ends = [*(np.flatnonzero(distances[1:] - distances[:-1] > DISTANCE_TOLERANCE) + 1).tolist(), len(near)]
         ties = [slice(start, end) for start, end in pairwise([0, *ends]) if end - start > 1]
         return NearestChunks(chunk_nos[near].tolist(), distances.tolist(), ties)
+
+    def distances(self, vector: PackedVector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Return the cosine distance of each of these chunks, up to rounding. A vector of length zero has none."""
+        known = [chunk_id for chunk_id in chunk_ids if chunk_id in self._rows]
+        closeness = np.vecdot(self._directions[[self._rows[chunk_id] for chunk_id in known]], _direction(vector))
+        return dict(zip(known, (1 - closeness).tolist(), strict=True))
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The row of each chunk among the directions."""
+        return {self.chunk_ids[chunk_no]: row for row, chunk_no in enumerate(self._chunk_nos.tolist())}
+
+
+def _direction(vector: PackedVector) -> NDArray[np.float32]:
+    """Return the unit vector of a packed one."""
+    direction = np.frombuffer(vector, ">f4", offset=HEADER_BYTES).astype(np.float32)
+    direction /= np.linalg.norm(direction) or 1
+    return direction
 
 
 class VectorCache:

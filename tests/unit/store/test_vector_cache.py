@@ -123,3 +123,12 @@ def test_words_take_no_more_room_than_the_vectors() -> None:
     kept.keep_terms(2, rest)
     kept.keep_terms(3, half)
     assert [kept.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [half, None, half]
+
+
+@pytest.mark.contract("P-5")
+def test_the_distances_of_given_chunks_are_their_own() -> None:
+    vectors = drawn(20)
+    kept = kept_of([*vectors, [0.0] * DIMENSIONS])
+    wanted = drawn(1, seed=2)[0]
+    found = kept.distances(pack_vector(wanted), ["chunk-3", "chunk-17", "chunk-20"])
+    assert found == {f"chunk-{n}": pytest.approx(1 - cosine(vectors[n], wanted), abs=1e-6) for n in (3, 17)}
