@@ -26,10 +26,10 @@ CONTRACTS: Final[Mapping[str, int]] = {
 }
 """The version of each layer's contract.
 
-Conversation 2 asks an unclear follow-up back, and completes follow-ups in a chat (CP-6). Evidence 2 leaves no room empty
-for its cap (R2-S5) and keeps a near-duplicate that adds something (R2-S4). Audit 2 binds the texts by salted digests,
-validation 2 rejects degenerate answers (R5-16), and response 2 says what to try (R6-1). A run without versions is of
-0.1.0, and every contract of that release has the number 1.
+Conversation 2 asks an unclear follow-up back, and completes follow-ups in a chat (CP-6). Evidence 2 leaves no room
+empty for its cap (R2-S5) and keeps a near-duplicate that adds something (R2-S4). Audit 2 binds the texts by salted
+digests, validation 2 rejects degenerate answers (R5-16), and response 2 says what to try (R6-1). A run without versions
+is of 0.1.0, and every contract of that release has the number 1.
 """
 
 
