@@ -39,7 +39,7 @@ class Target(NamedTuple):
 TARGETS: Final = (
     Target("scifact_dev", "nDCG@10", 0.83, (DENSE, LEXICAL)),
     Target("emanual_s10", "nDCG@10", 0.91, (DENSE, LEXICAL)),
-    Target("cranfield", "nDCG@10", 0.42, (DENSE, LEXICAL)),
+    Target("cranfield", "nDCG@10", 0.42),
     Target("chunking_eval", "token recall@5", 0.90),
     Target("financebench", "question found", 7 / 11),
 )

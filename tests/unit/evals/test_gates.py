@@ -282,6 +282,31 @@ def test_the_report_counts_what_goes_wrong_and_keeps_the_checks_out_of_the_choic
     assert "| off topic elsewhere | false pass | 100.0 % (1 of 1) |" in report
 
 
+def test_minima_are_chosen_on_all_answerable_questions_together() -> None:
+    small = _set("small among 100", True, (0.05, 0.05), (0.62, 0.81))
+    report = gates.describe([ANSWERED, small, OFF_TOPIC], [], load_shipped_policy("SOURCEBOUND_V1"))
+    assert "Chosen: `min_top_similarity = 0.15`, `min_question_coverage = 0.25`." in report
+    assert "| small among 100 | false refusal | 50.0 % (1 of 2) |" in report
+    assert "| all answerable together | false refusal | 2.0 % (2 of 102) |" in report
+
+
+def test_the_report_sums_up_the_broad_collections_of_each_size() -> None:
+    broad = [
+        _set("one among 100", True, (0.9, 0.9), (0.1, 0.9)),
+        _set("off in one among 100", False, (0.1, 0.1), (0.9, 0.9)),
+        _set("off in one among 1000", False, (0.9, 0.9)),
+    ]
+    report = gates.describe(SETS, broad, load_shipped_policy("SOURCEBOUND_V1"))
+    assert "| 100 | 50.0 % (1 of 2) | 50.0 % |\n| 1000 | 0.0 % (0 of 0) | 0.0 % |\n| mean | | 25.0 % |" in report
+
+
+def test_an_off_topic_question_whose_answer_a_candidate_holds_is_left_out() -> None:
+    found = RetrievalBundle.model_validate(bundle([row(0, chunk_text="Edmund Hillary climbed it first.")]))
+    assert gates.holds_answer(found, ["EDMUND HILLARY"])
+    assert not gates.holds_answer(found, ["it", "Tenzing Norgay"])
+    assert not gates.holds_answer(found, [])
+
+
 def test_the_page_report_names_what_is_missing() -> None:
     results = [
         PageResult("q1", "What was revenue?", (("report", 4), ("report", 9)), (None, 2)),
