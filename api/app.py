@@ -1,11 +1,13 @@
 """The application: its routes over one set of open services."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
-from typing import Any, Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
+from starlette.routing import Route
 
 from sourcebound.api.asking import Asking
 from sourcebound.api.callers import identify
@@ -15,6 +17,9 @@ from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, re
 from sourcebound.api.server import Server
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
+
+if TYPE_CHECKING:
+    from sourcebound.api.mcp_server import McpEndpoint
 
 DESCRIPTION: Final = (
     "Answers questions from your own documents, and from nothing else. Every outcome of a recorded run has the status "
@@ -42,10 +47,13 @@ def create_app(services: Services) -> FastAPI:
     settings, engine = services.settings, Engine(services)
     server = Server(services, engine, Asking(engine, settings.max_questions))
 
+    endpoint = _open_mcp(server)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         server.asking.resume_interrupted()
-        yield
+        async with endpoint.running() if endpoint else nullcontext():
+            yield
         await server.asking.close()
 
     app = FastAPI(
@@ -65,8 +73,19 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(checked)
     app.include_router(health.router)
     app.include_router(page.router)  # files only, which say nothing of what is stored
+    if endpoint:
+        app.router.routes.append(Route("/mcp", endpoint, include_in_schema=False))
     _describe_problems(app)
     return app
+
+
+def _open_mcp(server: Server) -> "McpEndpoint | None":
+    """Return the MCP server; None if its package (the extra `mcp`) is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from sourcebound.api.mcp_server import McpEndpoint
+
+    return McpEndpoint(server)
 
 
 def _describe_problems(app: FastAPI) -> None:

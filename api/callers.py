@@ -10,11 +10,12 @@ or client addressed it by a loopback name, so that no web page elsewhere can rea
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from typing import Annotated, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
 from sourcebound.api.problems import Problem
-from sourcebound.api.server import ServerOf
+from sourcebound.api.server import Server, ServerOf
 from sourcebound.contracts.ports import Access
 from sourcebound.store.keys.api_keys import SCOPES, ApiKey
 from sourcebound.store.runs.log import RunSummary
@@ -40,6 +41,12 @@ class Caller(NamedTuple):
     def may_use(self, collection: str | None) -> bool:
         """Whether the caller may read a collection. A run of an external bundle has none: None needs all of them."""
         return self.collections is None or (collection is not None and collection in self.collections)
+
+    def require_scope(self, scope: Scope) -> None:
+        """Raise a problem unless the caller has a scope."""
+        if scope not in self.scopes:
+            detail, next_step = f"the key does not have the scope {scope!r}.", "Use another key."
+            raise Problem(403, "SCOPE_FORBIDDEN", detail, next_step)
 
     def require_collection(self, collection: str | None) -> None:
         """Raise a problem unless the caller may read a collection, whether or not it exists."""
@@ -80,9 +87,7 @@ def requiring(scope: Scope) -> Callable[..., Awaitable[None]]:
     """Return the dependency of routes that need a scope."""
 
     async def require_scope(caller: CallerOf) -> None:
-        if scope not in caller.scopes:
-            detail, next_step = f"the key does not have the scope {scope!r}.", "Use another key."
-            raise Problem(403, "SCOPE_FORBIDDEN", detail, next_step)
+        caller.require_scope(scope)
 
     return require_scope
 
@@ -106,6 +111,17 @@ def _caller_of(key: ApiKey | None, *, is_given: bool) -> Caller:
     raise Problem(401, code, detail, next_step, {"WWW-Authenticate": "Bearer"})
 
 
+def _host_name(request: Request) -> str:
+    """Return the name under which the client addressed the server; empty if it is not a name.
+
+    It is read from the header itself: `request.url` has the address of the server in place of a name that it rejects.
+    """
+    try:
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    except ValueError:
+        return ""
+
+
 def _require_this_machine(request: Request) -> None:
     if not (request.client is None or is_loopback(request.client.host)):
         raise Problem(
@@ -114,7 +130,7 @@ def _require_this_machine(request: Request) -> None:
             "a server without keys answers this machine only.",
             "Use it from the machine that it runs on, or ask its operator for a key.",
         )
-    if not is_loopback(request.url.hostname or ""):
+    if not is_loopback(_host_name(request)):
         raise Problem(
             403,
             "FOREIGN_HOST",
@@ -126,16 +142,25 @@ def _require_this_machine(request: Request) -> None:
 CallerOf = Annotated[Caller, Depends(identify)]
 
 
+async def require_conversation(server: Server, caller: Caller, conversation_id: str) -> None:
+    """Raise a problem unless the caller may read every run of a conversation. A new one has no run."""
+    collections = await server.services.conversations.list_collections(conversation_id)
+    if not all(map(caller.may_use, collections)):
+        raise Problem(
+            404, "CONVERSATION_NOT_FOUND", "there is no such conversation.", "Start one with POST /v1/conversations."
+        )
+
+
 async def find_run(services: Services, caller: Caller, run_id: str) -> RunSummary:
     """Return a run that the caller may read.
 
     Raises:
         Problem: There is none (404), whether it does not exist or is of another caller's collection.
     """
-    found = [run for run in await services.run_log.find_runs(run_id) if run.run_id == run_id]
-    if not found or not caller.may_use(found[0].collection):
+    run = await services.run_log.find_run(run_id)
+    if run is None or not caller.may_use(run.collection):
         raise Problem(404, "RUN_NOT_FOUND", "there is no such run.", "Use the run_id of a response.")
-    return found[0]
+    return run
 
 
 def is_loopback(host: str) -> bool:

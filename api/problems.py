@@ -167,24 +167,24 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Problem)
     async def own(request: Request, error: Problem) -> JSONResponse:
-        return error.response(request_id_of(request), request.url.path)
+        return error.response(request_id_of(request), request.scope["path"])
 
     @app.exception_handler(SourceboundError)
     async def fault(request: Request, error: SourceboundError) -> JSONResponse:
-        return as_problem(error).response(request_id_of(request), request.url.path)
+        return as_problem(error).response(request_id_of(request), request.scope["path"])
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return _invalid_request(error).response(request_id_of(request), request.url.path)
+        return _invalid_request(error).response(request_id_of(request), request.scope["path"])
 
     @app.exception_handler(HTTPException)
     async def of_framework(request: Request, error: HTTPException) -> JSONResponse:
-        return _framework_problem(error).response(request_id_of(request), request.url.path)
+        return _framework_problem(error).response(request_id_of(request), request.scope["path"])
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         problem = Problem(500, "FAULT", "the request failed.", "Ask the operator of the server to read its log.")
-        return problem.response(request_id_of(request), request.url.path)
+        return problem.response(request_id_of(request), request.scope["path"])
 
 
 def _invalid_request(error: RequestValidationError) -> Problem:

@@ -164,7 +164,7 @@ def view_run(page: RunPage, feedback: list[Feedback]) -> RunView:
         finished_at=page.head.finished_at,
         response=page.response,
         gate=GateView.model_validate(search.gate.model_dump()) if search else None,
-        candidates=[_view_candidate(row) for row in search.candidates] if search else [],
+        candidates=[view_candidate(row) for row in search.candidates] if search else [],
         attempts=[
             _view_attempt(attempt, is_released=is_released and attempt is page.attempts[-1])
             for attempt in page.attempts
@@ -177,7 +177,8 @@ def view_run(page: RunPage, feedback: list[Feedback]) -> RunView:
     )
 
 
-def _view_candidate(row: SearchRow) -> CandidateView:
+def view_candidate(row: SearchRow) -> CandidateView:
+    """Build the view of a candidate."""
     label = ROW_OUTCOME_LABELS[row.outcome] if row.outcome else "the run ended before the selection"
     outcome = row.outcome.value if row.outcome else None
     values = row.model_dump(include={*CandidateView.model_fields} - {"outcome"})

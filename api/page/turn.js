@@ -6,13 +6,17 @@ import { madeDetails } from "./made.js";
 import { openCitation, openPage } from "./source.js";
 
 const STAGES = {
-  accept: "Read the question", resolve: "Complete the follow-up", retrieve: "Search the documents",
+  accept: "Read the question", resolve: "Look at earlier questions", retrieve: "Search the documents",
   assemble: "Select evidence", select_facts: "Select facts", build_prompt: "Prepare the prompt",
   generate: "Write an answer", validate: "Check every statement", record: "Record", package: "Release",
 };
 const ORDER = Object.keys(STAGES);
 const SUPPORT = { HIGH: "Well supported", MEDIUM: "Supported", LOW: "Weakly supported: read the sources" };
 const NEAREST = 3;
+const REFUSED = {
+  unclear_follow_up: "Please ask the whole question.",
+  collection_not_found: "There is nothing to search.",
+};
 
 export class Turn {
   constructor(question, collection) {
@@ -107,7 +111,7 @@ export class Turn {
   }
 
   async refusal(response) {
-    const reason = make("div", { class: "outcome NO_EVIDENCE" }, make("h3", {}, "The documents do not answer this."), make("p", {}, sentence(response.message)));
+    const reason = make("div", { class: "outcome NO_EVIDENCE" }, make("h3", {}, REFUSED[response.refusal_code] || "The documents do not answer this."), make("p", {}, sentence(response.message)));
     const run = await read(`/v1/runs/${encodeURIComponent(response.run_id)}`).catch(() => null);
     const nearest = run ? run.candidates.filter((row) => row.excerpt).slice(0, NEAREST) : [];
     if (!nearest.length) return [reason];

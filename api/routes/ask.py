@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from sourcebound.api.asking import Question
-from sourcebound.api.callers import Caller, CallerAccess, CallerOf, requiring
+from sourcebound.api.callers import Caller, CallerAccess, CallerOf, require_conversation, requiring
 from sourcebound.api.events import MEDIA_TYPE, stream_events
 from sourcebound.api.forms import AskForm
-from sourcebound.api.problems import Problem, request_id_of
+from sourcebound.api.problems import request_id_of
 from sourcebound.api.server import Server, ServerOf
 from sourcebound.contracts.conversation.turns import Turn
 from sourcebound.contracts.presentation.rag_query import POLICY, RagAnswer, RagQuery, rag_answer
@@ -22,7 +22,6 @@ EVENTS: Final[dict[int | str, dict[str, Any]]] = {
         "description": "The outcome of the recorded run.",
         "content": {
             MEDIA_TYPE: {
-                "schema": {"type": "string"},
                 "example": 'event: stage\ndata: {"stage": "retrieve"}\n\nevent: response\ndata: {"status": "OK"}\n\n',
             }
         },
@@ -84,7 +83,7 @@ async def start_conversation(server: ServerOf, _: CallerOf) -> StartedConversati
 @router.get("/v1/conversations/{conversation_id}")
 async def read_conversation(conversation_id: str, server: ServerOf, caller: CallerOf) -> Conversation:
     """Return the questions of a conversation."""
-    await _require_conversation(conversation_id, server, caller)
+    await require_conversation(server, caller, conversation_id)
     return Conversation(conversation_id=conversation_id, turns=await server.engine.conversation(conversation_id))
 
 
@@ -98,14 +97,5 @@ async def _read_question(form: AskForm, request: Request, server: Server, caller
     is_bundle = form.retrieval_bundle is not None
     caller.require_collection(None if is_bundle else form.collection or server.services.settings.collection)
     if form.conversation_id is not None:
-        await _require_conversation(form.conversation_id, server, caller)
+        await require_conversation(server, caller, form.conversation_id)
     return Question(form.request(request_id_of(request)), form.context())
-
-
-async def _require_conversation(conversation_id: str, server: Server, caller: Caller) -> None:
-    """Raise a problem unless the caller may read every run of a conversation. A new one has no run."""
-    collections = await server.services.conversations.list_collections(conversation_id)
-    if not all(map(caller.may_use, collections)):
-        raise Problem(
-            404, "CONVERSATION_NOT_FOUND", "there is no such conversation.", "Start one with POST /v1/conversations."
-        )

@@ -26,7 +26,7 @@ from sourcebound.errors import SourceboundError
 router = APIRouter(tags=["OpenAI-compatible"], dependencies=[Depends(requiring("ask"))])
 PREFIX: Final = "sourcebound"
 STREAM: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": "data: {…}\n\ndata: [DONE]\n\n"}}}
+    200: {"content": {MEDIA_TYPE: {"example": "data: {…}\n\ndata: [DONE]\n\n"}}}
 }
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sourcebound.cli import database, doctor, keys, models, policy, serve
+from sourcebound.cli import database, doctor, keys, mcp_stdio, models, policy, serve
 from sourcebound.cli.answering import ask, chat, check, search
 from sourcebound.cli.console import exit_with, explain_settings
 from sourcebound.cli.corpus import calibrate, collections, documents, index, ingest
@@ -24,6 +24,7 @@ app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
 app.command("chat")(chat.chat)
 app.command("serve")(serve.serve)
+app.command("mcp")(mcp_stdio.mcp)
 app.command("search")(search.search)
 app.command("check")(check.check)
 app.command("calibrate")(calibrate.calibrate)

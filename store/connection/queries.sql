@@ -485,6 +485,12 @@ WHERE starts_with(r.run_id, %(prefix)s) OR r.request_id = %(prefix)s
 ORDER BY r.started_at DESC, r.run_id DESC
 LIMIT 2
 
+-- name: find_run
+SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
+       r.finished_at, r.pruned_at, r.erased_at, t.question
+FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
+WHERE r.run_id = %(run_id)s
+
 -- name: list_forks
 SELECT r.run_id
 FROM runs r

@@ -264,6 +264,11 @@ class PostgresRunLog:
                 cursor = await connection.execute(query("find_runs"), {"prefix": prefix})
                 return [RunSummary(**row) for row in await cursor.fetchall()]
 
+    async def find_run(self, run_id: str) -> RunSummary | None:
+        """Return the run with exactly this id; None if there is none."""
+        row = await fetch_one(self._pool, query("find_run"), {"run_id": run_id})
+        return RunSummary(**row) if row else None
+
     async def list_forks(self, run_id: str) -> list[str]:
         """Return the forks of a run that still hold its texts (CP-5)."""
         with store_faults():

@@ -90,7 +90,10 @@ def test_a_body_that_does_not_arrive_holds_no_place(served: Served, monkeypatch:
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-@pytest.mark.parametrize("host", ["attacker.example", "sourcebound.attacker.example:8080"])
+@pytest.mark.parametrize(
+    "host",
+    ["attacker.example", "sourcebound.attacker.example:8080", "[::1", "127.0.0.1.attacker.example", "my_evil.example"],
+)
 def test_a_name_of_another_machine_reaches_nothing(served: Served, host: str) -> None:
     answer = served.client.get("/v1/collections", headers={"host": host})
     assert (answer.status_code, answer.json()["code"]) == (403, "FOREIGN_HOST")

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import httpx2
 import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from sourcebound.store.keys.api_keys import ApiKeys
 from sourcebound.wiring import open_services
@@ -130,6 +133,26 @@ def test_no_route_gives_anything_of_another_collection_away(guarded: Guarded) ->
     assert opened == ["/v1/conversations", "/v1/collections", "/v1/models"]
     named = served.client.get("/v1/collections", headers=bearer(guarded.keys["first"])).json()["collections"]
     assert [each["name"] for each in named] == ["default"]
+
+
+@pytest.mark.contract("R6-7")
+async def test_the_tools_of_an_agent_have_the_same_checks(guarded: Guarded) -> None:
+    url, ids = f"{guarded.served.url}/mcp", guarded.ids
+    assert guarded.served.client.post("/mcp", json={}).status_code == 401
+    calls: dict[str, dict[str, Any]] = {
+        "ask": {"question": "When is the valve opened?", "collection": "second"},
+        "search": {"question": "When is the valve opened?", "collection": "second"},
+        "get_evidence": {"run_id": ids["run_id"], "anchor": "C0"},
+    }
+    for name, is_open in (("first", False), ("second", True)):
+        async with (
+            httpx2.AsyncClient(headers=bearer(guarded.keys[name]), timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            for tool, arguments in calls.items():
+                result = await client.call_tool(tool, arguments)
+                assert (tool, bool(result.is_error)) == (tool, not is_open)
+                assert (tool, SECRET in str(result)) == (tool, is_open)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,13 @@ def test_a_run_says_how_its_answer_was_made(served: Served, answered: JsonObject
     assert record["finding"] is None
 
 
+def test_the_request_id_of_another_run_hides_no_run(served: Served) -> None:
+    run_id = served.ask()["run_id"]
+    for _ in range(2):
+        served.client.post("/v1/ask", json={"question": OFF_TOPIC}, headers={"x-request-id": run_id})
+    assert served.client.get(f"/v1/runs/{run_id}").json()["status"] == "OK"
+
+
 def test_a_refused_run_shows_the_nearest_passages(served: Served) -> None:
     refused = served.ask(OFF_TOPIC)
     run = served.client.get(f"/v1/runs/{refused['run_id']}").json()
