@@ -12,6 +12,7 @@ from starlette.routing import Route
 from sourcebound.api.asking import Asking
 from sourcebound.api.callers import identify
 from sourcebound.api.limits import RequestLimits
+from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
 from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, records
 from sourcebound.api.server import Server
@@ -45,7 +46,8 @@ def create_app(services: Services) -> FastAPI:
         ended, and the next start resumes them.
     """
     settings, engine = services.settings, Engine(services)
-    server = Server(services, engine, Asking(engine, settings.max_questions))
+    metrics = Metrics()
+    server = Server(services, engine, Asking(engine, settings.max_questions, metrics), metrics)
 
     endpoint = _open_mcp(server)
 
@@ -65,11 +67,12 @@ def create_app(services: Services) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.server = server
-    app.add_middleware(RequestLimits, max_bytes=settings.max_request_megabytes * 1_000_000)
+    app.add_middleware(RequestLimits, max_bytes=settings.max_request_megabytes * 1_000_000, metrics=metrics)
     add_problem_handlers(app)
     checked = APIRouter(dependencies=[Depends(identify)], responses=PROBLEMS)
     for routes in (ask.router, records.router, corpus.router, feedback.router, chat.router):
         checked.include_router(routes)
+    checked.include_router(health.measured)
     app.include_router(checked)
     app.include_router(health.router)
     app.include_router(page.router)  # files only, which say nothing of what is stored

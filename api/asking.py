@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
+from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import Problem
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, RunContext
@@ -32,10 +33,12 @@ class Asking:
     Args:
         engine: Answers them.
         limit: The most questions at once.
+        metrics: Receives their outcomes and times.
     """
 
-    def __init__(self, engine: Engine, limit: int) -> None:
+    def __init__(self, engine: Engine, limit: int, metrics: Metrics | None = None) -> None:
         self._engine = engine
+        self._metrics = metrics or Metrics()
         self._limit = limit
         self._tasks: set[asyncio.Task[PublicResponse]] = set()
         self._resuming: asyncio.Task[None] | None = None
@@ -75,18 +78,27 @@ class Asking:
 
     def _start(self, question: Question, stages: "asyncio.Queue[str | None] | None") -> "asyncio.Task[PublicResponse]":
         if len(self._tasks) >= self._limit:
+            self._metrics.turn_away()
             detail = f"the server answers {self._limit} questions at once, and no more."
             raise Problem(429, "TOO_MANY_QUESTIONS", detail, "Ask again in a moment.", {"Retry-After": "1"})
-        on_node = stages.put_nowait if stages else None
-        task = asyncio.create_task(self._engine.ask(question.request, question.context, on_node=on_node))
+        timer = self._metrics.time_question()
+
+        def end_stage(stage: str) -> None:
+            timer.end_stage(stage)
+            if stages:
+                stages.put_nowait(stage)
+
+        task = asyncio.create_task(self._engine.ask(question.request, question.context, on_node=end_stage))
         self._tasks.add(task)
+        self._metrics.in_progress.set(len(self._tasks))
 
         def end(ended: "asyncio.Task[PublicResponse]") -> None:
             self._tasks.discard(ended)
+            self._metrics.in_progress.set(len(self._tasks))
             if stages:
                 stages.put_nowait(None)
-            if not ended.cancelled():
-                ended.exception()  # a client that has gone does not read it
+            if not ended.cancelled():  # asking for the exception marks it as read: a client that has gone reads none
+                timer.end(None if ended.exception() else ended.result())
 
         task.add_done_callback(end)
         return task

@@ -11,6 +11,7 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import Problem
 from sourcebound.graph.workflow import new_id
 
@@ -33,10 +34,12 @@ class RequestLimits:
     Args:
         app: The application.
         max_bytes: The most bytes of a body.
+        metrics: Counts the requests.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
         self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,6 +54,7 @@ class RequestLimits:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self._metrics.count_request(_route_of(scope), message["status"])
                 answer = MutableHeaders(scope=message)
                 answer["X-Request-ID"] = request_id
                 for name, value in HEADERS.items():
@@ -96,6 +100,11 @@ class RequestLimits:
             detail = f"the body of the request is over {self._max_bytes} bytes."
             raise Problem(413, "BODY_TOO_LARGE", detail, "Send a smaller one.", {"Connection": "close"})
         return b"".join(parts)
+
+
+def _route_of(scope: Scope) -> str:
+    """Return the pattern of a request's path; paths without a route are counted together."""
+    return str(getattr(scope.get("route"), "path", "other"))
 
 
 def _require_text(scope: Scope) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple, cast
 from fastapi import Depends, Request
 
 from sourcebound.api.asking import Asking
+from sourcebound.api.metrics import Metrics
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
 
@@ -15,6 +16,7 @@ class Server(NamedTuple):
     services: Services
     engine: Engine
     asking: Asking
+    metrics: Metrics
 
 
 def server_of(request: Request) -> Server:

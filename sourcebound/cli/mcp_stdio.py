@@ -21,6 +21,7 @@ def mcp() -> None:
 async def _serve() -> None:
     from sourcebound.api.asking import Asking
     from sourcebound.api.mcp_server import McpTools
+    from sourcebound.api.metrics import Metrics
     from sourcebound.api.server import Server
     from sourcebound.graph.engine import Engine
     from sourcebound.settings import get_settings
@@ -28,8 +29,9 @@ async def _serve() -> None:
 
     async with open_services(get_settings()) as services:
         engine = Engine(services)
-        asking = Asking(engine, services.settings.max_questions)
+        metrics = Metrics()
+        asking = Asking(engine, services.settings.max_questions, metrics)
         try:
-            await McpTools(Server(services, engine, asking)).mcp.run_stdio_async()
+            await McpTools(Server(services, engine, asking, metrics)).mcp.run_stdio_async()
         finally:
             await asking.close()

@@ -20,6 +20,8 @@ from support.processes.http_server import QUESTION, JsonObject, Served, served_o
 
 SECRET = "zanzibar"
 TEXT = f"The {SECRET} valve of the HP-900 is opened at 4.7 bar."
+OTHERS = ("/v1/ask", "/v1/runs/{run_id}/receipt", "/metrics")
+"""Routes whose request does not succeed with the key of the second collection either."""
 PUBLIC = ("/healthz", "/readyz")
 """Routes that say nothing of what is stored."""
 
@@ -129,7 +131,7 @@ def test_no_route_gives_anything_of_another_collection_away(guarded: Guarded) ->
             assert (path, answer.status_code in (403, 404)) == (path, True)
         request.headers.update(bearer(guarded.keys["second"]))
         own = served.client.send(request)
-        assert own.status_code < 300 or path in ("/v1/ask", "/v1/runs/{run_id}/receipt"), (path, own.text)
+        assert own.status_code < 300 or path in OTHERS, (path, own.text)
     assert opened == ["/v1/conversations", "/v1/collections", "/v1/models"]
     named = served.client.get("/v1/collections", headers=bearer(guarded.keys["first"])).json()["collections"]
     assert [each["name"] for each in named] == ["default"]
@@ -185,6 +187,12 @@ def test_a_bundle_of_another_system_needs_all_collections(guarded: Guarded) -> N
     assert refused.json()["code"] == "COLLECTION_FORBIDDEN"
     recorded = guarded.served.client.post("/v1/ask", json=form, headers=bearer(guarded.keys["all"]))
     assert (recorded.status_code, recorded.json()["status"]) == (200, "FAILED")
+
+
+def test_the_measurements_need_all_collections(guarded: Guarded) -> None:
+    client = guarded.served.client
+    assert client.get("/metrics", headers=bearer(guarded.keys["first"])).json()["code"] == "COLLECTION_FORBIDDEN"
+    assert client.get("/metrics", headers=bearer(guarded.keys["all"])).status_code == 200
 
 
 def test_a_server_with_keys_answers_under_any_name(guarded: Guarded) -> None:
