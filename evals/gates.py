@@ -319,11 +319,11 @@ whose known answer a candidate holds is left out there. In a broad collection ma
 on their subject; what remains is for the later stages to refuse.
 
 The rule: the answerable questions together lose no more than 2 %, and within that limit as many off-topic questions as
-possible are refused (the mean over the off-topic sets). A long question needs less coverage, by the policy's
-`coverage_allowance`; here that is added to its coverage. Minima are multiples of 0.05. For the column
-"cross-validated", the questions are split into five parts, and each part is judged by minima chosen on the other four.
-Without vectors the similarity of a row is its coverage, so the two minima are one. The gate does not detect questions
-that are on topic but unanswerable.
+possible are refused (the mean over the off-topic sets). A long question needs less coverage, and one that is asked of a
+large collection needs more (`coverage_allowance`, `coverage_per_tenfold`). Here the difference is added to its
+coverage. Minima are multiples of 0.05. For the column "cross-validated", the questions are split into five parts, and
+each part is judged by minima chosen on the other four. Without vectors the similarity of a row is its coverage, so the
+two minima are one. The gate does not detect questions that are on topic but unanswerable.
 Run `sourcebound calibrate` to measure a collection of your own.
 """
 

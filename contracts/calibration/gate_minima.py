@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.evidence.gate import retrieved_rows, top_similarity
 from sourcebound.contracts.policy.schema import RetrievalPolicy
-from sourcebound.contracts.retrieval.coverage import DIGITS, coverage_allowance
+from sourcebound.contracts.retrieval.coverage import DIGITS, circumstances_of, coverage_allowance
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalStatus
 
 MAX_ANSWERABLE_REFUSED: Final = 0.02
@@ -68,10 +68,10 @@ def read_signals(bundle: RetrievalBundle, limits: RetrievalPolicy) -> Signals:
 
     Args:
         bundle: The retrieval.
-        limits: The gate whose minima are judged. Its allowance for a long question is added to the coverage.
+        limits: The gate whose minima are judged. Its allowance for the question is added to the coverage.
     """
     best = top_similarity(retrieved_rows(bundle)) or 0.0
-    allowance = coverage_allowance(limits, bundle.question_words)
+    allowance = coverage_allowance(limits, circumstances_of(bundle))
     coverage = 1.0 if bundle.question_coverage is None else round(bundle.question_coverage + allowance, DIGITS)
     return Signals(best, coverage, bundle.retrieval_status is RetrievalStatus.SUCCESS)
 

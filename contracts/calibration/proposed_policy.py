@@ -6,7 +6,7 @@ from sourcebound.contracts.calibration.gate_minima import Point
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.policy.lock import toml_assignments
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.retrieval.coverage import DIGITS, LONG_QUESTION, coverage_allowance
+from sourcebound.contracts.retrieval.coverage import DIGITS, LONG_QUESTION, SMALLEST, Circumstances, coverage_allowance
 
 LEXICAL = "lexical"
 
@@ -28,7 +28,9 @@ def propose_policy(base: Policy, name: str, point: Point, collection: Collection
     similarity, coverage = point.min_similarity, point.min_coverage
     if collection.metric == LEXICAL:
         coverage = max(similarity, coverage)
-        similarity = max(0.0, round(coverage - coverage_allowance(base.retrieval, LONG_QUESTION), DIGITS))
+        similarity = max(
+            0.0, round(coverage - coverage_allowance(base.retrieval, Circumstances(LONG_QUESTION, SMALLEST)), DIGITS)
+        )
     values = base.model_dump(mode="json", exclude_none=True)
     calibration = {"embedding_model": collection.embedding_model, "metric": collection.metric}
     if pinned:

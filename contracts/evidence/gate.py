@@ -20,7 +20,7 @@ from sourcebound.contracts.outcome import (
     refuse,
 )
 from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
-from sourcebound.contracts.retrieval.coverage import coverage_minimum
+from sourcebound.contracts.retrieval.coverage import circumstances_of, coverage_minimum
 from sourcebound.contracts.retrieval.retrieval_bundle import CARRIED, EXPANDED, RetrievalBundle, RetrievalRow
 from sourcebound.contracts.text.trigrams import TrigramSet, is_near_duplicate, trigram_set
 
@@ -86,8 +86,8 @@ def check_similarity(best: float | None, needed: RetrievalPolicy, stage: str) ->
 
 
 def check_coverage(bundle: RetrievalBundle, needed: RetrievalPolicy, stage: str) -> Outcome:
-    """Check the question coverage, if the policy sets a minimum. A long question needs less."""
-    minimum = coverage_minimum(needed, bundle.question_words)
+    """Check the question coverage, if the policy sets a minimum for this question and collection."""
+    minimum = coverage_minimum(needed, circumstances_of(bundle))
     if minimum is None or bundle.question_coverage is None or bundle.question_coverage >= minimum:
         return proceed(stage)
     return _refuse(stage, RefusalCode.BELOW_SIMILARITY_GATE, "no source holds enough of the question's words")

@@ -73,6 +73,8 @@ class RetrievalPolicy(Contract):
     min_question_coverage: Unit | None = None
     coverage_allowance: Annotated[Unit | None, Field(exclude_if=is_absent)] = None
     """By how much each content word of a long question lowers `min_question_coverage`; 0 if absent."""
+    coverage_per_tenfold: Annotated[Unit | None, Field(exclude_if=is_absent)] = None
+    """By how much a collection of ten times as many chunks raises `min_question_coverage`; 0 if absent."""
     min_chunks: Count
     min_sources: Count
     max_requested_sources: Count | None = None

@@ -86,6 +86,8 @@ class RetrievalBundle(Contract):
     question_coverage: Annotated[float | None, Field(ge=0, le=1)] = None
     question_words: Annotated[int | None, Field(ge=0, exclude_if=is_absent)] = None
     """The number of different content words of the question, by which a policy may lower its minimum of coverage."""
+    collection_chunks: Annotated[int | None, Field(ge=0, exclude_if=is_absent)] = None
+    """The number of chunks of the collection, by which a policy may raise its minimum of coverage."""
     retrieval_shortfall: int = 0
     notices: Annotated[tuple[str, ...], Field(strict=False)] = ()
 

@@ -11,7 +11,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcom
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval.coverage import coverage_minimum
+from sourcebound.contracts.retrieval.coverage import circumstances_of, coverage_minimum
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow
 from sourcebound.contracts.text.sanitize import sanitize
 
@@ -100,7 +100,7 @@ def report_search(
         gate=GateReading(
             min_top_similarity=limits.min_top_similarity,
             top_similarity=metrics.top_similarity if metrics else None,
-            min_question_coverage=coverage_minimum(limits, bundle.question_words if bundle else None),
+            min_question_coverage=coverage_minimum(limits, circumstances_of(bundle)),
             question_coverage=bundle.question_coverage if bundle else None,
         ),
         candidates=_build_rows(bundle, answer_bundle) if bundle else (),

@@ -75,6 +75,7 @@ class RetrievalResult(NamedTuple):
     rows: tuple[RetrievalRow, ...] = ()
     coverage: float | None = None
     question_words: int | None = None
+    collection_chunks: int | None = None
     shortfall: int = 0
     fallback_used: bool = False
     notices: tuple[str, ...] = ()
@@ -124,6 +125,7 @@ class PostgresRetriever:
                 query_variants=searches.texts,
                 question_coverage=found.coverage,
                 question_words=found.question_words,
+                collection_chunks=found.collection_chunks,
                 retrieval_shortfall=found.shortfall,
                 notices=(*(() if searches.vectors else (LEXICAL_NOTICE,)), *found.notices),
             )
@@ -260,6 +262,7 @@ async def _retrieve_rows(
             (*rows, *extra_rows),
             coverage,
             len(words.searches[0]),
+            words.chunks,
             missing,
             fallback,
         )

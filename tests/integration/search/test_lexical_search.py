@@ -226,7 +226,7 @@ async def test_scores_are_fused_as_shares_and_each_row_has_its_true_similarity(
         assert {row.chunk_id: row.similarity_score for row in fused.results}.items() <= similarity.items()
         expected = [0.45 * row.similarity_score + 0.55 * (row.lexical_score or 0.0) / highest for row in fused.results]
         assert expected == sorted(expected, reverse=True)
-        assert fused.question_words == len(lexemes)
+        assert (fused.question_words, fused.collection_chunks) == (len(lexemes), chunks)
 
 
 @pytest.mark.contract("R1-4")

@@ -179,6 +179,7 @@ def policy_cells(policy: Policy) -> Row:
         "min_top_similarity": f"{gate.min_top_similarity:.2f}{calibrated}",
         "min_question_coverage": "–" if coverage is None else f"{coverage:.2f}{calibrated}",
         "coverage_allowance (a word)": "–" if gate.coverage_allowance is None else f"{gate.coverage_allowance:.3f}",
+        "coverage_per_tenfold (of chunks)": _number(gate.coverage_per_tenfold),
         "min_similarity (a chunk)": f"{chosen.min_similarity:.2f}{calibrated}" if chosen.min_similarity else "0",
         "fallback_min_similarity": _number(gate.fallback_min_similarity),
         "probe_min_similarity": _number(gate.probe_min_similarity),
