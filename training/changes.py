@@ -55,8 +55,8 @@ def read_all(folder: Path) -> list[Example]:
     examples = read_examples(folder)
     natural = [e for e in examples if e.source in SHIPPABLE and e.supported]
     copies = [e for e in examples if e.ships and e.source in ("synthetic/verbatim", "synthetic/paraphrase")]
-    reworded = [made for e in copies for made in _reword(e)]
-    declared = [_declare(asked) for asked in read_questions(folder) if asked.answers and asked.short]
+    reworded = [made for e in copies for made in reword(e)]
+    declared = [declare(asked) for asked in read_questions(folder) if asked.answers and asked.short]
     models = [e for e in examples if e.source in MODEL_ANSWERS and e.supported and not e.is_talk]
     changed = [made for e in (*natural, *reworded, *declared) for made in change(e, "made")]
     measured = [made for e in models for made in change(e, "model")]
@@ -115,7 +115,7 @@ def _exchange(text: str, pattern: re.Pattern[str], draw: random.Random) -> str:
     return text[: first.start()] + second[0] + text[first.end() : second.start()] + first[0] + text[second.end() :]
 
 
-def _reword(example: Example) -> Iterator[Example]:
+def reword(example: Example) -> Iterator[Example]:
     """Yield a copied sentence without a part, and with other words for some that change nothing."""
     draw = random.Random(example.id)
     text = example.statement
@@ -131,7 +131,7 @@ def _reword(example: Example) -> Iterator[Example]:
         yield example._replace(id=f"{example.id}/reworded", source="made/reworded", statement=text)
 
 
-def _declare(asked: Asked) -> Example:
+def declare(asked: Asked) -> Example:
     """Return a question with its answer in the place of the word that asks, as people ask in their own words."""
     body = asked.question.strip().rstrip("?").strip()
     text = re.sub(r"^(?:who|whom|whose|what|which|when|where|how many|how much)\b", asked.short, body, flags=re.I)

@@ -166,9 +166,9 @@ def speed(examples: list[Example]) -> None:
         )
 
 
-def minimum(scores: Array, share: float) -> int:
+def minimum(scores: Array, share: float) -> float:
     """Return the highest minimum under which at most this share of the scores lies."""
-    return int(np.sort(scores)[int(len(scores) * share)])
+    return np.sort(scores)[int(len(scores) * share)].item()
 
 
 def auroc(good: Array, bad: Array) -> float:
