@@ -25,7 +25,7 @@ export class Turn {
     this.stages = make("ol", { class: "stages", "aria-label": "Stages" });
     this.now = null;
     this.body.append(this.stages);
-    this.element = make("li", { class: "turn" }, make("p", { class: "asked", tabindex: "-1" }, question), this.body);
+    this.element = make("li", { class: "turn" }, make("h2", { class: "asked", tabindex: "-1" }, question), this.body);
     this.begin("accept");
   }
 
