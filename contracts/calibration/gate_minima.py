@@ -72,7 +72,8 @@ def read_signals(bundle: RetrievalBundle, limits: RetrievalPolicy) -> Signals:
     """
     best = top_similarity(retrieved_rows(bundle)) or 0.0
     allowance = coverage_allowance(limits, circumstances_of(bundle))
-    coverage = 1.0 if bundle.question_coverage is None else round(bundle.question_coverage + allowance, DIGITS)
+    stated = 1.0 if bundle.question_coverage is None else bundle.question_coverage + allowance
+    coverage = min(1.0, max(0.0, round(stated, DIGITS)))
     return Signals(best, coverage, bundle.retrieval_status is RetrievalStatus.SUCCESS)
 
 

@@ -114,6 +114,8 @@ def test_the_signals_are_what_the_gate_looks_at() -> None:
     long_question = bundle([row(0, similarity_score=0.3)], question_coverage=0.5, question_words=5)
     allowing = LIMITS.model_copy(update={"coverage_allowance": 0.02})
     assert read_signals(RetrievalBundle.model_validate(long_question), allowing) == Signals(0.3, 0.54)
+    covered = bundle([row(0, similarity_score=0.3)], question_coverage=0.99, question_words=5)
+    assert read_signals(RetrievalBundle.model_validate(covered), allowing) == Signals(0.3, 1.0)
 
 
 def test_a_measured_retrieval_asks_the_question_without_filters_and_says_what_it_was_for() -> None:
