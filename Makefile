@@ -45,6 +45,7 @@ format: $(VENV)/.dev ## format and mend what can be mended by itself
 
 eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 	@$(BIN)/python -m sourcebound.evals.grounding --data $(DATA) --report docs/grounding.md
+	@$(BIN)/python -m sourcebound.evals.statements --data $(DATA) --half held --page docs/grounding.md
 
 eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
 	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)

@@ -22,6 +22,7 @@ from sourcebound.contracts.text.segments import SegmentKind, segment
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import LiteralFinding, LiteralKind
 from sourcebound.contracts.validation.result import ValidationResult
+from sourcebound.evals.marked_page import marks
 
 REPORT: Final = """# The firewall on real answers: right and wrong rejections
 
@@ -43,7 +44,18 @@ Summaries of RAGTruth and FaithBench often open with their own number of words (
 The literal rule alone, as more kinds of literals are enforced.
 
 {curve}
-"""
+
+## Labelled statements, and answers of further sets
+
+Measured on documents whose failures were not read while the rules were made, at most {most} items of each label, with
+intervals over documents. The sets *synthetic …* change one sentence of a source in one way; other sets have statements
+and answers of language models. Some labels come from a judging model (faithjudge), and a synthetic swap is harmless
+now and then.
+
+{statements}"""
+TARGET: Final = "eval-grounding"
+MOST: Final = 250
+"""The most labelled statements of a set and label, so that large sets do not take the time of all."""
 DIGIT: Final = re.compile(r"\d")
 LEVELS: Final[tuple[tuple[str, Callable[[LiteralFinding], bool]], ...]] = (
     (
@@ -216,7 +228,9 @@ def main() -> None:
     if arguments.failures:
         _show_failures(items, arguments.failures)
         return
-    report = REPORT.format(rules=render(measure(items)), curve=render(curve(items)))
+    report = REPORT.format(
+        rules=render(measure(items)), curve=render(curve(items)), most=MOST, statements="".join(marks(TARGET))
+    )
     if arguments.report:
         arguments.report.write_text(report, "utf-8")
     else:

@@ -4,7 +4,7 @@ Each set says of a statement, or of a whole answer, whether its evidence support
 supported statement in one way. Nothing has citations, so every statement is made to cite all its evidence. Documents
 are split in two halves. Failures of the half `read` may be read to improve the rules, those of `held` may not.
 
-    python -m sourcebound.evals.statements --data ../shared/data [--half held] [--failures GROUP]
+    python -m sourcebound.evals.statements --data ../shared/data [--half held] [--failures GROUP] [--page PAGE]
 """
 
 import argparse
@@ -19,14 +19,23 @@ from sourcebound.contracts.evidence.external import bundle_of_texts
 from sourcebound.contracts.outcome import FailureCode, Violation
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.evals.grounding import cite_everything
+from sourcebound.evals.grounding import MOST, TARGET, cite_everything
+from sourcebound.evals.marked_page import update_page
 from sourcebound.evals.metrics import Interval, share_by_group
 
 POLICY: Final = "SOURCEBOUND_V2"
 HALVES: Final = ("read", "held")
-MOST: Final = 400
-"""The most items of a group and label, so that large sets do not take the time of all."""
 ANSWERS: Final = "answers of "
+SHOWN: Final = (
+    *(f"{ANSWERS}{name}" for name in ("ragtruth/qa", "faithjudge/qa", "lfqa_verif")),
+    *("ragtruth/qa", "faithjudge/qa", "lfqa_verif", "attributionbench/id", "qcnli_factscore"),
+    *(f"synthetic {kind}" for kind in ("number_swap", "date_swap", "unit_swap", "negation_flip", "antonym_flip")),
+    *(
+        f"synthetic {kind}"
+        for kind in ("role_swap", "entity_swap", "other_document", "paraphrase", "merge", "verbatim")
+    ),
+)
+"""The groups on the page."""
 RULES: Final = {
     "literal rule": frozenset({FailureCode.UNSUPPORTED_LITERAL}),
     "verifier": frozenset({FailureCode.UNSUPPORTED_STATEMENT}),
@@ -164,12 +173,17 @@ def main() -> None:
     parser.add_argument("--groups", nargs="+", help="the groups to measure; without it, all")
     parser.add_argument("--most", type=int, default=MOST, help="the most items of a group and label")
     parser.add_argument("--failures", metavar="GROUP", help="list the wrong verdicts of a group on the half read")
+    parser.add_argument("--page", type=Path, help="a page whose marked place receives the table; printed when omitted")
     arguments = parser.parse_args()
-    groups = [arguments.failures] if arguments.failures else arguments.groups
+    groups = [arguments.failures] if arguments.failures else arguments.groups or (SHOWN if arguments.page else None)
     half = "read" if arguments.failures else arguments.half
     cases = load_cases(arguments.data / "support", half, arguments.most)
     judged = list(judge(case for case in cases if not groups or case.group in groups))
-    print(list_failures(judged, arguments.failures) if arguments.failures else render(judged))
+    table = list_failures(judged, arguments.failures) if arguments.failures else render(judged)
+    if arguments.page:
+        update_page(arguments.page, TARGET, table)
+    else:
+        print(table)
 
 
 if __name__ == "__main__":

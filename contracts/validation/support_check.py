@@ -8,6 +8,7 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import Statement
+from sourcebound.contracts.validation.support.reversals import reverses
 from sourcebound.contracts.validation.support.verify import read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
 
@@ -87,7 +88,8 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
 
 
 def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> tuple[int, tuple[str, ...]]:
-    """Return the score of a statement, and the evidence sentences that were compared."""
+    """Return the score of a statement, 0 for one that reverses its chunks, and the evidence sentences compared."""
     anchors = list(chunks)
     reading = read_support(text, previous, question, list(chunks.values()))
-    return reading.score, tuple(f"{anchors[part.chunk]}:{part.start}-{part.end}" for part in reading.compared)
+    score = 0 if reverses(text, chunks.values()) else reading.score
+    return score, tuple(f"{anchors[part.chunk]}:{part.start}-{part.end}" for part in reading.compared)

@@ -9,11 +9,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
-from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex, lower_case
 from sourcebound.contracts.validation.literals.times.named_times import FREQUENCIES
 
 WORDS: Final = 4
@@ -27,6 +27,8 @@ MIN_LEAD: Final = 3
 TOKEN: Final = re.compile(r"\w+|[.!?;:|\n](?=\s|$)|\n")
 END: Final = "."
 """The token for the end of a sentence, of a line, of a cell and of the text."""
+MAX_PLACES: Final = 20
+"""The most places of one value, and of one pair of neighbours, that are compared."""
 KINDS: Final = frozenset({"number", "date"})
 QUANTITY_WORDS: Final = {
     "number": {"one": "n1", "last": "olast", "final": "olast"},
@@ -43,6 +45,8 @@ QUANTITY_WORDS: Final = {
 QUANTITY: Final = {word: (kind, form) for kind, words in QUANTITY_WORDS.items() for word, form in words.items()}
 
 Side = tuple[str, ...]
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 
 
 class Place(NamedTuple):
@@ -60,7 +64,7 @@ class Surroundings:
     """
 
     def __init__(self, index: LiteralIndex) -> None:
-        tokens = [(match.start(), match.end(), match[0]) for match in TOKEN.finditer(index.plain.casefold())]
+        tokens = [(match.start(), match.end(), match[0]) for match in TOKEN.finditer(lower_case(index.plain))]
         self._words = [word if word[0].isalnum() else END for _, _, word in tokens]
         self._ends = [end for _, end, _ in tokens]
         self._starts = [start for start, _, _ in tokens]
@@ -73,10 +77,13 @@ class Surroundings:
         ]
         """The words of quantity outside all literals."""
         valued = [literal for literal in index.literals if literal.kind in KINDS]
-        self._places = {literal: self.place(literal) for literal in (*valued, *self.quantities)}
-        self._by_neighbours: dict[tuple[str, str, str], list[Literal]] = {}
-        for literal, place in self._places.items():
-            self._by_neighbours.setdefault((literal.kind, place.before[0], place.after[0]), []).append(literal)
+        self._by_neighbours: dict[tuple[str, str, str], list[tuple[Literal, Place]]] = {}
+        self._by_form: dict[tuple[str, str], list[Place]] = {}
+        for literal in (*valued, *self.quantities):
+            place = self.place(literal)
+            _add(self._by_neighbours, (literal.kind, place.before[0], place.after[0]), (literal, place))
+            for form in literal.forms:
+                _add(self._by_form, (literal.kind, form), place)
 
     def place(self, literal: Literal) -> Place:
         """Return the place of a literal of the text."""
@@ -87,17 +94,13 @@ class Surroundings:
 
     def nearest_own(self, literal: Literal, place: Place) -> int:
         """Return how many words the value's best own place in the text shares with a place; 0 if it has none."""
-        places = (at for own, at in self._places.items() if own.kind == literal.kind and own.forms & literal.forms)
+        places = (place for form in literal.forms for place in self._by_form.get((literal.kind, form), ()))
         return max((len(_run(place.before, at.before)) + len(_run(place.after, at.after)) for at in places), default=0)
 
     def nearest_others(self, literal: Literal, place: Place) -> list[tuple[int, frozenset[str]]]:
         """Return how much of a place is shared by each other value with the same words next to it, and its forms."""
         others = self._by_neighbours.get((literal.kind, place.before[0], place.after[0]), ())
-        return [
-            (_shared(place, self._places[other]), other.forms)
-            for other in others
-            if other.forms.isdisjoint(literal.forms)
-        ]
+        return [(_shared(place, at), other.forms) for other, at in others if other.forms.isdisjoint(literal.forms)]
 
 
 @lru_cache(maxsize=512)
@@ -122,6 +125,13 @@ def replaces_another(literal: Literal, statement: LiteralIndex, cited: Sequence[
         if best >= MIN_SHARED and best - own >= MIN_LEAD:
             return len({forms for shared, forms in others if shared >= best - 1}) == 1
     return False
+
+
+def _add(places: dict[Key, list[Item]], key: Key, item: Item) -> None:
+    """Add an item to those of a key, unless there are enough."""
+    found = places.setdefault(key, [])
+    if len(found) < MAX_PLACES:
+        found.append(item)
 
 
 def _is_within(position: int, spans: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
