@@ -37,7 +37,7 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**program.variables(), "TERM": "dumb", "COLUMNS": "200"},
+            env={**program.variables(), "TERM": "dumb", "COLUMNS": "200", "LINES": "50"},
             process_group=0,
         )
         os.close(slave)
