@@ -60,7 +60,7 @@ async def _state(engine: Engine, response: PublicResponse) -> dict[str, Any]:
         "UPDATE validations SET validation_status = 'PASSED' WHERE run_id <> ''",
         "DELETE FROM validations",
         "TRUNCATE validations",
-        "TRUNCATE validations, runs",
+        "TRUNCATE validations, runs CASCADE",
         "INSERT INTO validations SELECT * FROM validations "
         "ON CONFLICT (request_id, run_id, attempt) DO UPDATE SET model_name = 'another'",
     ],
