@@ -60,9 +60,8 @@ def test_a_run_that_a_killed_server_did_not_end_is_resumed_at_the_next_start(lib
     assert single(library, "SELECT count(*) FROM validations") == 1
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_an_address_that_other_machines_reach_needs_keys(library: str, host: str) -> None:
-    done = Program({"DATABASE_URL": library})("serve", "--host", host, "--port", "0")
+def test_an_address_that_other_machines_reach_needs_keys(library: str) -> None:
+    done = Program({"DATABASE_URL": library})("serve", "--host", "0.0.0.0", "--port", "0")
     assert done.code == 2
     assert "[KEYS_REQUIRED]" in done.stderr
 

@@ -1,5 +1,6 @@
 """API keys: a key opens its collections and nothing else, by any route, also to a caller who knows the ids."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from sourcebound.store.keys.api_keys import ApiKeys
 from sourcebound.wiring import open_services
 from support.processes.commands import Program
-from support.processes.databases import ingest, settings_for, tables_with
+from support.processes.databases import Cluster, ingest, settings_for, tables_with
 from support.processes.http_server import QUESTION, JsonObject, Served, served_over
 
 SECRET = "zanzibar"
@@ -57,14 +58,11 @@ async def make_keys(database: str, folder: Path) -> dict[str, str]:
     return {name: each.text for name, each in made.items()}
 
 
-@pytest.fixture
-async def keys(library: str, tmp_path: Path) -> dict[str, str]:
-    return await make_keys(library, tmp_path)
-
-
-@pytest.fixture
-def guarded(library: str, keys: dict[str, str]) -> Iterator[Guarded]:
-    with served_over(library) as served:
+@pytest.fixture(scope="module")
+def guarded(cluster: Cluster, filled: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    database = cluster.create(filled)
+    keys = asyncio.run(make_keys(database, tmp_path_factory.mktemp("second")))
+    with served_over(database) as served:
         owner = bearer(keys["second"])
         talk = served.client.post("/v1/conversations", headers=owner).json()["conversation_id"]
         question = f"At what pressure is the {SECRET} valve of the HP-900 opened?"
@@ -81,6 +79,7 @@ def guarded(library: str, keys: dict[str, str]) -> Iterator[Guarded]:
             "model": "sourcebound/second",
         }
         yield Guarded(served, keys, ids)
+    cluster.drop(database)
 
 
 def bodies(ids: dict[str, Any]) -> dict[str, JsonObject]:
@@ -214,12 +213,11 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(library: str) -> N
         "active",
     )
     assert "digest" not in listed
-    assert "anna" in program("keys", "list").stdout
     assert program("keys", "revoke", listed["key_id"]).code == 0
-    assert json.loads(program("keys", "list", "--json").stdout)[0]["state"] == "revoked"
+    (_, shown) = program("keys", "list").stdout.splitlines()
+    assert shown.split()[:6] == [listed["key_id"], "anna", "revoked", "read", "default", listed["created_at"][:10]]
     assert "[KEY_NOT_FOUND]" in program("keys", "revoke", "nothing").stderr
     assert "[UNKNOWN_SCOPE]" in program("keys", "create", "bert", "--scope", "all").stderr
-    assert "90d" in program("keys", "create", "bert", "--expires", "soon").stderr
 
 
 @pytest.mark.contract("R5P-8")
