@@ -113,7 +113,7 @@ def _set_byte(library: str, run_id: str, where: str, offset: int, character: str
 
 @pytest.mark.contract("CP-3")
 async def test_one_byte_of_a_chunk_that_was_dropped_is_found_too(engine: Engine, library: str) -> None:
-    run_id = (await engine.ask({"question": ANSWERED})).run_id
+    run_id = (await engine.ask({"question": ANSWERED, "limits": {"max_chunks": 3}})).run_id
     state = (await recorded(engine, run_id)).final_state()
     dropped = next(entry for entry in state["assembly"]["drop_ledger"] if entry["outcome"] != "ADMITTED")
     text = next(row["chunk_text"] for row in state["retrieval"]["results"] if row["chunk_id"] == dropped["chunk_id"])
