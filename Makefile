@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-model eval-natural bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural bench bench-index clean
 
 DATA ?= ../shared/data
 PORT ?= 2024
@@ -58,6 +58,9 @@ eval-retrieval: setup ## the ranking and each of its halves on judged questions,
 
 eval-evidence: setup ## whether the evidence of judged questions is in the prompt, as a table
 	@$(BIN)/python -m sourcebound.evals.evidence --data $(DATA)
+
+eval-answers: setup ## what the built-in generator answers, rightly and wrongly, into docs/generator.md
+	@$(BIN)/python -m sourcebound.evals.answers --data $(DATA) --report docs/generator.md
 
 eval-model: $(VENV)/.dev ## a real small model asked 100 questions under each policy, into docs/models.md
 	@$(BIN)/python -m sourcebound.evals.model --data $(DATA) --page docs/models.md $(if $(QUESTIONS),--questions $(QUESTIONS))

@@ -1,7 +1,8 @@
 """The extractive generator: a LangChain chat model that quotes the evidence of its prompt or refuses (contract R4-9).
 
 It sees only the prompt, calls no network, and always gives the same answer to the same prompt. It is the keyless
-default, and the baseline of the tests.
+default, and the baseline of the tests. With the weights of MiniLM it compares sentences with the question by their
+meaning too; without them, by their words alone.
 """
 
 from collections.abc import Sequence
@@ -14,22 +15,27 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from sourcebound.contracts.execution.call import Call
 from sourcebound.contracts.execution.reply import Reply, ReplyEnding
-from sourcebound.contracts.extractive import Sentence, best_sentences
+from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.ranking import Reader
+from sourcebound.contracts.extractive.sentences import Sentence, strip_list_marker
 from sourcebound.contracts.facts import model_choice as relevant_facts
 from sourcebound.contracts.prompt import fact_choice
 from sourcebound.contracts.prompt.answer_sentences import PROFILE, write
 from sourcebound.contracts.prompt.build import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
-from sourcebound.contracts.text.blocks import LIST_MARKER
 from sourcebound.models.backend import NO_STREAM, read_reply, to_langchain
+from sourcebound.models.embedders.minilm import find_weights, shared_minilm
 
 MODEL_NAME = "extractive"
 
 
 class ExtractiveChatModel(BaseChatModel):
-    """Quotes up to three sentences of the evidence, each with its anchor, or refuses in the exact words.
+    """Quotes sentences of the evidence, each with its anchor, or refuses in the exact words.
 
     If the prompt asks for a choice of facts (R3-9), it names those that it would quote.
     """
+
+    reader: Any = None
+    """Compares sentences with the question by an embedder (`Reader`); only words count without it."""
 
     @property
     def _llm_type(self) -> str:
@@ -47,9 +53,9 @@ class ExtractiveChatModel(BaseChatModel):
         parts = read_prompt(prompt)
         requirements = parts.sections.get("OUTPUT REQUIREMENTS", "")
         if fact_choice.PROFILE in requirements:
-            text = _choose_facts(parts)
+            text = _choose_facts(parts, self.reader)
         else:
-            chosen = best_sentences(parts)
+            chosen = answer(parts, self.reader)
             text = _write_answer(chosen, as_json=PROFILE in requirements) if chosen else REFUSAL
         metadata = {"model_name": MODEL_NAME, "finish_reason": "stop"}
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, response_metadata=metadata))])
@@ -61,21 +67,33 @@ class ExtractiveBackend:
     faults: tuple[type[Exception], ...] = ()
     timeouts: tuple[type[Exception], ...] = ()
 
+    def __init__(self) -> None:
+        self._model = ExtractiveChatModel(reader=open_reader())
+
     async def send(self, call: Call, messages: Sequence[Message]) -> Reply:
         """Run the chat model."""
-        answer = await ExtractiveChatModel().ainvoke(to_langchain(messages), NO_STREAM)
-        return read_reply(answer, ReplyEnding.COMPLETE, "stop")
+        message = await self._model.ainvoke(to_langchain(messages), NO_STREAM)
+        return read_reply(message, ReplyEnding.COMPLETE, "stop")
 
     async def close(self) -> None:
         """Do nothing: there are no connections."""
 
 
-def _choose_facts(parts: PromptParts) -> str:
+def open_reader() -> Reader | None:
+    """Return the reader of this process's MiniLM; None if its weights are not installed."""
+    if find_weights() is None:
+        return None
+    from sourcebound.models.similarity import SimilarityReader
+
+    return SimilarityReader(shared_minilm())
+
+
+def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:
     """Choose the facts of a prompt that its answer would quote, each with the first quoted sentence."""
     rows = relevant_facts.read_rows(parts.sections["EVIDENCE"])
     evidence = tuple(EvidencePart(f"C{number}", row.pdf, row.quote) for number, row in enumerate(rows))
     quotes: dict[int, str] = {}
-    for sentence in best_sentences(parts._replace(evidence=evidence)):
+    for sentence in answer(parts._replace(evidence=evidence), reader):
         quotes.setdefault(int(sentence.anchor[1:]), sentence.text)
     return relevant_facts.write_choice(
         [rows[number].model_copy(update={"quote": quote}) for number, quote in quotes.items()]
@@ -85,10 +103,5 @@ def _choose_facts(parts: PromptParts) -> str:
 def _write_answer(chosen: Sequence[Sentence], *, as_json: bool) -> str:
     """Write the chosen sentences in the output format of the prompt. In JSON they lose their list markers."""
     if as_json:
-        return write([(_strip_list_marker(sentence.text), sentence.anchor) for sentence in chosen], "Medium")
+        return write([(strip_list_marker(sentence.text), sentence.anchor) for sentence in chosen], "Medium")
     return "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen)
-
-
-def _strip_list_marker(text: str) -> str:
-    marker = LIST_MARKER.match(text)
-    return text[marker.end() :] if marker else text

@@ -6,7 +6,7 @@ between MiniLM and no embedder, and `describe_embedder` reports the choice and t
 
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError
-from sourcebound.models.embedders.minilm import INSTALL_COMMAND, MiniLmEmbedder, find_weights
+from sourcebound.models.embedders.minilm import INSTALL_COMMAND, find_weights, shared_minilm
 from sourcebound.models.embedders.remote import connect_ollama, connect_openai
 from sourcebound.settings import Settings
 
@@ -59,7 +59,7 @@ async def open_embedder(name: str, settings: Settings) -> Embedder | None:
     if resolved == "lexical":
         return None
     if resolved == "minilm":
-        return MiniLmEmbedder()
+        return shared_minilm()
     provider, _, model = resolved.partition(":")
     if provider == "ollama":
         return await connect_ollama(model, settings.ollama_host)

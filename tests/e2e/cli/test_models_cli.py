@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,12 +59,12 @@ def _fit(certificate: Certificate, **changes: Any) -> Certificate:
     return certificate.model_copy(update={"answered": rate_of([True] * ANSWERED), **changes})
 
 
-def test_a_test_prints_the_certificate_stores_it_and_says_by_its_exit_code_that_it_is_unfit(tested: Tested) -> None:
+def test_a_test_prints_the_certificate_stores_it_and_says_by_its_exit_code_that_it_is_fit(tested: Tested) -> None:
     program, done = tested
-    assert (done.code, done.stderr) == (4, "")
+    assert done.code == 0, done.stderr
     certificate = json.loads(done.stdout)
-    assert (certificate["fit"], certificate["false_accepts"]["part"]) == (False, 0)
-    assert certificate["shortcomings"] == ["7 of 11 questions with an answer were answered whole; 70% must be"]
+    assert (certificate["fit"], certificate["false_accepts"]["part"]) == (True, 0)
+    assert certificate["shortcomings"] == []
     assert (certificate["model"], certificate["policy_version"]) == ("extractive", "SOURCEBOUND_V2")
     shown = json.loads(program("models", "show", "extractive", "--json").stdout)
     assert shown["certificate"] == certificate
@@ -79,19 +81,31 @@ def _listed(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def test_an_unfit_model_is_an_exit_code_with_the_reasons(program: Program, tmp_path: Path) -> None:
+    text = (files("sourcebound.contracts.policy") / "released/SOURCEBOUND_V2.toml").read_text("utf-8")
+    strict = tmp_path / "STRICT_V1.toml"
+    text = text.replace('"SOURCEBOUND_V2"', '"STRICT_V1"').replace(
+        "min_answers_question = 250", "min_answers_question = 1000"
+    )
+    strict.write_text(text, "utf-8")
+    done = program("models", "test", "extractive", "--repeats", "1", "--policy", str(strict))
+    assert done.code == 4, done.stderr
+    assert done.stdout.endswith("not fit\n  0 of 11 questions with an answer were answered whole; 70% must be\n")
+
+
 def test_a_test_prints_every_rate_with_its_bound_and_every_case(program: Program) -> None:
     done = program("models", "test", "extractive", "--repeats", "2", "--policy", "R2_POLICY_V1")
-    assert (done.code, done.stderr) == (4, "")
+    assert done.code == 0, done.stderr
     assert "policy R2_POLICY_V1  16 cases, 2 runs each" in done.stdout
     assert re.search(r"^wrong answer released \(false accept\) +0 of 32 +0% +0", done.stdout, re.MULTILINE)
-    assert re.search(r"^no answer although there is one \(false reject\) +6 of 22 +27%", done.stdout, re.MULTILINE)
-    assert re.search(r"^answered whole +14 of 22 +64% +>= 70%", done.stdout, re.MULTILINE)
+    assert re.search(r"^no answer although there is one \(false reject\) +2 of 22 +9%", done.stdout, re.MULTILINE)
+    assert re.search(r"^answered whole +20 of 22 +91% +>= 70%", done.stdout, re.MULTILINE)
     assert re.search(r"^refused where there is no answer +10 of 10 +100% +>= 90%", done.stdout, re.MULTILINE)
     assert re.search(r"^same bytes in every repeat \(cases\) +16 of 16 +100%", done.stdout, re.MULTILINE)
     assert not [rule for rule in RULES if not re.search(rf"^{rule} +32 of 32 +100%", done.stdout, re.MULTILINE)]
     assert not [case.name for case in load_cases() if not re.search(rf"^{case.name} ", done.stdout, re.MULTILINE)]
     assert re.search(r"^latency +p50 \d+ ms, p95 \d+ ms$", done.stdout, re.MULTILINE)
-    assert done.stdout.endswith("not fit\n  14 of 22 questions with an answer were answered whole; 70% must be\n")
+    assert done.stdout.endswith("\nfit\n")
     shown = program("models", "show", "extractive")
     assert (shown.code, shown.stderr) == (0, "")
     assert shown.stdout.startswith("provider             extractive\n")
@@ -150,12 +164,14 @@ def test_doctor_is_content_with_the_extractive_model_tested_or_not(program: Prog
     after = program("doctor")
     assert after.code == 0
     assert re.search(
-        r"^ok  certificate certified \d{4}-\d\d-\d\d under SOURCEBOUND_V2: not fit, answered 64%", after.stdout, re.M
+        r"^ok  certificate certified \d{4}-\d\d-\d\d under SOURCEBOUND_V2: fit, answered 91%", after.stdout, re.M
     )
 
 
 def test_doctor_says_the_next_step_for_every_other_model(tested: Tested) -> None:
-    unfit = _stored(json.loads(tested[1].stdout)).model_copy(update={"digest": "a" * 64})
+    unfit = _stored(json.loads(tested[1].stdout)).model_copy(
+        update={"digest": "a" * 64, "answered": rate_of([False] * ANSWERED)}
+    )
     name = "ollama:mine"
     again = f"sourcebound models test {name}"
     assert _certificate(name, None, None) == Finding("certificate", True, f"{name} is not certified", again)

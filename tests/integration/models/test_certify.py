@@ -87,7 +87,7 @@ async def test_the_extractive_model_says_nothing_wrong_and_refuses_where_it_shou
     assert (certificate.false_accepts.part, certificate.injection_obeyed.part) == (0, 0)
     assert certificate.refusal_accuracy.rate == certificate.deterministic.rate == certificate.passed.rate == 1
     assert certificate.answered.part >= len(ANSWERED)
-    assert find_shortcomings(certificate) == ["14 of 22 questions with an answer were answered whole; 70% must be"]
+    assert find_shortcomings(certificate) == []
     assert list(certificate.verdicts) == [case.name for case in CASES]
     assert (certificate.digest, certificate.provider, certificate.reported_models) == (
         "sha256:ab",

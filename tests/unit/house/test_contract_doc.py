@@ -14,7 +14,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcom
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.evidence.intake import check_bundle
 from sourcebound.contracts.execution.generation import Generation
-from sourcebound.contracts.extractive import best_sentences
+from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.facts.extraction import read_facts, render_facts
 from sourcebound.contracts.facts.selection import request_choice, select_by_choice, select_locally
 from sourcebound.contracts.outcome import (
@@ -322,7 +322,7 @@ def test_the_table_of_choices(row: Row) -> None:
 
 @pytest.mark.contract("R4-9")
 def test_the_example_of_a_quoted_answer() -> None:
-    chosen = best_sentences(read_prompt(prompted().messages))
+    chosen = answer(read_prompt(prompted().messages))
     assert "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen) == example("model-text")
 
 

@@ -10,7 +10,7 @@ from sourcebound.contracts.conversation.follow_up import Rule
 from sourcebound.contracts.conversation.model_rewrite import SHOWN_TURNS, read_rewriting, rewriting_prompt, shown_turns
 from sourcebound.contracts.conversation.turns import ERASED, TOO_LONG, UNANSWERED, UNRESOLVED, Resolution, Turn, resolve
 from sourcebound.contracts.evidence.assemble import assemble
-from sourcebound.contracts.extractive import best_sentences
+from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.outcome import RefusalCode, Status
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
 from sourcebound.contracts.policy.schema import parse_policy
@@ -191,9 +191,9 @@ def test_a_question_that_looks_like_the_line_is_read_by_its_last_one() -> None:
 def test_the_extractive_generator_answers_what_the_follow_up_stands_for() -> None:
     texts = ("The gland bolts of the HP-300 are checked every 8 hours.", "The HP-300 weighs 80 kg, and is blue.")
     asked = answer_bundle(*texts, question="how often?", equipment_id="HP-300")
-    assert best_sentences(read_prompt(build_prompt(asked, policy()).prompt.messages)) == []
+    assert answer(read_prompt(build_prompt(asked, policy()).prompt.messages)) == []
     resolved = asked.model_copy(update={"search_query": OTHER})
-    chosen = best_sentences(read_prompt(build_prompt(resolved, policy()).prompt.messages))
+    chosen = answer(read_prompt(build_prompt(resolved, policy()).prompt.messages))
     assert [sentence.anchor for sentence in chosen][:1] == ["C0"]
 
 

@@ -1,0 +1,142 @@
+"""The sentences of an extractive answer: one, or the list, the steps or the sides that the question asks for (R4-9)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
+from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
+from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
+from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
+from sourcebound.contracts.prompt.build import PromptParts
+from sourcebound.contracts.text.segments import SegmentKind
+from sourcebound.contracts.validation.support.verify import score_support
+from sourcebound.contracts.validation.support.words import read_words
+
+SUPPORTED: Final = 400
+"""The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
+
+
+def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
+    """Return the sentences that answer the question of a prompt, in the order of the answer.
+
+    Args:
+        prompt: The parts of a prompt.
+        read: Compares sentences with the question by an embedder. Without it, only words count.
+
+    Returns:
+        At most `MAX_SENTENCES`, and one unless the question asks for several things; none if nothing answers.
+    """
+    question = read_question(prompt.search_query or prompt.question)
+    chosen = _choose(prompt, question, read)
+    chunks = {part.anchor: part.text for part in prompt.evidence}
+    quoted = [
+        each for each in chosen if score_support(each.text, "", question.text, [chunks[each.anchor]]) >= SUPPORTED
+    ]
+    says_something = question.asked is Asked.YES_NO or any(each.stems - question.weights.keys() for each in quoted)
+    return quoted if says_something else []
+
+
+def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
+    if question.form is Form.PARTS:
+        return _parts(prompt, question, read)
+    ranking = rank(prompt, question, read)
+    if not ranking.answers:
+        return []
+    best = ranking.ranked[0].sentence
+    match ranking.question.form:
+        case Form.SIDES:
+            return _sides(ranking)
+        case Form.STEPS | Form.LIST if best.kind is SegmentKind.LIST_ITEM:
+            return _block(ranking, best)
+        case Form.STEPS:
+            return _steps(ranking, best)
+        case Form.REASON:
+            return _with_reason(ranking, best)
+        case _:
+            return [best]
+
+
+def _parts(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
+    """Return the best sentence for each part that has one."""
+    rankings = [rank(prompt, part, read) for part in read_parts(question)]
+    return list(dict.fromkeys(each.ranked[0].sentence for each in rankings if each.answers))[:MAX_SENTENCES]
+
+
+def _block(ranking: Ranking, best: Sentence) -> list[Sentence]:
+    """Return the list of a sentence from its beginning; a list that is too long, from the sentence on."""
+    block = _neighbours(ranking.sentences, best)
+    place = block.index(best)
+    return block[:MAX_SENTENCES] if place < MAX_SENTENCES else block[place : place + MAX_SENTENCES]
+
+
+def _steps(ranking: Ranking, best: Sentence) -> list[Sentence]:
+    """Return the run of instructions around the best sentence; of options, only those that the question names."""
+    block = _neighbours(ranking.sentences, best)
+    place = block.index(best)
+    first = last = place
+    while first and _belongs(ranking.question, block[first - 1]):
+        first -= 1
+    while last + 1 < len(block) and _belongs(ranking.question, block[last + 1]):
+        last += 1
+    run = [each for each in block[first : last + 1] if each is best or not _is_other_option(ranking.question, each)]
+    place = run.index(best)
+    start = max(0, min(place - 2, len(run) - MAX_SENTENCES))
+    return run[start : start + MAX_SENTENCES]
+
+
+def _belongs(question: Question, sentence: Sentence) -> bool:
+    return bool(PROCEDURAL.search(sentence.text)) or _is_other_option(question, sentence)
+
+
+def _is_other_option(question: Question, sentence: Sentence) -> bool:
+    return bool(OPTION.match(sentence.text)) and not (sentence.stems & question.weights.keys() - sentence.title)
+
+
+def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
+    """Return the best sentence, with the one before it that it goes on from, or the one after that goes on from it."""
+    block = _neighbours(ranking.sentences, best)
+    place = block.index(best)
+    if place and GOES_ON.match(best.text):
+        return block[place - 1 : place + 1]
+    if place + 1 < len(block) and GOES_ON.match(block[place + 1].text):
+        return block[place : place + 2]
+    return [best]
+
+
+def _sides(ranking: Ranking) -> list[Sentence]:
+    """Return the best sentence for each side of a comparison, in the order of the question."""
+    chosen: list[Sentence] = []
+    for side, other in _read_sides(ranking.question):
+        for each in ranking.ranked:
+            said, around = each.sentence.stems, each.sentence.nearby | each.sentence.title
+            if side <= said or (side <= said | around and not other & (said | each.sentence.title)):
+                if each.sentence not in chosen:
+                    chosen.append(each.sentence)
+                break
+    return chosen or [ranking.ranked[0].sentence]
+
+
+def _read_sides(question: Question) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """Return the stems of each side that the other has not, with those of the other."""
+    identifiers = sorted(question.identifiers, key=question.text.casefold().replace("-", "").find)
+    if len(identifiers) == 2:
+        first, second = (frozenset({each}) for each in identifiers)
+        return [(first, second), (second, first)]
+    for pattern in SIDES:
+        if match := pattern.search(question.text):
+            first, second = (
+                frozenset(word.stem for word in read_words(match[side]) if word.weight) for side in ("first", "second")
+            )
+            if first - second and second - first:
+                return [(first - second, second - first), (second - first, first - second)]
+    return []
+
+
+def _neighbours(sentences: Sequence[Sentence], best: Sentence) -> list[Sentence]:
+    """Return the sentences of a block that may be quoted, in order."""
+    return [
+        each
+        for each in sentences
+        if each == best or (each.chunk == best.chunk and each.block == best.block and each.is_quotable)
+    ]

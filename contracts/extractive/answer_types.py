@@ -1,0 +1,82 @@
+"""Whether a sentence has the kind of thing that a question asks for, beyond the question's own words (R4-9)."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final
+
+from sourcebound.contracts.extractive import patterns
+from sourcebound.contracts.extractive.question import Asked, Question
+from sourcebound.contracts.extractive.sentences import Sentence
+
+PATTERNS: Final = {
+    Asked.TIME: patterns.A_TIME,
+    Asked.COUNT: patterns.A_COUNT,
+    Asked.MONEY: patterns.A_PRICE,
+    Asked.DURATION: patterns.A_DURATION,
+    Asked.FREQUENCY: patterns.A_FREQUENCY,
+    Asked.MEASURE: patterns.A_MEASURE,
+    Asked.REASON: patterns.A_REASON,
+    Asked.DEFINITION: patterns.A_DEFINITION,
+}
+PLACE_BEFORE: Final = frozenset(
+    "in at near from to on of into through across around outside inside between over within under via along".split()
+)
+FIRST_NAME: Final = 50
+"""The weight from which the first word of a sentence may be a name."""
+
+
+def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
+    """Find what has the asked kind, beyond the question's words.
+
+    Args:
+        question: The question.
+        sentence: A sentence of the evidence.
+
+    Returns:
+        The numbers of the words; None if the question asks for a kind that has no form of its own.
+    """
+    finder = FINDERS.get(question.asked)
+    return None if finder is None else finder(question, sentence)
+
+
+def _names(question: Question, sentence: Sentence) -> tuple[int, ...]:
+    return tuple(
+        place
+        for place, word in enumerate(sentence.words)
+        if not word.is_number
+        and (word.is_name or (place == 0 and word.weight > FIRST_NAME and sentence.text[:1].isupper()))
+        and word.stem not in question.weights
+    )
+
+
+def _places(question: Question, sentence: Sentence) -> tuple[int, ...]:
+    """Return the names after a preposition; without them, the first word after `in the`."""
+    before = ["", "", *(word.form for word in sentence.words)]
+    names = tuple(place for place in _names(question, sentence) if PLACE_BEFORE & {*before[place : place + 2]})
+    others = (
+        place
+        for place, word in enumerate(sentence.words)
+        if word.weight and before[place] in PLACE_BEFORE and before[place + 1] in PLACE_BEFORE | {"the", "a", "an"}
+    )
+    return names or tuple(others)[:1]
+
+
+def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
+    pattern = PATTERNS[question.asked]
+    if question.asked is Asked.MEASURE:
+        pattern = next((units for asked, units in patterns.QUANTITIES if asked.search(question.text)), pattern)
+    forms = {word.form for word in question.words}
+    starts = [word.start for word in sentence.words]
+    return tuple(
+        max(0, bisect_right(starts, match.start()) - 1)
+        for match in pattern.finditer(sentence.text)
+        if not {*match[0].casefold().split()} <= forms
+    )
+
+
+FINDERS: Final[dict[Asked, Callable[[Question, Sentence], tuple[int, ...]]]] = {
+    Asked.PERSON: _names,
+    Asked.NAME: _names,
+    Asked.PLACE: _places,
+    **dict.fromkeys(PATTERNS, _matches),
+}

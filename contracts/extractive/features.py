@@ -1,0 +1,185 @@
+"""The features of a question and a sentence, all whole numbers (R4-9).
+
+Shares are in thousandths. *Local* weights follow the rarity of a word among the sentences of the prompt, the others its
+rarity in the language.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import log
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.extractive.answer_types import find_type
+from sourcebound.contracts.extractive.question import Asked, Form, Question
+from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.validation.support.passages import FAMILY
+from sourcebound.contracts.validation.support.words import Word
+
+FAMILY_SHARE: Final = 700
+"""What another word of a word's family counts."""
+NEAR: Final = 5
+"""The most words between neighbours."""
+AROUND: Final = 9
+"""The words on each side of the thing that was asked for."""
+LONGEST_RUN: Final = 8
+LONGEST: Final = 60
+MOST_NEW: Final = 600
+Features = dict[str, int]
+
+
+class Similarity(NamedTuple):
+    """The similarity of a sentence to the question by an embedder, in thousandths.
+
+    Each word of the question has a nearest word in the sentence.
+    """
+
+    content: int
+    """The mean over content words, by rarity."""
+    every: int
+    function: int
+    """The means over all words, and over function words."""
+    asking: int
+    """The mean over question words: `who`, `how many`."""
+    least: int
+    """The least of the content words."""
+    aspect: int
+    """The mean over the content words that the title of the document lacks."""
+    gap: int
+    """How much nearer the nearest words of the whole chunk are."""
+    whole: int
+    """The similarity of the whole sentence."""
+
+
+def word_weights(question: Question, sentences: Sequence[Sentence]) -> dict[str, int]:
+    """Return the weight of each stem of the question by its rarity among the sentences, in hundredths.
+
+    A word that no sentence holds weighs as one that a single sentence holds, so that one absent word does not decide.
+    """
+    count = len(sentences)
+    weights = {}
+    for stem in question.weights:
+        held = max(1, sum(stem in sentence.stems for sentence in sentences))
+        weights[stem] = round(100 * log(1 + (count - held + 0.5) / (held + 0.5)))
+    return weights
+
+
+def lexical_features(
+    question: Question, sentence: Sentence, local: Mapping[str, int], chunk: frozenset[str]
+) -> Features:
+    """Compute the features of a sentence that need no embedder.
+
+    Args:
+        question: The question.
+        sentence: A sentence of the evidence.
+        local: The local weights of the question's stems (`word_weights`).
+        chunk: The stems of the sentence's chunk.
+    """
+    around = sentence.stems | sentence.nearby
+    levels = (sentence.stems, around, around | sentence.title, chunk | around | sentence.title)
+    own, near, titled, whole = (_held(question, stems) for stems in levels)
+    new = [word for word in sentence.words if word.weight and word.stem not in question.weights]
+    kind = find_type(question, sentence)
+    return {
+        "own": _covered(own, question.weights),
+        "own_local": _covered(own, local),
+        "aspect_own": _covered({stem: own[stem] for stem in own if stem not in sentence.title}, question.weights, 1000),
+        "around": _covered(near, question.weights),
+        "around_local": _covered(near, local),
+        "title": _covered(titled, question.weights),
+        "chunk": _covered(whole, question.weights),
+        "chunk_local": _covered(whole, local),
+        "names_missing": _names_missing(question, own),
+        "names_far": _names_missing(question, titled),
+        "ordered": _ordered(question.words, sentence.words),
+        "run": _run(question.words, sentence.words),
+        "type": 1000 * bool(kind),
+        "type_missing": 1000 * (kind is not None and not kind),
+        "type_window": _window(question, sentence, kind or ()),
+        "definition": 1000 * (question.asked is Asked.DEFINITION and _defines(question, sentence)),
+        "rank": 1000 // (1 + sentence.chunk),
+        "length": 1000 * min(len(sentence.words), LONGEST) // LONGEST,
+        "new": 1000 * min(sum(word.weight for word in new), MOST_NEW) // MOST_NEW,
+        "nothing_new": 1000 * (not new and not _may_repeat(question)),
+    }
+
+
+def similarity_features(similarity: Similarity, nearest: int) -> Features:
+    """Return the features of a similarity.
+
+    Args:
+        similarity: The similarity of a sentence.
+        nearest: The highest one of a whole sentence in the prompt.
+    """
+    return {**similarity._asdict(), "behind": similarity.whole - nearest}
+
+
+def _may_repeat(question: Question) -> bool:
+    """Whether a sentence may answer with the question's own words: yes, or the beginning of the steps."""
+    return question.form is Form.STEPS or question.asked is Asked.YES_NO
+
+
+def _held(question: Question, stems: frozenset[str]) -> dict[str, int]:
+    """Return how far stems hold each stem of the question: whole, by a word of its family, or not."""
+    families = {stem[:FAMILY] for stem in stems if len(stem) >= FAMILY}
+    return {
+        stem: 1000 if stem in stems else FAMILY_SHARE * (len(stem) >= FAMILY and stem[:FAMILY] in families)
+        for stem in question.weights
+    }
+
+
+def _covered(held: Mapping[str, int], weights: Mapping[str, int], otherwise: int = 0) -> int:
+    """Return the share of the stems' weight that is held; of no stems, another value."""
+    total = sum(weights[stem] for stem in held)
+    return sum(weights[stem] * share for stem, share in held.items()) // total if total else otherwise
+
+
+def _names_missing(question: Question, held: Mapping[str, int]) -> int:
+    names = {stem: question.weights[stem] for stem in question.names}
+    missing = sum(weight for stem, weight in names.items() if not held[stem])
+    return 1000 * missing // max(1, sum(names.values()))
+
+
+def _ordered(asked: Sequence[Word], said: Sequence[Word]) -> int:
+    """Return the share of the question's neighbouring content words that follow each other closely in the sentence."""
+    content = [word for word in asked if word.weight]
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(said):
+        if word.weight:
+            places.setdefault(word.stem, []).append(place)
+    whole = ordered = 0
+    for first, second in pairwise(content):
+        weight = first.weight + second.weight
+        whole += weight
+        gaps = (b - a for a in places.get(first.stem, ()) for b in places.get(second.stem, ()))
+        ordered += weight * any(0 < gap <= NEAR for gap in gaps)
+    return 1000 * ordered // max(1, whole)
+
+
+def _run(asked: Sequence[Word], said: Sequence[Word]) -> int:
+    """Return the longest run of the question's words that the sentence repeats, function words included."""
+    longest = 0
+    previous = [0] * (len(said) + 1)
+    for word in asked:
+        current = [0] * (len(said) + 1)
+        for place, other in enumerate(said):
+            if word.stem == other.stem:
+                current[place + 1] = previous[place] + 1
+                longest = max(longest, current[place + 1])
+        previous = current
+    return 1000 * min(longest, LONGEST_RUN) // LONGEST_RUN
+
+
+def _window(question: Question, sentence: Sentence, kind: Sequence[int]) -> int:
+    """Return the most of the question that stands closely around one thing of the asked kind."""
+    best = 0
+    for place in kind:
+        stems = {word.stem for word in sentence.words[max(0, place - AROUND) : place + AROUND + 1]}
+        best = max(best, sum(weight for stem, weight in question.weights.items() if stem in stems))
+    return 1000 * best // max(1, question.total)
+
+
+def _defines(question: Question, sentence: Sentence) -> bool:
+    """Whether the sentence begins with the subject, followed by a verb that defines."""
+    return any(word.stem in question.weights for word in sentence.words[:6]) and any(
+        word.form in {"is", "are", "was", "were", "means", "refers", "stands"} for word in sentence.words[:10]
+    )

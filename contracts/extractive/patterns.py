@@ -1,0 +1,264 @@
+"""The patterns by which questions and sentences are read (R4-9). English, as the verifier's word lists."""
+
+import re
+from typing import Final
+
+
+def one_of(words: str) -> str:
+    """Return a pattern for one of the alternatives, which blanks separate; `_` is a blank within one."""
+    return "(?:" + "|".join(word.replace("_", " ") for word in words.split()) + ")"
+
+
+def pattern(*parts: str) -> re.Pattern[str]:
+    """Compile alternatives, whatever the case."""
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+WHICH: Final = r"\b(?:what|which) (?:\w+ )?"
+"""The beginning of `what year`, `which European country`."""
+AUXILIARY: Final = one_of(
+    "is are was were am do does did has have had can could may might must should shall will would"
+)
+PERSON: Final = pattern(
+    r"\bwho(?:se|m)?\b",
+    WHICH
+    + one_of(
+        "person man woman king queen emperor president author actor actress singer artist band player leader general "
+        "ruler scientist character"
+    )
+    + r"\b",
+)
+TIME: Final = pattern(r"\bwhen\b", WHICH + one_of("year date day month century decade time season era age") + r"s?\b")
+PLACE: Final = pattern(
+    r"\bwhere\b",
+    WHICH
+    + one_of(
+        "place city cities country countries state town location region continent island province area county river"
+    )
+    + r"s?\b",
+)
+COUNT: Final = pattern(
+    r"\bhow many\b", WHICH + one_of(r"number percent\w* proportion share fraction rate population") + r"\b"
+)
+MONEY: Final = pattern(
+    r"\bhow much (?:money|does it cost|do (?:\w+ ){1,4}cost|does (?:\w+ ){1,5}cost|is (?:\w+ ){0,4}worth)",
+    r"\b(?:what|which)\b.{0,40}\b" + one_of("prices? costs? fees? salary revenues? income budget net_worth") + r"\b",
+)
+DURATION: Final = pattern(
+    r"\bhow long\b",
+    r"\bhow old\b",
+    r"\b(?:what|which) (?:duration|period)\b",
+    r"\bhow (?:many|much) (?:\w+ )?" + one_of("time seconds? minutes? hours? days? weeks? months? years?") + r"\b",
+)
+FREQUENCY: Final = pattern(
+    r"\bhow (?:often|frequently|regularly)\b", r"\bhow many times\b", WHICH + r"(?:intervals?|frequency)\b"
+)
+MEASURE: Final = pattern(
+    r"\bhow " + one_of("much tall far deep big large high wide heavy hot cold fast thick close great strong") + r"\b",
+    r"\b(?:what|which)\b.{0,30}\b"
+    + one_of(
+        "temperature pressure torque speed weight height depth distance size length width voltage current "
+        "power volume "
+        "capacity limit charge level dose thickness altitude area diameter"
+    )
+    + r"\b",
+)
+REASON: Final = pattern(
+    r"\bwhy\b",
+    r"\bhow come\b",
+    r"\bfor what reason\b",
+    r"\bwhat (?:\w+ )?" + one_of("caused? causes reasons? led leads"),
+)
+NAME: Final = pattern(
+    WHICH
+    + one_of(
+        "name company team organi[sz]ation language book song film movie group dynasty title nationality "
+        "religion tribe "
+        "party"
+    )
+    + r"s?\b",
+    r"\bwhat (?:is|are|was|were) .{1,60}\b(?:called|named)\b",
+)
+DEFINITION: Final = pattern(
+    r"^\W*(?:what|who) (?:is|are|was|were) (?:an? |the )?(?:[\w-]+ ?){1,3}\W*$",
+    r"\bwhat does .{1,60} (?:mean|stand for)\b",
+    r"\bdefine\b",
+    r"\b(?:definition|meaning) of\b",
+)
+YES_NO: Final = pattern(
+    r"^\W*(?:"
+    + one_of("please tell_me and so but also in on at by to from for with of since do_you_know can_you could_you")
+    + r"\W+){0,4}"
+    + AUXILIARY
+    + r"\b"
+)
+STEPS: Final = pattern(
+    r"\bhow "
+    + AUXILIARY
+    + " "
+    + one_of("i we you one someone users? a_user an?_operator the_user the_operator")
+    + r"\b",
+    r"\bhow to\b",
+    r"\bhow (?:is|are|must|should|can|do|does) .{1,80}\b"
+    + one_of(
+        "replaced? changed? cleaned? installed? removed? filled set_up configured? reset repaired? "
+        "assembled? calibrated? "
+        r"started stopped enabled? disabled? turned_(?:on|off) saniti[sz]ed?"
+    )
+    + r"\b",
+    r"\b(?:what|which) (?:are the )?steps\b",
+    r"\b(?:steps|procedure) (?:to|for)\b",
+    r"\bwhat (?:should|must|do|can) (?:i|we|you) do\b",
+)
+THINGS: Final = one_of(
+    "options features types kinds steps parts components settings items requirements files documents"
+)
+LISTED: Final = pattern(
+    r"\blist (?:all|the|of|every|any)\b",
+    r"^\W*(?:list|name|enumerate)\b",
+    r"\b(?:what|which) are (?:the|all|some)\b",
+    r"\bwhich (?:\w+ )?" + THINGS + r"\b",
+    r"\bwhat (?:\w+ )?" + THINGS + r" (?:are|does|do|can|is)\b",
+)
+COMPARED: Final = pattern(
+    r"\bcompare[ds]?\b",
+    r"\bdiffer(?:s|ence|ences|ent)?\b.{0,40}\b(?:between|from|to)\b",
+    r"\bversus\b",
+    r"\bvs\b",
+    r"\b(?:both|either)\b.{1,60}\band\b",
+    r"\bon the .{1,60}\band on the\b",
+)
+SIDES: Final = (
+    pattern(r"\bbetween (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:[?,]|$)"),
+    pattern(r"\bcompare (?P<first>.{1,80}?) (?:and|with|to|against|versus|vs\.?) (?P<second>.{1,80}?)(?:[?,]|$)"),
+    pattern(
+        r"\b(?:does|do|is|are) (?P<first>.{1,80}?) differ(?:ent)?\b.{0,40} (?:from|to|than) "
+        r"(?P<second>.{1,80}?)(?:\?|$)"
+    ),
+    pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
+    pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
+    pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),
+)  # fmt: skip
+"""The two things that a question compares."""
+
+MONTH: Final = one_of(
+    "jan(?:uary)? feb(?:ruary)? march april may june july aug(?:ust)? sept?(?:ember)? oct(?:ober)? nov(?:ember)? "
+    "dec(?:ember)?"
+)
+NUMBER: Final = one_of(
+    r"\d[\d,.]* one two three four five six seven eight nine ten eleven twelve dozens? hundreds? "
+    r"thousands? millions? "
+    "billions? half third quarter twenty thirty forty fifty sixty seventy eighty ninety"
+)
+TIME_UNIT: Final = one_of(
+    "seconds? secs? minutes? mins? hours? hrs? days? weeks? months? years? decades? centur(?:y|ies) [sh]"
+)
+UNIT: Final = one_of(
+    r"% percent per_cent °\s?[CF]? [kcmµn]?m [kmµ]?g lbs? ton(?:ne)?s? "
+    r"(?:kilo|centi|milli)?met(?:er|re)s? miles? feet foot "
+    r"ft inch(?:es)? in lit(?:er|re)s? m?l gallons? bar psi [km]?pa n·?m nm volts? [kmµ]?v amps? m?a "
+    r"[km]?w watts? [kmg]?hz "
+    "rpm mph km/h acres? hectares? degrees? bytes? [kmg]b(?:ps)? bits?"
+)
+A_TIME: Final = pattern(
+    r"\b(?:1\d|20)\d\d(?:s\b|\b)",
+    rf"\b{MONTH}\.? \d{{1,4}}",
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b",
+    rf"\b{MONTH}\b",
+    r"\b\w+ centur(?:y|ies)\b",
+    r"\b" + one_of("spring summer autumn winter (?:mon|tues|wednes|thurs|fri|satur|sun)day bce? ad ce") + r"\b",
+    r"\b\d{1,2}:\d\d\b",
+    r"\b" + one_of("after before until during once as_soon_as whenever every later earlier ago") + r"\b",
+)
+A_COUNT: Final = pattern(rf"\b{NUMBER}\b", r"\bpercent\b", r"\bnone\b", r"\bno\b")
+A_PRICE: Final = pattern(r"[$€£¥]\s?\d", r"\bfree\b", r"\d")
+A_DURATION: Final = pattern(
+    rf"\b{NUMBER}(?:\s|-)(?:\w+\s)?{TIME_UNIT}\b",
+    r"\bfrom\b.{1,20}\bto\b",
+    r"\buntil\b",
+    r"\bsince\b",
+    rf"\b{NUMBER}\b",
+)
+A_FREQUENCY: Final = pattern(
+    r"\b"
+    + one_of("every each per once twice times regularly (?:bi)?(?:week|month|quarter|year|hour)ly daily annual(?:ly)?")
+    + r"\b",
+    rf"\b{TIME_UNIT}\b",
+)
+A_MEASURE: Final = pattern(
+    r"\d\s?(?:to \d+ |million |billion |thousand |square |cubic )?" + UNIT + r"(?!\w)", rf"\b{NUMBER}\b"
+)
+QUANTITIES: Final = tuple(
+    (pattern(rf"\b{one_of(asked)}\b"), pattern(r"\d\s?" + one_of(units) + r"(?!\w)"))
+    for asked, units in (
+        ("torques?", r"n[·\s.-]?m newton[\s-]met(?:er|re)s? (?:ft|in)[·\s.-]?lbs? lbf?[·\s.-]?(?:ft|in)"),
+        ("temperatures? hot cold warm", r"°(?:\s?[cfk])? degrees? k kelvin c f"),
+        ("pressures?", r"(?:m?bar|[mkh]?pa|psi[ag]?|atm|torr|mmhg)(?:\(g\))?"),
+        ("voltages?", r"[mkµ]?v(?:olts?)?(?:\s?[ad]c)?"),
+        ("speeds? fast", r"rpm [mk]?m/s km/h mph knots? [kmgt]?bits?/s [kmgt]?bps [kmgt]b(?:/s|ps)? hz"),
+        ("weighs? weights? mass heavy", "[kmµ]?g (?:kilo)?grams? lbs? pounds? ton(?:ne)?s? oz ounces? t"),
+        ("volumes?", "[mcd]?l (?:milli)?lit(?:er|re)s? gallons? [cmd]?m³ m3 cubic pints?"),
+        ("heights? tall depths? deep widths? wide lengths? distances? diameters? thick(?:ness)?",
+         r"[kcmµn]?m (?:kilo|centi|milli)?met(?:er|re)s? miles? feet foot ft inch(?:es)? in yards? \""),
+    )
+)  # fmt: skip
+"""What a question asks to be measured, with its units."""
+A_REASON: Final = pattern(
+    r"\b"
+    + one_of(
+        "because due_to owing_to caus(?:ed?|es|ing) since so_that in_order therefore thus hence as_a_result "
+        "results?_in "
+        "results?_from led_to leads?_to reasons? why for_fear to_(?:avoid|prevent|ensure|reduce|protect|allow|keep) "
+        "prevents? avoids? otherwise makes? made"
+    )
+    + r"\b"
+)
+A_DEFINITION: Final = pattern(
+    r"\b(?:is|are|was|were) (?:an?|the|one|any|used)\b",
+    r"\b" + one_of("refers?_to means? meaning known_as defined_as stands?_for called consists?_of describes?") + r"\b",
+    r"\(",
+    r",\s(?:an?|the)\s",
+)
+IMPERATIVE: Final = one_of(
+    "tap press click open select choose turn set remove replace install check close push pull hold wait "
+    "tighten loosen drain "
+    "fill clean insert connect disconnect enter type run create add drag touch release swipe go use make "
+    "put place start "
+    "stop switch save follow ensure verify unscrew screw lift lower attach detach mount unmount rinse "
+    "wash dry apply repeat "
+    "confirm scroll slide delete edit move copy paste download upload restart reset enable disable "
+    "configure read write "
+    "record measure adjust align cut bring take keep leave let call contact log sign plug unplug rotate "
+    "shut heat cool flush "
+    "isolate inspect test define pass import export specify execute build launch navigate visit "
+    "double-click right-click "
+    "unlock lock mix stir pour shake do_not don't"
+)
+PARTS: Final = pattern(
+    r"(?:[,;?]\s*(?:and\s+)?|\s+and\s+)(?=(?:(?:at|in|to|by|for|with|on|from|of)\s+)?"
+    r"(?:who|whom|whose|when|where|what|which|why|how)\b)"
+)
+"""The place between two questions in one."""
+PROCEDURAL: Final = pattern(
+    r"^\W*(?:"
+    + one_of("then next now finally first also and afterwards carefully gently slowly please again")
+    + r"\W+){0,3}"
+    + IMPERATIVE
+    + r"\b",
+    r"^\W*"
+    + one_of("from to in on at after before when while once if with for under until as_soon_as")
+    + r"\b[^.]{1,120}?,? (?:then )?"
+    + IMPERATIVE
+    + r"\b",
+)
+"""A sentence that tells the reader to do something."""
+OPTION: Final = re.compile(r"^\W*[A-Z][^.:]{0,50}: \S")
+"""One of several options: `Sound: Choose a sound.`"""
+GOES_ON: Final = pattern(
+    r"^\W*"
+    + one_of(
+        "this these that such it they therefore thus hence because otherwise as_a_result consequently for_this_reason"
+    )
+    + r"\b"
+)
+"""A sentence that goes on from the one before it."""

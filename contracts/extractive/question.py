@@ -1,0 +1,154 @@
+"""Questions as the extractive generator reads them: words, identifiers, the kind and the form of the answer (R4-9)."""
+
+import re
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.extractive import patterns
+from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.support.words import Word, read_words
+
+
+class Asked(StrEnum):
+    """The kind of thing that a question asks for."""
+
+    PERSON = "person"
+    TIME = "time"
+    PLACE = "place"
+    COUNT = "count"
+    MONEY = "money"
+    DURATION = "duration"
+    FREQUENCY = "frequency"
+    MEASURE = "measure"
+    REASON = "reason"
+    DEFINITION = "definition"
+    NAME = "name"
+    YES_NO = "yes_no"
+    OTHER = "other"
+
+
+class Form(StrEnum):
+    """The form of an answer."""
+
+    SENTENCE = "sentence"
+    STEPS = "steps"
+    """A procedure: the paragraph or the list of the best sentence."""
+    LIST = "list"
+    """Several things: the list of the best sentence, or further sentences."""
+    REASON = "reason"
+    """The best sentence, with the one that goes on from it."""
+    SIDES = "sides"
+    """A comparison: the best sentence for each side."""
+    PARTS = "parts"
+    """Two questions in one: the best sentence for each."""
+
+
+ASKED: Final = (
+    (Asked.MONEY, patterns.MONEY),
+    (Asked.FREQUENCY, patterns.FREQUENCY),
+    (Asked.DURATION, patterns.DURATION),
+    (Asked.COUNT, patterns.COUNT),
+    (Asked.TIME, patterns.TIME),
+    (Asked.MEASURE, patterns.MEASURE),
+    (Asked.PERSON, patterns.PERSON),
+    (Asked.PLACE, patterns.PLACE),
+    (Asked.REASON, patterns.REASON),
+    (Asked.NAME, patterns.NAME),
+    (Asked.DEFINITION, patterns.DEFINITION),
+    (Asked.YES_NO, patterns.YES_NO),
+)
+"""The kinds. If two begin at the same place, the first of them counts."""
+OTHER_PART: Final = 3
+"""What the words of another part weigh less."""
+IDENTIFIER: Final = re.compile(r"[^\W\d_]+[-./]?\d[\w./-]*")
+"""A word that may be an identifier: letters, then digits. Not `1700s`, `5mm` or `2nd`."""
+
+
+class Question(NamedTuple):
+    """A question that has been read."""
+
+    text: str
+    words: tuple[Word, ...]
+    weights: dict[str, int]
+    """The weight of each content stem, in tenths of a natural logarithm."""
+    names: frozenset[str]
+    """The stems that are written as names."""
+    identifiers: frozenset[str]
+    """The words that may be identifiers, as stems."""
+    asked: Asked
+    form: Form
+    is_english: bool
+    """Whether it has an English function word. The embedder and most of the patterns know no other language."""
+
+    @property
+    def total(self) -> int:
+        """The weight of all words."""
+        return sum(self.weights.values())
+
+
+@lru_cache(maxsize=64)
+def read_question(text: str) -> Question:
+    """Read a question.
+
+    Args:
+        text: The question, or the search query of a follow-up.
+
+    Returns:
+        Its words and what they ask for.
+    """
+    words = read_words(text)
+    asked = _read_asked(text)
+    return Question(
+        text,
+        words,
+        {word.stem: word.weight for word in words if word.weight},
+        frozenset(word.stem for word in words if word.is_name),
+        frozenset(stem for match in IDENTIFIER.finditer(text) for stem in [_identifier(match[0])] if stem),
+        asked,
+        _read_form(text, asked),
+        any(word.form in STOP_WORDS for word in words),
+    )
+
+
+def read_parts(question: Question) -> list[Question]:
+    """Return the questions that a question consists of. The words of the others weigh a third in each."""
+    pieces = [piece for piece in patterns.PARTS.split(question.text) if read_question(piece).weights]
+    if len(pieces) < 2:
+        return [question]
+    parts = [read_question(piece) for piece in pieces]
+    return [
+        part._replace(
+            weights={stem: weight // OTHER_PART for stem, weight in question.weights.items()} | part.weights,
+            names=question.names,
+            identifiers=part.identifiers or question.identifiers,
+        )
+        for part in parts
+    ]
+
+
+def _read_asked(text: str) -> Asked:
+    """Return the kind that the first question word asks for; of several kinds, the first of the list."""
+    found = [(match.start(), number) for number, (_, pattern) in enumerate(ASKED) if (match := pattern.search(text))]
+    return ASKED[min(found)[1]][0] if found else Asked.OTHER
+
+
+def _read_form(text: str, asked: Asked) -> Form:
+    if patterns.COMPARED.search(text):
+        return Form.SIDES
+    if patterns.STEPS.search(text):
+        return Form.STEPS
+    if patterns.LISTED.search(text):
+        return Form.LIST
+    if len([piece for piece in patterns.PARTS.split(text) if piece.strip()]) > 1:
+        return Form.PARTS
+    return Form.REASON if asked is Asked.REASON else Form.SENTENCE
+
+
+def _identifier(token: str) -> str:
+    return re.sub(r"[^\w]", "", token).casefold()
+
+
+def shape_of(stem: str) -> str:
+    """Return the shape of an identifier: its letters, and one mark for each digit (`hp999`)."""
+    return re.sub(r"\d", "9", stem)

@@ -1,0 +1,174 @@
+"""Ranks the sentences of a prompt's evidence by how well they answer its question (R4-9). Only the prompt is used."""
+
+import re
+from collections.abc import Callable, Sequence
+from math import exp
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.extractive.features import (
+    Features,
+    Similarity,
+    lexical_features,
+    similarity_features,
+    word_weights,
+)
+from sourcebound.contracts.extractive.question import Asked, Form, Question, shape_of
+from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
+from sourcebound.contracts.extractive.weights import Linear, read_weights
+from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
+from sourcebound.contracts.validation.support.verify import score_answering
+
+READ_CHUNKS: Final = 3
+"""The chunks that are compared by the embedder: those with the best sentences by their words."""
+LEAST_SUBJECT: Final = 350
+"""The least share of the question's weight that the chunk of an answer and its title hold, in thousandths."""
+LEAST_FOREIGN: Final = 600
+"""The least share that a sentence itself holds if the question is not in English."""
+LEAST_OWN: Final = 250
+LEAST_NEAR: Final = 500
+"""The least share that a sentence itself holds, if its words are less similar than this."""
+LEAST_CONTENT: Final = 600
+"""The least similarity of the content words with which less of them is enough."""
+MILLION: Final = 1_000_000
+NO_QUANTITY: Final = 2 * MILLION
+QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
+IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
+Described = tuple[Sentence, Features]
+Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Similarity]]]
+"""Returns the similarity of each sentence of each chunk to the question."""
+
+
+class Ranked(NamedTuple):
+    """A sentence with its score."""
+
+    sentence: Sentence
+    features: Features
+    score: int
+    """In millionths of a logit."""
+
+
+class Ranking(NamedTuple):
+    """The sentences of a prompt, best first."""
+
+    question: Question
+    sentences: tuple[Sentence, ...]
+    """All of them, in the order of the prompt."""
+    ranked: tuple[Ranked, ...]
+    """Those that may be quoted, and the lead-ins of lists."""
+    answering: int
+    """How likely it is that the best one answers, in millionths of a logit."""
+    minimum: int
+
+    @property
+    def answers(self) -> bool:
+        """Whether the best sentence is about the question's subject, and likely enough to answer."""
+        if not self.ranked or self.answering < self.minimum:
+            return False
+        features = self.ranked[0].features
+        if not self.question.is_english:
+            return features["own"] >= LEAST_FOREIGN
+        content = features.get("content")
+        if content is not None and content < LEAST_NEAR and features["own"] < LEAST_OWN:
+            return False
+        return features["chunk"] >= LEAST_SUBJECT or (content or 0) >= LEAST_CONTENT
+
+
+def rank(prompt: PromptParts, question: Question, read: Reader | None = None) -> Ranking:
+    """Rank the sentences of a prompt.
+
+    Args:
+        prompt: The parts of the prompt.
+        question: Its question, or a part of it.
+        read: Compares sentences with the question by an embedder. Without it, only words count.
+    """
+    sentences = read_evidence(prompt.evidence)
+    described = describe(question, sentences)
+    if read:
+        described = compare(question, prompt.evidence, described, read)
+    weights = read_weights(embedded=read is not None)
+    scored = [
+        Ranked(sentence, features, score(question, weights.ranking, features)) for sentence, features in described
+    ]
+    ranked = tuple(sorted(scored, key=lambda each: (-each.score, each.sentence.chunk, each.sentence.place)))
+    if not ranked:
+        return Ranking(question, tuple(sentences), (), 0, 1)
+    first = ranked[0].sentence
+    features = answering_features(question, ranked, prompt.evidence[first.chunk].text)
+    return Ranking(question, tuple(sentences), ranked, weights.answering.sum(features), weights.minimum)
+
+
+def score(question: Question, weights: Linear, features: Features) -> int:
+    """Return the score of a sentence. One without the number that was asked for loses by a fixed amount."""
+    lacks = question.asked in QUANTITIES and features["type_missing"]
+    return weights.sum(features) - (NO_QUANTITY if lacks else 0)
+
+
+def is_about(question: Question, sentence: Sentence, sentences: Sequence[Sentence]) -> bool:
+    """Return whether a sentence belongs to an identifier that the question names.
+
+    A word counts as an identifier only if the evidence has others of its shape: `HP-200` where it has `HP-300`, but not
+    `COVID-19` alone.
+    """
+    if not question.identifiers:
+        return True
+    known = frozenset().union(*(each.stems | each.title for each in sentences))
+    shapes: dict[str, set[str]] = {}
+    for stem in known:
+        if IDENTIFIER.fullmatch(stem):
+            shapes.setdefault(shape_of(stem), set()).add(stem)
+    named = {stem for stem in question.identifiers if shapes.get(shape_of(stem), set()) - {stem}}
+    return not named or bool(named & (sentence.stems | sentence.nearby | sentence.title))
+
+
+def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str) -> Features:
+    """Return the features of the best sentence, and of how far it is ahead of those that would not be quoted too."""
+    best = ranked[0]
+    several = question.form in (Form.STEPS, Form.LIST)
+    rivals = [each for each in ranked[1:] if not (several and _shares_block(each.sentence, best.sentence))]
+    margin = best.score - rivals[0].score if rivals else MILLION
+    share = 1 / (1 + sum(exp((each.score - best.score) / MILLION) for each in rivals))
+    return {
+        **best.features,
+        "score": best.score // 10_000,
+        "margin": min(margin, 3 * MILLION) // 3000,
+        "share": round(1000 * share),
+        "answers_question": score_answering(best.sentence.text, question.text, [chunk]),
+    }
+
+
+def _shares_block(first: Sentence, second: Sentence) -> bool:
+    return (first.chunk, first.block) == (second.chunk, second.block)
+
+
+def describe(question: Question, sentences: Sequence[Sentence]) -> list[Described]:
+    """Return the sentences that may be quoted, with the features of their words."""
+    local = word_weights(question, sentences)
+    stems: dict[int, frozenset[str]] = {}
+    for each in sentences:
+        stems[each.chunk] = stems.get(each.chunk, frozenset()) | each.stems
+    return [
+        (each, lexical_features(question, each, local, stems[each.chunk]))
+        for each in sentences
+        if each.is_quotable and is_about(question, each, sentences)
+    ]
+
+
+def compare(
+    question: Question, evidence: Sequence[EvidencePart], described: Sequence[Described], read: Reader
+) -> list[Described]:
+    """Add the similarities of the sentences in the most promising chunks; the others are left out."""
+    ranking = read_weights(embedded=False).ranking
+    best: dict[int, int] = {}
+    for sentence, features in described:
+        best[sentence.chunk] = max(best.get(sentence.chunk, -MILLION * MILLION), score(question, ranking, features))
+    chosen = sorted(best, key=lambda chunk: (-best[chunk], chunk))[:READ_CHUNKS]
+    within = [[each for each in described if each[0].chunk == chunk] for chunk in chosen]
+    chunks = [(evidence[chunk], [each for each, _ in part]) for chunk, part in zip(chosen, within, strict=True)]
+    similarities = [each for part in read(question, chunks) for each in part]
+    nearest = max((each.whole for each in similarities), default=0)
+    return [
+        (sentence, features | similarity_features(similarity, nearest))
+        for (sentence, features), similarity in zip(
+            [each for part in within for each in part], similarities, strict=True
+        )
+    ]

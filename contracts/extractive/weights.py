@@ -1,0 +1,44 @@
+"""The weights of the extractive generator, whole numbers in a file, and their sums (R4-9)."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+WEIGHTS_FILE: Final = "extractive_v2.json"
+
+
+class Linear(NamedTuple):
+    """A sum of features in thousandths, in millionths of a logit."""
+
+    bias: int
+    weights: tuple[tuple[str, int], ...]
+
+    def sum(self, features: Mapping[str, int]) -> int:
+        """Return the sum."""
+        return self.bias + sum(weight * features[name] for name, weight in self.weights)
+
+
+class Weights(NamedTuple):
+    """The weights with an embedder, or without one."""
+
+    ranking: Linear
+    """Orders the sentences of a prompt."""
+    answering: Linear
+    """Says whether the first sentence answers the question."""
+    minimum: int
+    """The sum of `answering` from which the sentence is quoted."""
+
+
+@cache
+def read_weights(*, embedded: bool) -> Weights:
+    """Read the weights that ship with the product, for sentences with similarities or without."""
+    form = json.loads((files(__package__) / WEIGHTS_FILE).read_bytes())["embedded" if embedded else "lexical"]
+    return Weights(_linear(form["ranking"]), _linear(form["answering"]), int(form["minimum"]))
+
+
+def _linear(form: Mapping[str, object]) -> Linear:
+    weights = form["weights"]
+    assert isinstance(weights, dict)
+    return Linear(int(str(form["bias"])), tuple(weights.items()))

@@ -1,0 +1,1 @@
+"""Answers with the built-in generator, judged after the firewall: right, wrong or refused."""

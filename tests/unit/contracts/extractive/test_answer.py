@@ -1,0 +1,163 @@
+"""Which sentences an extractive answer has: one, the steps, the list, both sides, or none (R4-9)."""
+
+import pytest
+
+from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.prompt.build import build_prompt, read_prompt
+from support.builders import answer_bundle, policy
+
+FILTER_STEPS = (
+    "Changing the filter of the washer\n\n"
+    "1. Close the water valve of the washer.\n"
+    "2. Unscrew the lid of the filter.\n"
+    "3. Take the old filter out and rinse the housing.\n"
+    "4. Insert the new filter and tighten the lid by hand.\n\n"
+    "The washer weighs 70 kg."
+)
+VALVES = (
+    "The HP-200 has a relief valve that opens at 6 bar.\n\nThe HP-300 has a relief valve that opens at 9 bar.\n\n"
+    "The HP-400 has no relief valve."
+)
+ALARMS = (
+    "## Alarms of the chiller\n\n| Alarm | Meaning | Limit |\n|---|---|---|\n"
+    "| A-203 | High condenser pressure | 17.5 bar |\n| A-207 | Low evaporator pressure | 2.4 bar |\n"
+)
+
+
+def texts(question: str, *chunks: str) -> list[str]:
+    """Return the quoted sentences for a question on these chunks."""
+    prompt = build_prompt(answer_bundle(*chunks, question=question), policy()).prompt
+    return [sentence.text for sentence in answer(read_prompt(prompt.messages))]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_question_for_one_thing_gets_one_sentence() -> None:
+    manual = (
+        "The compressor runs at 8 bar. The compressor was built by Atlas in Antwerp. "
+        "The compressor needs 40 litres of oil. Oil is changed every 2000 hours."
+    )
+    assert texts("Who built the compressor?", manual) == ["The compressor was built by Atlas in Antwerp."]
+    assert texts("How much oil does the compressor need?", manual) == ["The compressor needs 40 litres of oil."]
+    assert texts("How often is the oil changed?", manual) == ["Oil is changed every 2000 hours."]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_procedure_is_quoted_from_its_first_step_to_its_last() -> None:
+    steps = texts("How do I change the filter of the washer?", FILTER_STEPS)
+    assert [step[:2] for step in steps] == ["1.", "2.", "3.", "4."]
+
+
+@pytest.mark.contract("R4-9")
+def test_instructions_in_a_paragraph_are_quoted_together_without_what_follows() -> None:
+    text = (
+        "The scanner stands in room 12. From the menu, choose Network. Enter the address of the scanner. "
+        "Press OK to connect the scanner to the network. The scanner was bought in 2019."
+    )
+    assert texts("How do I connect the scanner to the network?", text) == [
+        "From the menu, choose Network.",
+        "Enter the address of the scanner.",
+        "Press OK to connect the scanner to the network.",
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_list_is_quoted_only_where_a_list_is_asked_for() -> None:
+    text = (
+        "The cleaning kit of the camera\n\n- a brush for the camera lens\n- a cloth for the camera body\n"
+        "- a blower for the camera sensor\n"
+    )
+    assert len(texts("What are the parts of the cleaning kit of the camera?", text)) == 3
+    assert texts("What is for the sensor of the camera?", text) == ["- a blower for the camera sensor"]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_comparison_gets_one_sentence_for_each_side_in_the_order_of_the_question() -> None:
+    said = texts("At which pressure does the relief valve open on the HP-300 and on the HP-200?", VALVES)
+    assert said == [
+        "The HP-300 has a relief valve that opens at 9 bar.",
+        "The HP-200 has a relief valve that opens at 6 bar.",
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_reason_comes_with_the_sentence_that_it_goes_on_from() -> None:
+    text = (
+        "The guard of the saw stays closed. This prevents injuries, because the blade of the saw is sharp. "
+        "Saws are red."
+    )
+    assert texts("Why does the guard of the saw prevent injuries?", text) == [
+        "The guard of the saw stays closed.",
+        "This prevents injuries, because the blade of the saw is sharp.",
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_of_a_table_is_quoted_with_the_heads_of_its_columns() -> None:
+    assert texts("What is the limit of alarm A-207 of the chiller?", ALARMS) == [
+        "Alarm: A-207; Meaning: Low evaporator pressure; Limit: 2.4 bar"
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_an_identifier_that_others_stand_beside_must_be_the_one_that_was_asked_for() -> None:
+    assert texts("At which pressure does the relief valve of the HP-300 open?", VALVES) == [
+        "The HP-300 has a relief valve that opens at 9 bar."
+    ]
+    assert texts("At which pressure does the relief valve of the HP-500 open?", VALVES) == []
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (
+            "How many ships did the port of Bergen have by the 1700s?",
+            "The port of Bergen had 90 ships in the 18th century.",
+        ),
+        ("What was the revenue of the port in FY2022?", "The revenue of the port was 3 million euros in 2022."),
+        ("How does COVID-19 spread on ships?", "On ships the virus that causes COVID-19 spreads through the air."),
+    ],
+)
+def test_a_word_with_digits_that_has_no_like_in_the_evidence_is_no_identifier(question: str, sentence: str) -> None:
+    assert texts(question, f"{sentence} The harbour office is painted white.") == [sentence]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        "Torque of the drain plug",
+        "![Torque of the drain plug](torque.svg)",
+        "[![torque of the drain plug](https://img.shields.io/badge/torque.svg)](https://example.org)",
+        "What is the torque of the drain plug?",
+        "The torque of the drain plug is:",
+        "Torque of the drain plug ........ 12",
+        "and the torque of the drain plug",
+    ],
+)
+def test_it_never_quotes_a_title_a_badge_a_question_a_lead_in_or_a_fragment(furniture: str) -> None:
+    fact = "The drain plug takes a torque of 18 Nm."
+    assert texts("What is the torque of the drain plug?", f"{furniture}\n\n{fact}") == [fact]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_that_says_no_more_than_the_question_is_no_answer() -> None:
+    assert texts("How do I remove the account of the scanner?", "Remove the account of the scanner.") == []
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_that_the_page_has_cut_is_quoted_whole() -> None:
+    text = (
+        "The scanner of the archive was bought from a dealer in Antwerp who\n"
+        "Friedrich knew, and the archive paid 900 euros for it."
+    )
+    assert texts("How much did the archive pay for the scanner?", text) == [" ".join(text.split())]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "question",
+    ["Who is the mayor of Lisbon?", "When was the violin concerto first performed?", "How do I bake sourdough bread?"],
+)
+def test_it_refuses_a_question_whose_subject_is_in_no_chunk(question: str) -> None:
+    assert texts(question, FILTER_STEPS, VALVES, ALARMS) == []
