@@ -130,8 +130,8 @@ def test_an_exported_run_is_verified_without_a_database_under_any_seed_and_local
     [
         (
             "contracts/policy/released/SOURCEBOUND_V2.toml",
-            "max_chunks = 6",
-            "max_chunks = 5",
+            "max_chunks = 12",
+            "max_chunks = 11",
             ["rules"],
             "contracts/policy/released/SOURCEBOUND_V2.toml: selection.max_chunks",
         ),

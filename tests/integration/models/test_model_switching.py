@@ -32,8 +32,9 @@ SALTED = {"salt", *DIGESTS}
 OF_THE_MODEL = {
     "run": {"model"},
     "audit": {"model_name", "response_id", "prompt_tokens", "completion_tokens", "total_tokens"},
-    "response": {"token_usage"},
+    "response": {"token_usage", "message"},
 }
+"""The message of a refusal names a model only where one was asked."""
 
 
 class Asked(NamedTuple):

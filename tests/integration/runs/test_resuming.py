@@ -203,7 +203,12 @@ async def test_an_active_run_is_left_alone_even_when_its_process_loses_all_conne
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        assert await Engine(other).list_cut_off() == ["run-1"]
+        found: list[str] = []
+        for _ in range(600):  # the run is given back over a new connection
+            if found := await Engine(other).list_cut_off():
+                break
+            await asyncio.sleep(0.05)
+        assert found == ["run-1"]
 
 
 @pytest.mark.contract("CP-2")
@@ -420,7 +425,7 @@ async def test_a_database_that_is_away_during_retrieval_cuts_the_run_off(
 
         monkeypatch.setattr(PostgresRetriever, "retrieve", away)
         with pytest.raises(StoreError):
-            await engine.ask({"question": "How often is the filter of the HP-200 changed?"})
+            await engine.ask({"question": "To what torque are the gland bolts tightened on the HP-200?"})
         monkeypatch.setattr(PostgresRetriever, "retrieve", retrieve)
         (run_id,) = await engine.list_cut_off()
         assert (await engine.resume(run_id)).status == "OK"

@@ -126,7 +126,7 @@ def test_the_whole_product_works_with_the_rights_of_the_application(application:
     run("search", "shaft")
     run("documents", "list")
     run("index", "check")
-    run("models", "test", "extractive", code=4)
+    run("models", "test", "extractive")
     assert first in run("runs", "list", "--limit", "100")
     run("runs", "show", first)
     run("runs", "resume", "--all")
