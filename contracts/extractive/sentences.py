@@ -37,6 +37,8 @@ CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
 WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
 WIDE: Final = 45
 """The least width of a line that the page has cut."""
+ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
+"""The beginning of a row that names each of its values. It continues no line."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
@@ -126,6 +128,7 @@ def _join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
             and last.kind in (SegmentKind.SENTENCE, SegmentKind.LIST_ITEM)
             and WRAP.fullmatch(text[last.end : piece.start])
             and not STATEMENT_END.search(last.text)
+            and not ROW.match(piece.text)
             and len(last.text) - last.text.rfind("\n") > WIDE
         ):
             joined[-1] = Segment(last.kind, last.start, piece.end, text[last.start : piece.end])

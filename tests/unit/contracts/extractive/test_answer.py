@@ -161,3 +161,12 @@ def test_a_sentence_that_the_page_has_cut_is_quoted_whole() -> None:
 )
 def test_it_refuses_a_question_whose_subject_is_in_no_chunk(question: str) -> None:
     assert texts(question, FILTER_STEPS, VALVES, ALARMS) == []
+
+
+@pytest.mark.contract("R4-9")
+def test_each_row_of_named_values_is_a_sentence_of_its_own() -> None:
+    rows = [
+        f"Equipment: HP-200; Part number: {number}; Description: {name}; Tightening torque: {torque} N·m"
+        for number, name, torque in (("20-3007", "Oil drain plug", 18), ("20-3008", "Oil sight glass", 8))
+    ]
+    assert texts("What is the tightening torque of the oil sight glass?", "\n".join(rows)) == rows[1:]
