@@ -244,7 +244,8 @@ async def test_a_run_that_is_erased_before_its_record_gets_none(services: Servic
     await engine.ask({"retrieval_bundle": EVIDENCE, "run_id": "run-0"}, CONTEXT)
     async with services.audit_log._append_lock:
         asked = asyncio.create_task(engine.ask(ASKED, CONTEXT))
-        await asyncio.to_thread(wait_until, lambda: _values(database, "prompt") == 1)
+        stored = "SELECT count(*) FROM checkpoint_blobs WHERE channel = 'prompt' AND thread_id = 'run-1'"
+        await asyncio.to_thread(wait_until, lambda: single(database, stored) == 1)
         await asyncio.to_thread(
             wait_until, lambda: bool((thread := services.buffer._threads.get("run-1")) and thread.final_write)
         )
