@@ -204,7 +204,7 @@ async def test_an_active_run_is_left_alone_even_when_its_process_loses_all_conne
         with pytest.raises(asyncio.CancelledError):
             await asked
         found: list[str] = []
-        for _ in range(600):  # the run is given back over a new connection
+        for _ in range(600):  # the release of a cancelled run completes in the background
             if found := await Engine(other).list_cut_off():
                 break
             await asyncio.sleep(0.05)

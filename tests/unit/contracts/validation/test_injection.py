@@ -185,10 +185,16 @@ def _check_verdict(text: str, verdict: ValidationResult, assembled: AnswerBundle
     for statement in verdict.statements:
         assert statement.anchors
         quoted = " ".join(re.sub(r"\[C\d+\]", "", statement.text).split())
-        cells = re.split(r"[;:] ", quoted)  # a row of a table is quoted cell by cell (R4-9)
-        assert any(
-            quoted in held[anchor] or all(cell in held[anchor] for cell in cells) for anchor in statement.anchors
-        ), quoted
+        rows = [
+            row
+            for item in assembled.selected_evidence
+            if item.anchor in statement.anchors
+            for row in item.sanitized_text.splitlines()
+            if "|" in row
+        ]
+        cells = [cell.rpartition(": ")[2] for cell in quoted.split("; ")]
+        is_row = any(all(cell in " ".join(row.split()) for cell in cells) for row in rows)  # with its heads (R4-9)
+        assert is_row or any(quoted in held[anchor] for anchor in statement.anchors), quoted
 
 
 @pytest.mark.contract("R5-6")
