@@ -1,0 +1,1 @@
+"""Golden sets: questions with the outcome that each must have (contract §11)."""
