@@ -22,6 +22,7 @@ from sourcebound.graph.node_trace import belongs_to_another_run
 from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph, read_request
 from sourcebound.graph.run_views.reader import RunReader, thread_config
 from sourcebound.graph.run_views.retrieval_preview import search
+from sourcebound.graph.stages import stream_stages
 from sourcebound.graph.studio.edit_guard import guard_edited_state
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes, new_id
 from sourcebound.settings import Settings, get_settings
@@ -133,6 +134,23 @@ class Engine(RunReader):
         async with aclosing(map_ordered(requests, partial(self.ask, context=context), at_once)) as responses:
             async for response in responses:
                 yield response
+
+    def astream(
+        self, request: AskInput, context: RunContext | None = None
+    ) -> AsyncGenerator[str | PublicResponse, None]:
+        """Run the graph once, as a stream (CP-12).
+
+        Args:
+            request: As for `ask`.
+            context: As for `ask`.
+
+        Yields:
+            The name of each stage when it ends, then the public response. No text of a model precedes its validation.
+
+        Raises:
+            SourceboundError: As `ask`. A stream that is closed early interrupts its run; `resume` continues it.
+        """
+        return stream_stages(lambda on_node: self.ask(request, context, on_node=on_node))
 
     async def start_conversation(self) -> str:
         """Start a conversation and return its id, for the `conversation_id` of its questions (CP-6)."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sourcebound.contracts.validation.firewall import check_answer as check_answer
     from sourcebound.errors import SourceboundError as SourceboundError
     from sourcebound.graph.engine import Engine as Engine
+    from sourcebound.graph.integrations.sync_engine import SyncEngine as SyncEngine
     from sourcebound.settings import Settings as Settings
     from sourcebound.store.search.candidate_tables import bundles_from_table as bundles_from_table
 
@@ -24,6 +25,7 @@ _HOMES = {
     "RunContext": "sourcebound.contracts.state",
     "Settings": "sourcebound.settings",
     "SourceboundError": "sourcebound.errors",
+    "SyncEngine": "sourcebound.graph.integrations.sync_engine",
     "bundles_from_table": "sourcebound.store.search.candidate_tables",
     "check_answer": "sourcebound.contracts.validation.firewall",
     "present": "sourcebound.contracts.presentation.render",
@@ -36,6 +38,7 @@ __all__ = [
     "RunContext",
     "Settings",
     "SourceboundError",
+    "SyncEngine",
     "bundles_from_table",
     "check_answer",
     "present",

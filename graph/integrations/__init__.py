@@ -1,0 +1,1 @@
+"""Parts for the programs of others: a synchronous engine, a tool, a node and a retriever."""

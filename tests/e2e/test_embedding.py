@@ -1,0 +1,44 @@
+"""The programs of examples/embedding run, over the demo's collection."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from support.places import ROOT
+from support.processes.commands import DEADLINE_SECONDS, Finished, Program
+
+PROGRAMS = ROOT / "examples" / "embedding"
+ANSWER = "The bearing frame of the HP-200 takes an oil charge of 0.65 litres in revision C. [C0]"
+STAGES = ["accept", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package"]
+
+
+def run(demo: Program, name: str, *arguments: str, folder: Path = PROGRAMS) -> str:
+    """Run a program to its end, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", PROGRAMS / name, *arguments],
+        env=demo.variables(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    finished = Finished(done.returncode, done.stdout, done.stderr)
+    assert (finished.code, finished.stderr) == (0, ""), finished
+    return finished.stdout
+
+
+def test_a_stream_shows_stages_and_then_the_answer(demo: Program) -> None:
+    lines = run(demo, "stream.py").splitlines()
+    assert lines == [*(f"… {stage}" for stage in STAGES), f"OK: {ANSWER}"]
+
+
+def test_a_script_asks_without_await(demo: Program) -> None:
+    assert run(demo, "synchronous.py").splitlines() == [
+        "To what is the spring compression of the HP-200 seal set?",
+        "  OK: The spring compression of the HP-200 seal is set to 3.2 mm in revision C before the drive collar is "
+        "locked. [C0]",
+        "To what is the spring compression of the HP-300 seal set?",
+        "  OK: The spring compression of the HP-300 seal is set to 4.1 mm before the drive collar is locked. [C0]",
+        f"in a running loop, after {len(STAGES)} stages: OK",
+    ]
