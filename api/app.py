@@ -11,11 +11,13 @@ from starlette.routing import Route
 
 from sourcebound.api.asking import Asking
 from sourcebound.api.callers import identify
-from sourcebound.api.limits import RequestLimits
+from sourcebound.api.limits import BodySizes, RequestLimits
 from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
 from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, records
+from sourcebound.api.routes import uploads as uploading
 from sourcebound.api.server import Server
+from sourcebound.api.uploads.ingesting import Uploads
 from sourcebound.graph.engine import Engine
 from sourcebound.wiring import Services
 
@@ -47,6 +49,7 @@ def create_app(services: Services) -> FastAPI:
     """
     settings, engine = services.settings, Engine(services)
     metrics = Metrics()
+    uploads = Uploads(services)
     server = Server(services, engine, Asking(engine, settings.max_questions, metrics), metrics)
 
     endpoint = _open_mcp(server)
@@ -56,6 +59,7 @@ def create_app(services: Services) -> FastAPI:
         server.asking.resume_interrupted()
         async with endpoint.running() if endpoint else nullcontext():
             yield
+        await uploads.close()
         await server.asking.close()
 
     app = FastAPI(
@@ -67,10 +71,12 @@ def create_app(services: Services) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.server = server
-    app.add_middleware(RequestLimits, max_bytes=settings.max_request_megabytes * 1_000_000, metrics=metrics)
+    app.state.uploads = uploads
+    sizes = BodySizes(settings.max_request_megabytes * 1_000_000, settings.max_upload_megabytes * 1_000_000)
+    app.add_middleware(RequestLimits, sizes=sizes, metrics=metrics)
     add_problem_handlers(app)
     checked = APIRouter(dependencies=[Depends(identify)], responses=PROBLEMS)
-    for routes in (ask.router, records.router, corpus.router, feedback.router, chat.router):
+    for routes in (ask.router, records.router, corpus.router, uploading.router, feedback.router, chat.router):
         checked.include_router(routes)
     checked.include_router(health.measured)
     app.include_router(checked)

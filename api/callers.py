@@ -4,7 +4,8 @@ From the first key on that was ever made, each request needs an active key. A ke
 else, whether or not the caller knows the id of a run, a conversation or a document.
 
 A server without keys is for the person at this machine: it answers loopback addresses only, and only where the browser
-or client addressed it by a loopback name, so that no web page elsewhere can reach it through a name of its own.
+or client addressed it by a loopback name, so that no web page elsewhere can reach it through a name of its own. It
+refuses requests that a browser sends for a page of another origin, because a form can send an upload without asking.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +24,7 @@ from sourcebound.wiring import Services
 
 LOCAL_NAMES: Final = ("localhost", "::1")
 BEARER: Final = "bearer "
-Scope = Literal["ask", "read"]
+Scope = Literal["ask", "read", "ingest"]
 
 
 class Caller(NamedTuple):
@@ -136,6 +137,14 @@ def _require_this_machine(request: Request) -> None:
             "FOREIGN_HOST",
             "a server without keys answers only under a name of this machine.",
             "Address it as 127.0.0.1 or localhost.",
+        )
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise Problem(
+            403,
+            "FOREIGN_ORIGIN",
+            "a server without keys answers no web page of another origin.",
+            "Use the page of this server, or a program.",
         )
 
 

@@ -1,12 +1,14 @@
 """The limits that every request passes first: its id, the size and time of its body, and the headers of its answer.
 
 The body is read completely before a route sees it, so that no slow client holds a run, a connection to the database or
-a place among the concurrent questions.
+a place among the concurrent questions. An upload is larger, so its route checks the caller first and then reads the
+body in pieces, within the same kind of limits.
 """
 
 import asyncio
 import re
-from typing import Final
+import time
+from typing import Final, NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,7 +19,10 @@ from sourcebound.graph.workflow import new_id
 
 REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 BODY_SECONDS: Final = 30.0
-"""The time in which a client must send the body of its request."""
+"""The time in which a client must send the body of its request, or the next piece of an upload."""
+UPLOAD_SECONDS: Final = 900.0
+"""The time in which a client must send an upload."""
+UPLOADS: Final = re.compile(r"/v1/collections/[^/]+/documents")
 HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -28,19 +33,26 @@ HEADERS: Final = {
 """Headers of every answer, unless a route sets its own."""
 
 
+class BodySizes(NamedTuple):
+    """The most bytes of a body."""
+
+    request: int
+    upload: int
+
+
 class RequestLimits:
     """Middleware that gives each request an id and bounds its body.
 
     Args:
         app: The application.
-        max_bytes: The most bytes of a body.
+        sizes: The most bytes of a body.
         metrics: Counts the requests.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, sizes: BodySizes, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
-        self._max_bytes = max_bytes
+        self._sizes = sizes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with a problem."""
@@ -63,6 +75,9 @@ class RequestLimits:
 
         try:
             _require_text(scope)
+            if scope["method"] == "POST" and UPLOADS.fullmatch(scope["path"]):
+                await self._app(scope, _limit_upload(headers, receive, self._sizes.upload), send_with_headers)
+                return
             body = await self._read_body(headers, receive)
         except Problem as problem:
             await problem.response(request_id)(scope, receive, send_with_headers)
@@ -76,8 +91,7 @@ class RequestLimits:
         Raises:
             Problem: It is too large, or does not arrive in time.
         """
-        length = headers.get("content-length", "0")
-        is_too_large = length.isdigit() and int(length) > self._max_bytes
+        is_too_large = _announced_size(headers) > self._sizes.request
         parts: list[bytes] = []
         size, more = 0, True
         try:
@@ -88,18 +102,55 @@ class RequestLimits:
                         return None
                     part, more = message.get("body", b""), message.get("more_body", False)
                     size += len(part)
-                    is_too_large = is_too_large or size > self._max_bytes
+                    is_too_large = is_too_large or size > self._sizes.request
                     if is_too_large:  # the rest is read and dropped: a client that still sends reads no answer
                         parts.clear()
                     else:
                         parts.append(part)
         except TimeoutError as error:
-            detail = "the body of the request did not arrive in time."
-            raise Problem(408, "BODY_TOO_SLOW", detail, "Send it again.", {"Connection": "close"}) from error
+            raise _too_slow() from error
         if is_too_large:
-            detail = f"the body of the request is over {self._max_bytes} bytes."
-            raise Problem(413, "BODY_TOO_LARGE", detail, "Send a smaller one.", {"Connection": "close"})
+            raise _too_large(self._sizes.request)
         return b"".join(parts)
+
+
+def _limit_upload(headers: Headers, receive: Receive, max_bytes: int) -> Receive:
+    """Return a channel that delivers the pieces of an upload, and raises a problem where it exceeds a limit."""
+    size, deadline = _announced_size(headers), time.monotonic() + UPLOAD_SECONDS
+    is_too_large, received = size > max_bytes, 0
+
+    async def receive_piece() -> Message:
+        nonlocal received, is_too_large
+        while True:
+            seconds = min(BODY_SECONDS, deadline - time.monotonic())
+            try:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+            except TimeoutError as error:
+                raise _too_slow() from error
+            received += len(message.get("body", b""))
+            is_too_large = is_too_large or received > max_bytes
+            if not is_too_large or message["type"] == "http.disconnect":
+                return message
+            if not message.get("more_body", False):  # the rest is read and dropped, as above
+                raise _too_large(max_bytes)
+
+    return receive_piece
+
+
+def _announced_size(headers: Headers) -> int:
+    length = headers.get("content-length", "0")
+    return int(length) if length.isdigit() else 0
+
+
+def _too_slow() -> Problem:
+    detail = "the body of the request did not arrive in time."
+    return Problem(408, "BODY_TOO_SLOW", detail, "Send it again.", {"Connection": "close"})
+
+
+def _too_large(max_bytes: int) -> Problem:
+    detail = f"the body of the request is over {max_bytes} bytes."
+    return Problem(413, "BODY_TOO_LARGE", detail, "Send a smaller one.", {"Connection": "close"})
 
 
 def _route_of(scope: Scope) -> str:

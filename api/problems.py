@@ -35,6 +35,9 @@ STATUS_OF: Final[Mapping[str, int]] = {
     "NO_SIGNING_KEY": 409,
     "RUN_ERASED": 410,
     "RUN_PRUNED": 410,
+    "INDEX_EMBEDDER_MISMATCH": 409,
+    "INDEX_LANGUAGE_MISMATCH": 409,
+    "UNKNOWN_LANGUAGE": UNPROCESSABLE,
     "UNKNOWN_POLICY": UNPROCESSABLE,
     "UNKNOWN_MODEL": UNPROCESSABLE,
 }
@@ -46,6 +49,15 @@ OWN_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "RUN_EXISTS": ("there is a run with this id already.", "Ask again with a new id."),
     "EVIDENCE_NOT_FOUND": ("the run has no such source.", "Use the anchor of one of its citations."),
     "CONVERSATION_NOT_FOUND": ("there is no such conversation.", "Start one with POST /v1/conversations."),
+    "INDEX_EMBEDDER_MISMATCH": (
+        "the collection was made with another embedder or chunk size.",
+        "Upload into another collection.",
+    ),
+    "INDEX_LANGUAGE_MISMATCH": ("the collection has another language.", "Leave the language out."),
+    "UNKNOWN_LANGUAGE": (
+        "there is no such language.",
+        "Use a text search configuration of PostgreSQL, such as german, or simple.",
+    ),
     "UNKNOWN_POLICY": ("there is no such policy.", "Leave the policy out, or name a released one."),
     "UNKNOWN_MODEL": ("there is no such model.", "Leave the model out, or name one that the server offers."),
     "NO_SIGNING_KEY": ("the server has no key to sign receipts with.", "Its operator makes one: sourcebound keys init"),

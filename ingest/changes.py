@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.corpus.collection import KnownDocument
 from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
-from sourcebound.ingest.discovery import Skipped, SourceFile, skip_unreadable
+from sourcebound.ingest.discovery import UPLOADED, Skipped, SourceFile, skip_unreadable
 from sourcebound.ingest.loaders.select import read_bytes
 from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
 
@@ -95,7 +95,7 @@ class ChangeDetector:
             DocumentError: Another existing file has the id (`KNOWLEDGE_ID_TAKEN`).
         """
         other = self._claims.get(knowledge_id)
-        if other is None and stored and stored.source_path != file.resolved and Path(stored.source_path).exists():
+        if other is None and stored and stored.source_path != file.resolved and _has_file(stored):
             other = stored.source_path
         if other is not None:
             raise DocumentError(
@@ -104,6 +104,11 @@ class ChangeDetector:
                 code="KNOWLEDGE_ID_TAKEN",
             )
         self._claims[knowledge_id] = file.resolved
+
+
+def _has_file(stored: KnownDocument) -> bool:
+    """Whether the file of a stored document exists. An upload has none of its own, so any file may replace it."""
+    return not stored.source_path.startswith(UPLOADED) and Path(stored.source_path).exists()
 
 
 def _check_encoding(file: SourceFile) -> None:

@@ -22,6 +22,8 @@ LINK_OUTSIDE: Final = "LINK_OUTSIDE"
 HIDDEN: Final = "hidden"
 NO_SUFFIX: Final = "without a suffix"
 NOT_REGULAR: Final = "no regular file"
+UPLOADED: Final = "upload:"
+"""The beginning of the source path of an uploaded document, which has no file of its own on this machine."""
 
 
 class SourceFile(NamedTuple):
@@ -30,7 +32,7 @@ class SourceFile(NamedTuple):
     path: Path
     knowledge_id: str
     resolved: str
-    """Its absolute path without symbolic links."""
+    """Its absolute path without symbolic links, or `UPLOADED` and its name."""
 
 
 class Skipped(NamedTuple):

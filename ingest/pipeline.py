@@ -8,6 +8,7 @@ Only a few documents are in memory at a time.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -18,7 +19,7 @@ from sourcebound.contracts.corpus.collection import ENGLISH, Collection, KnownDo
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.errors import ConfigurationError
-from sourcebound.ingest.changes import Change, ChangeDetector
+from sourcebound.ingest.changes import Change, ChangeDetector, Unchanged
 from sourcebound.ingest.discovery import NOTHING_FOUND, FoundFiles, Skipped, SourceFile, find_files
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.prepare import Preparer
@@ -47,6 +48,22 @@ class Progress(NamedTuple):
     chunks_done: int = 0
 
 
+class FileOutcome(StrEnum):
+    """The result of an ingest for one file that was not skipped."""
+
+    ADDED = "added"
+    REPLACED = "replaced"
+    UNCHANGED = "unchanged"
+
+
+class IngestedFile(NamedTuple):
+    """A file whose document is stored."""
+
+    source_path: str
+    knowledge_id: str
+    outcome: FileOutcome
+
+
 class IngestSummary(NamedTuple):
     """The result of an ingest, or its plan if nothing was written."""
 
@@ -65,6 +82,8 @@ class IngestSummary(NamedTuple):
     """The approximate index, if this ingest built or measured it."""
     other_kinds: Mapping[str, int] = MappingProxyType({})
     """The number of files under the paths that are not ingested, by suffix or kind (IX-1)."""
+    ingested: tuple[IngestedFile, ...] = ()
+    """The files whose documents are stored, in the order in which they were stored."""
 
 
 class _Tally:
@@ -78,12 +97,24 @@ class _Tally:
         self.examined = self.added = self.replaced = self.unchanged = self.chunks = self.reused_vectors = 0
         self.operator_ids: dict[str, str] = {}
         """The knowledge id of each stored file that the operator named, by its path."""
+        self.ingested: list[IngestedFile] = []
 
     def count_document(self, is_new: bool) -> None:
         if is_new:
             self.added += 1
         else:
             self.replaced += 1
+
+    def record_stored(self, document: StoredDocument) -> None:
+        is_new = document.knowledge_id not in self.known
+        self.count_document(is_new)
+        outcome = FileOutcome.ADDED if is_new else FileOutcome.REPLACED
+        self.ingested.append(IngestedFile(document.source_path, document.knowledge_id, outcome))
+
+    def record_unchanged(self, file: Unchanged) -> None:
+        self.unchanged += 1
+        self.ingested.append(IngestedFile(file.file.resolved, file.knowledge_id, FileOutcome.UNCHANGED))
+        self.record_operator_id(file.knowledge_id, file.file.resolved, file.overrides)
 
     def record_operator_id(self, knowledge_id: str, source_path: str, overrides: Sidecar) -> None:
         if overrides.knowledge_id:
@@ -93,8 +124,9 @@ class _Tally:
         self, collection: str, model: str, removed: tuple[str, ...], index: VectorIndex | None
     ) -> IngestSummary:
         counts = (self.added, self.replaced, self.unchanged, self.chunks)
+        skipped, ingested = tuple(self.skipped), tuple(self.ingested)
         return IngestSummary(
-            collection, model, *counts, tuple(self.skipped), removed, self.reused_vectors, index, self.other_kinds
+            collection, model, *counts, skipped, removed, self.reused_vectors, index, self.other_kinds, ingested
         )
 
 
@@ -181,6 +213,30 @@ class Ingest:
             SourceboundError: The store or the embedder failed. Documents that are already stored stay.
         """
         found = await asyncio.to_thread(find_files, paths)
+        return await self.run_files(
+            found, collection_name, metadata, language=language, pruned=paths if prune else (), dry_run=dry_run
+        )
+
+    async def run_files(
+        self,
+        found: FoundFiles,
+        collection_name: str,
+        metadata: Sidecar,
+        *,
+        language: str | None = None,
+        pruned: Sequence[Path] = (),
+        dry_run: bool = False,
+    ) -> IngestSummary:
+        """Ingest files that were found already, as `run` does.
+
+        Args:
+            found: The files.
+            collection_name: The collection.
+            metadata: Metadata of every file.
+            language: The language of the collection; None for its current one.
+            pruned: Paths whose documents are removed if their files no longer exist.
+            dry_run: Whether to plan the ingest only.
+        """
         collection = await self._find_collection(collection_name, language)
         target = _Target(collection, partial(self._create_collection, collection_name, language))
         known = await self._store.known_documents(collection.collection_id) if collection else {}
@@ -193,8 +249,8 @@ class Ingest:
                 async for change in changes:
                     tally.count_document(change.is_new)
         removed: tuple[str, ...] = ()
-        if prune:
-            obsolete = await asyncio.to_thread(find_obsolete_documents, known.values(), paths, tally.operator_ids)
+        if pruned:
+            obsolete = await asyncio.to_thread(find_obsolete_documents, known.values(), pruned, tally.operator_ids)
             removed = tuple(document.knowledge_id for document in obsolete)
         if collection and removed and not dry_run:
             await self._store.remove_documents(collection.collection_id, removed)
@@ -252,8 +308,7 @@ class Ingest:
                 elif isinstance(result, Skipped):
                     tally.skipped.append(result)
                 else:
-                    tally.unchanged += 1
-                    tally.record_operator_id(result.knowledge_id, result.file.resolved, result.overrides)
+                    tally.record_unchanged(result)
             self._report(Progress(tally.examined, tally.files, files[start].knowledge_id, tally.chunks))
 
     async def _ingest(
@@ -292,7 +347,7 @@ class Ingest:
         await self._store.replace_documents(await target.open(), embedded.documents)
         tally.reused_vectors += embedded.reused_vectors
         for document in embedded.documents:
-            tally.count_document(document.knowledge_id not in tally.known)
+            tally.record_stored(document)
             tally.chunks += len(document.chunks)
             tally.known[document.knowledge_id] = KnownDocument(
                 document.knowledge_id, document.source_path, document.source_digest

@@ -66,6 +66,12 @@ class Settings(BaseSettings):
     """The most questions that `serve` answers at once. It refuses further ones with status 429."""
     max_request_megabytes: int = Field(default=4, gt=0)
     """The largest body of a request to `serve`."""
+    max_uploads: int = Field(default=2, gt=0)
+    """The most uploads that `serve` receives and ingests at once. It refuses further ones with status 429."""
+    max_upload_megabytes: int = Field(default=200, gt=0)
+    """The largest upload, with all its files."""
+    ingest_database_url: SecretStr | None = None
+    """Your own database for uploads, with the account of the owner of its tables. Default: `database_url`."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)

@@ -143,6 +143,25 @@ async def open_database(settings: Settings, max_size: int = 8, *, as_owner: bool
         await asyncio.to_thread(server.release)
 
 
+@asynccontextmanager
+async def open_corpus(settings: Settings) -> AsyncIterator[PostgresIndex]:
+    """Open the collections with the right to change them, for one ingest of a process that has fewer rights otherwise.
+
+    Args:
+        settings: The settings. On your own database, `ingest_database_url` names the account.
+
+    Yields:
+        The collections.
+
+    Raises:
+        StoreError: The database cannot be opened.
+    """
+    if settings.ingest_database_url:
+        settings = settings.model_copy(update={"database_url": settings.ingest_database_url})
+    async with open_database(settings, max_size=2, as_owner=True) as pool:
+        yield PostgresIndex(pool)
+
+
 async def migrate_embedded(settings: Settings) -> list[Migration]:
     """Bring the embedded database up to date as its owner, and give the runtime role its rights (R5P-8).
 

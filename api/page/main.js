@@ -5,16 +5,23 @@ import { clearHistory, remember, showHistory } from "./history.js";
 import { ask, hasKey, post, read, useKey } from "./http.js";
 import { closeSource } from "./source.js";
 import { Turn } from "./turn.js";
+import { addFiles, openUpload } from "./upload.js";
 
 let conversation = null;
 
-async function loadCollections() {
-  const { collections, default: own } = await read("/v1/collections");
+// Shows the collections of the caller. Chooses `wanted` if it is one of them, and the server's own one otherwise.
+async function loadCollections(wanted) {
+  const { collections, default: own, scopes } = await read("/v1/collections");
   const names = collections.map((each) => each.name);
-  const options = (names.length ? names : [own]).map((name) => make("option", { value: name, selected: name === own }, name));
-  byId("collection").replaceChildren(...options);
+  const chosen = names.includes(wanted) ? wanted : own;
+  const options = (list) => list.map((name) => make("option", { value: name, selected: name === chosen }, name));
+  byId("collection").replaceChildren(...options(names.length ? names : [own]));
+  byId("upload-collections").replaceChildren(...options(names));
+  byId("show-upload").hidden = !scopes.includes("ingest");
   byId("show-key").hidden = !hasKey();
 }
+
+const carriesFiles = (event) => event.dataTransfer?.types.includes("Files") && !byId("show-upload").hidden;
 
 async function submit(event) {
   event.preventDefault();
@@ -88,6 +95,24 @@ byId("collection").addEventListener("change", startAgain);
 byId("show-history").addEventListener("click", () => showHistory(openRun));
 byId("clear-history").addEventListener("click", clearHistory);
 byId("close-source").addEventListener("click", closeSource);
+byId("show-upload").addEventListener("click", () => openUpload(byId("collection").value));
+byId("upload-files").addEventListener("change", (event) => {
+  addFiles([...event.target.files], loadCollections);
+  event.target.value = ""; // so that the same file can be chosen again
+});
+document.addEventListener("dragover", (event) => {
+  if (!carriesFiles(event)) return;
+  event.preventDefault();
+  openUpload(byId("collection").value);
+  byId("drop").classList.add("over");
+});
+document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) byId("drop").classList.remove("over"); });
+document.addEventListener("drop", (event) => {
+  if (!carriesFiles(event)) return;
+  event.preventDefault();
+  byId("drop").classList.remove("over");
+  addFiles([...event.dataTransfer.files], loadCollections);
+});
 byId("show-key").addEventListener("click", () => byId("key").showModal());
 for (const button of document.querySelectorAll("[data-closes]")) button.addEventListener("click", () => button.closest("dialog").close());
 document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !document.querySelector("dialog[open]")) closeSource(); });

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from sourcebound.api.asking import Question
 from sourcebound.api.callers import Caller, CallerAccess, CallerOf, require_conversation, requiring
-from sourcebound.api.events import MEDIA_TYPE, stream_events
+from sourcebound.api.events import MEDIA_TYPE, question_event, stream_events
 from sourcebound.api.forms import AskForm
 from sourcebound.api.problems import request_id_of
 from sourcebound.api.server import Server, ServerOf
@@ -89,7 +89,7 @@ async def read_conversation(conversation_id: str, server: ServerOf, caller: Call
 
 async def _stream(form: AskForm, request: Request, server: Server, caller: Caller) -> Response:
     question = await _read_question(form, request, server, caller)
-    return await stream_events(server.asking.stream(question), request_id_of(request))
+    return await stream_events(server.asking.stream(question), request_id_of(request), question_event)
 
 
 async def _read_question(form: AskForm, request: Request, server: Server, caller: Caller) -> Question:

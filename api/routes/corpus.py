@@ -31,6 +31,8 @@ class CollectionList(BaseModel):
     collections: list[CollectionView]
     default: str
     """The collection of questions that name none."""
+    scopes: list[str]
+    """The rights of the caller: `ask`, `read`, `ingest`."""
 
 
 class DocumentView(BaseModel):
@@ -84,6 +86,7 @@ async def list_collections(server: ServerOf, caller: CallerOf) -> CollectionList
             if caller.may_use(each.name)
         ],
         default=server.services.settings.collection,
+        scopes=sorted(caller.scopes),
     )
 
 

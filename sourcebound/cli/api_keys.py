@@ -24,7 +24,10 @@ def create(
     ] = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="ask (questions, feedback) or read (documents, runs, evidence). Repeatable. Default: both."),
+        typer.Option(
+            help="ask (questions, feedback), read (documents, runs, evidence) or ingest (uploads). Repeatable. "
+            "Default: ask and read."
+        ),
     ] = None,
     expires: Annotated[
         str | None, typer.Option(help="The time that it is valid: 90d, 12h, 4w. Default: no end.")
@@ -76,12 +79,12 @@ async def _with_keys(work: "Callable[[ApiKeys], Awaitable[Result]]") -> Result:
 
 
 def _read_scopes(given: list[str] | None) -> tuple[str, ...]:
-    from sourcebound.store.keys.api_keys import SCOPES
+    from sourcebound.store.keys.api_keys import DEFAULT_SCOPES, SCOPES
 
     unknown = [scope for scope in given or () if scope not in SCOPES]
     if unknown:
         raise RequestError(f"there is no scope {unknown[0]!r}.", f"Use {' or '.join(SCOPES)}.", code="UNKNOWN_SCOPE")
-    return tuple(scope for scope in SCOPES if not given or scope in given)
+    return tuple(scope for scope in SCOPES if scope in (given or DEFAULT_SCOPES))
 
 
 def _read_end(expires: str | None) -> "datetime | None":

@@ -16,8 +16,9 @@ from sourcebound.store.connection.database import Pool, Row, fetch_one, store_fa
 from sourcebound.store.connection.queries import query
 
 FORM: Final = re.compile(r"sb_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-SCOPES: Final = ("ask", "read")
-"""`ask`: questions and feedback; `read`: documents, runs and evidence."""
+SCOPES: Final = ("ask", "read", "ingest")
+"""`ask`: questions and feedback; `read`: documents, runs and evidence; `ingest`: uploads."""
+DEFAULT_SCOPES: Final = ("ask", "read")
 
 
 class ApiKey(NamedTuple):

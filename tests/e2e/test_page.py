@@ -141,6 +141,49 @@ def test_a_phone_shows_one_thing_at_a_time(page: Page, theme: str) -> None:
         page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_a_reader_uploads_with_the_keyboard_and_asks_the_document(
+    chromium: Chrome, library: str, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "valve.txt", tmp_path / "drawing.pdf"
+    good.write_text(HOSTILE_TEXT + "\n", "utf-8")
+    bad.write_bytes(b"no PDF")
+    with served_over(library) as served:
+        page = Page(chromium, served.url)
+        page.find("#show-upload").send_keys(Keys.ENTER)
+        page.find("#upload-collection").clear()
+        page.find("#upload-collection").send_keys("valves")
+        page.find("#upload-files").send_keys(f"{good}\n{bad}")
+        page.until(lambda: len(page.all(".upload.done, .upload.failed")) == 2)
+        assert "Added (1 passage)" in page.find(".upload.done").text
+        assert "drawing.pdf is not a PDF" in page.find(".upload.failed").text
+        page.browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+        page.until(lambda: page.run("return document.getElementById('collection').value") == "valves")
+        turn = page.ask("At what pressure is the purge valve of the ZQ-7 opened?")
+        assert "4.7 bar" in turn.find_element(By.CSS_SELECTOR, ".answer").text
+        assert [each for each in page.complaints() if "422" not in each] == []
+
+
+DROP = """
+const carried = new DataTransfer();
+carried.items.add(new File([arguments[0]], "dropped.txt"));
+for (const kind of ["dragover", "drop"]) {
+  const event = new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: carried });
+  document.querySelector("main").dispatchEvent(event);
+}
+"""
+
+
+def test_a_dropped_file_is_uploaded_into_the_collection_of_the_page(chromium: Chrome, library: str) -> None:
+    with served_over(library) as served:
+        page = Page(chromium, served.url)
+        page.until(lambda: page.all("#show-upload:not([hidden])") != [])
+        page.run(DROP, HOSTILE_TEXT)
+        assert "dropped.txt" in page.find(".upload.done").text
+        documents = served.client.get("/v1/documents", params={"collection": "default"}).json()["documents"]
+        assert "dropped.txt" in [each["knowledge_id"] for each in documents]
+        assert page.complaints() == []
+
+
 async def prepare(database: str, folder: Path) -> str:
     (folder / "hostile.txt").write_text(HOSTILE_TEXT + "\n", "utf-8")
     async with open_services(settings_for(database)) as services:
@@ -158,6 +201,7 @@ def test_a_hostile_document_stays_text_and_a_key_opens_the_page(chromium: Chrome
         page = Page(chromium, served.url)
         page.find("#key-text").send_keys(key, Keys.ENTER)
         page.until(lambda: [each.text for each in page.all("#collection option")] == ["hostile"])
+        assert not page.all("#show-upload")[0].is_displayed()  # the key may not ingest
         turn = page.ask("At what pressure is the purge valve of the ZQ-7 opened?")
         turn.find_element(By.CSS_SELECTOR, ".card").click()
         assert HOSTILE in page.find("#source-text").text

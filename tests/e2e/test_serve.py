@@ -80,3 +80,14 @@ def test_a_taken_port_is_named(library: str) -> None:
         port = str(taken.getsockname()[1])
         done = Program({"DATABASE_URL": library})("serve", "--port", port)
     assert (done.code, "[PORT_UNAVAILABLE]" in done.stderr, port in done.stderr) == (2, True, True)
+
+
+@pytest.mark.contract("R5P-8")
+def test_the_embedded_server_stores_an_upload_as_its_owner(demo: Program) -> None:
+    with started(demo) as (url, _):
+        answer = httpx.post(
+            f"{url}/v1/collections/uploaded/documents",
+            files={"file": ("valve.txt", b"The relief valve is set to 7.5 bar.")},
+            timeout=DEADLINE_SECONDS,
+        )
+        assert answer.json()["files"][0]["outcome"] == "added", answer.text

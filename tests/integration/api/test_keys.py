@@ -13,7 +13,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from sourcebound.store.keys.api_keys import ApiKeys
+from sourcebound.store.keys.api_keys import SCOPES, ApiKeys
 from sourcebound.wiring import open_services
 from support.processes.commands import Program
 from support.processes.databases import Cluster, ingest, settings_for, tables_with
@@ -21,6 +21,7 @@ from support.processes.http_server import QUESTION, JsonObject, Served, served_o
 
 SECRET = "zanzibar"
 TEXT = f"The {SECRET} valve of the HP-900 is opened at 4.7 bar."
+UPLOADS = "/v1/collections/{collection}/documents"
 OTHERS = ("/v1/ask", "/v1/runs/{run_id}/receipt", "/metrics")
 """Routes whose request does not succeed with the key of the second collection either."""
 PUBLIC = ("/healthz", "/readyz")
@@ -46,8 +47,8 @@ async def make_keys(database: str, folder: Path) -> dict[str, str]:
         await ingest(services, folder, collection="second")
         keys: ApiKeys = services.api_keys
         made = {
-            "first": await keys.make("first", ("ask", "read"), ["default"], None),
-            "second": await keys.make("second", ("ask", "read"), ["second"], None),
+            "first": await keys.make("first", SCOPES, ["default"], None),
+            "second": await keys.make("second", SCOPES, ["second"], None),
             "all": await keys.make("all", ("ask", "read"), None, None),
             "reader": await keys.make("reader", ("read",), None, None),
             "asker": await keys.make("asker", ("ask",), None, None),
@@ -108,8 +109,9 @@ def every_request(served: Served, ids: dict[str, Any]) -> Iterator[tuple[str, ht
             for name in (name for name, place in given.items() if place == "path"):
                 filled = filled.replace(f"{{{name}}}", str(ids[name]))
             query = {name: ids[name] for name, place in given.items() if place == "query"}
-            body = bodies(ids)[path] if method == "post" else None
-            yield path, served.client.build_request(method, filled, params=query, json=body)
+            body = bodies(ids).get(path) if method == "post" else None
+            files = {"file": ("more.txt", b"Another valve.")} if path == UPLOADS else None
+            yield path, served.client.build_request(method, filled, params=query, json=body, files=files)
 
 
 @pytest.mark.contract("R6-7")
