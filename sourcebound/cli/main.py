@@ -9,6 +9,7 @@ from sourcebound.cli import database, doctor, keys, mcp_stdio, models, policy, s
 from sourcebound.cli.answering import ask, chat, check, search
 from sourcebound.cli.console import exit_with, explain_settings
 from sourcebound.cli.corpus import calibrate, collections, documents, index, ingest
+from sourcebound.cli.evals import app as evals
 from sourcebound.cli.records import audit, receipt, replay, runs
 from sourcebound.errors import SourceboundError
 
@@ -39,6 +40,7 @@ app.add_typer(replay.app, name="replay")
 app.add_typer(audit.app, name="audit")
 app.add_typer(index.app, name="index")
 app.add_typer(policy.app, name="policy")
+app.add_typer(evals.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(database.app, name="db")
 

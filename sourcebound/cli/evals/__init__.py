@@ -1,0 +1,1 @@
+"""`sourcebound eval`: golden sets, their gates, and the comparison of evaluations."""

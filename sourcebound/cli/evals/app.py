@@ -1,0 +1,9 @@
+"""The commands of `sourcebound eval`."""
+
+import typer
+
+from sourcebound.cli.evals import gate, run
+
+app = typer.Typer(help="Evaluate on golden sets, and hold the figures to thresholds.", no_args_is_help=True)
+app.command("run")(run.run)
+app.command("gate")(gate.gate)
