@@ -8,8 +8,9 @@ record, so that a run can be replayed whatever graph, tool or stream surrounds i
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from contextvars import copy_context
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, Final, Protocol, cast
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import get_async_callback_manager_for_config, var_child_runnable_config
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
@@ -22,13 +23,15 @@ from typing_extensions import TypedDict
 
 from sourcebound.contracts.base import JsonSchemaHint
 from sourcebound.contracts.request_form import find_form_error, to_recordable
-from sourcebound.contracts.response.chat_messages import answer_message, is_chat
+from sourcebound.contracts.response.chat_messages import Message, answer_message, is_chat
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, JsonObject, Messages, RunContext
 from sourcebound.errors import RequestError
 
 NODE = "ask"
 """The only node of the public graph."""
+CHAT: Final = ("human", "ai", "system")
+"""The types of the messages that are part of a chat."""
 
 
 class Ask(Protocol):
@@ -56,8 +59,12 @@ class FreshInputGraph(CompiledStateGraph[Any, RunContext, AskInput, Any]):
     """A compiled graph whose runs take nothing from the input of an earlier run on their thread (CP-9)."""
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncGenerator[Any]:
-        """Stream a run as `CompiledStateGraph` does; an input replaces the previous one completely."""
-        complete: Any = _complete_input(input) if isinstance(input, dict) else input
+        """Stream a run as `CompiledStateGraph` does; an input replaces the previous one completely.
+
+        As a subgraph it receives the whole state of the surrounding graph, and reads only the fields of a request.
+        """
+        request = _own_fields(input) if isinstance(input, dict) and _is_subgraph(config) else input
+        complete: Any = _complete_input(request) if isinstance(request, dict) else request
         parts = cast("AsyncGenerator[Any]", super().astream(complete, config, **options))
         async with aclosing(parts) as stream:
             async for part in stream:
@@ -126,6 +133,28 @@ def hidden_from_streams() -> Iterator[None]:
         yield
     finally:
         var_child_runnable_config.reset(token)
+
+
+def read_chat(messages: list[Any]) -> list[Message]:
+    """Return the questions and answers of a chat as JSON.
+
+    Args:
+        messages: Messages as a LangGraph graph holds them, as objects or as JSON.
+
+    Returns:
+        Those of persons, models and the system. Calls of tools and their results cannot complete a follow-up.
+    """
+    plain = [each.model_dump(mode="json") if isinstance(each, BaseMessage) else each for each in messages]
+    return [each for each in plain if not isinstance(each, dict) or each.get("type", CHAT[0]) in CHAT]
+
+
+def _is_subgraph(config: RunnableConfig | None) -> bool:
+    return "__pregel_task_id" in (config or {}).get("configurable", {})
+
+
+def _own_fields(state: dict[str, Any]) -> dict[str, Any]:
+    own = {name: value for name in AskInput.__annotations__ if (value := state.get(name)) is not None}
+    return {**own, "messages": read_chat(own["messages"])} if isinstance(own.get("messages"), list) else own
 
 
 def _is_stream(handler: object) -> bool:

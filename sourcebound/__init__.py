@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from sourcebound.contracts.validation.firewall import check_answer as check_answer
     from sourcebound.errors import SourceboundError as SourceboundError
     from sourcebound.graph.engine import Engine as Engine
+    from sourcebound.graph.integrations.node import as_node as as_node
     from sourcebound.graph.integrations.sync_engine import SyncEngine as SyncEngine
+    from sourcebound.graph.integrations.tool import as_tool as as_tool
     from sourcebound.settings import Settings as Settings
     from sourcebound.store.search.candidate_tables import bundles_from_table as bundles_from_table
 
@@ -26,6 +28,8 @@ _HOMES = {
     "Settings": "sourcebound.settings",
     "SourceboundError": "sourcebound.errors",
     "SyncEngine": "sourcebound.graph.integrations.sync_engine",
+    "as_node": "sourcebound.graph.integrations.node",
+    "as_tool": "sourcebound.graph.integrations.tool",
     "bundles_from_table": "sourcebound.store.search.candidate_tables",
     "check_answer": "sourcebound.contracts.validation.firewall",
     "present": "sourcebound.contracts.presentation.render",
@@ -39,6 +43,8 @@ __all__ = [
     "Settings",
     "SourceboundError",
     "SyncEngine",
+    "as_node",
+    "as_tool",
     "bundles_from_table",
     "check_answer",
     "present",

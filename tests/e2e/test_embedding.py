@@ -42,3 +42,18 @@ def test_a_script_asks_without_await(demo: Program) -> None:
         "  OK: The spring compression of the HP-300 seal is set to 4.1 mm before the drive collar is locked. [C0]",
         f"in a running loop, after {len(STAGES)} stages: OK",
     ]
+
+
+def test_an_agent_calls_the_tool(demo: Program) -> None:
+    shown = run(demo, "langchain_agent.py").splitlines()
+    assert shown[0] == ANSWER.replace("[C0]", "[1]")
+    assert shown[2].startswith("- [1] HP-200 Circulation Pump")
+    assert shown[-1].startswith("recorded as run ")
+
+
+def test_a_graph_of_another_program_asks_and_its_run_is_replayed(demo: Program) -> None:
+    *shown, recorded = run(demo, "langgraph_node.py").splitlines()
+    assert shown == [*(f"… {stage}" for stage in STAGES), f"reply: {ANSWER}"]
+    run_id = recorded.removeprefix("recorded as run ")
+    verified = demo("replay", "verify", run_id)
+    assert (verified.code, "MATCH" in verified.stdout) == (0, True), verified

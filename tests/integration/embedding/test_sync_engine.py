@@ -42,7 +42,8 @@ def test_a_script_asks_streams_and_searches(engine: SyncEngine) -> None:
     assert [response.status for response in engine.ask_many([REQUEST, REQUEST], MODEL)] == ["OK", "OK"]
     assert engine.search({"question": "How?"}).outcome.refusal_code == "collection_not_found"
     assert engine.conversation(engine.start_conversation()) == []
-    assert len(engine.run(lambda inner: inner.trace(items[-1].run_id))) == len(STAGES)
+    run_id = items[-1].run_id
+    assert len(engine.run(lambda inner: inner.trace(run_id))) == len(STAGES)
 
 
 async def test_it_works_inside_a_running_loop(engine: SyncEngine) -> None:
