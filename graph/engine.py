@@ -19,6 +19,7 @@ from sourcebound.graph.batch.ordered import MAX_CONCURRENCY, map_ordered
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.direct_runner import DirectRunner, can_run_directly
 from sourcebound.graph.node_trace import belongs_to_another_run
+from sourcebound.graph.observability import run_span
 from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph, read_request
 from sourcebound.graph.run_views.reader import RunReader, thread_config
 from sourcebound.graph.run_views.retrieval_preview import search
@@ -339,7 +340,7 @@ class Engine(RunReader):
 
         A state that a person edited is checked before each node, and its run is marked (CP-11).
         """
-        with hidden_from_streams():
+        with run_span(), hidden_from_streams():
             if request is not None and can_run_directly():
                 saver = make_saver(self._services.pool, self._services.buffer)
                 overrides = {"catalog": opened} if opened else None

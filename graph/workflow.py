@@ -19,6 +19,7 @@ from sourcebound.contracts.ports import (
     RunLog,
 )
 from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
+from sourcebound.graph.observability import observe
 from sourcebound.graph.routing import ROUTES, STRAIGHT, route_from, targets
 from sourcebound.nodes.accept import PolicySource, accept
 from sourcebound.nodes.assemble import assemble
@@ -76,8 +77,8 @@ def build_graph(
 
 
 def make_nodes(ports: Ports) -> dict[str, Node]:
-    """Return every node by name, bound to its ports."""
-    return {
+    """Return every node by name, bound to its ports and observed (§12)."""
+    nodes: dict[str, Node] = {
         "accept": partial(
             accept,
             catalog=ports.catalog,
@@ -103,6 +104,7 @@ def make_nodes(ports: Ports) -> dict[str, Node]:
         "record": partial(record, audit_log=ports.audit_log),
         "package": package,
     }
+    return {name: observe(name, node) for name, node in nodes.items()}
 
 
 def new_id() -> str:

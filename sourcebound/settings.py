@@ -72,6 +72,10 @@ class Settings(BaseSettings):
     """The largest upload, with all its files."""
     ingest_database_url: SecretStr | None = None
     """Your own database for uploads, with the account of the owner of its tables. Default: `database_url`."""
+    log_format: Literal["text", "json"] = "text"
+    """The format of the log on stderr: lines of text, or one JSON object a line."""
+    log_level: Literal["debug", "info", "warning", "error"] | None = None
+    """The least level of our own log records; a node's line is `info`. Default: `info` for `serve`, else `warning`."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)

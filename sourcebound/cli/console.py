@@ -122,22 +122,23 @@ class _ProgressLines:
         say(f"{self._description}: {done}{of_total}{detail}")
 
 
-def run_async(main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str = CONTINUE) -> Result:
+def run_async(
+    main: Callable[[], Coroutine[Any, Any, Result]], interrupted: str = CONTINUE, log_level: str = "warning"
+) -> Result:
     """Run a command's coroutine. An error becomes its message, its next step and its exit code.
-
-    A lost connection is part of such an error or was recovered from, so the database client's own log is silenced.
 
     Args:
         main: Makes the coroutine.
         interrupted: The message after Ctrl-C.
+        log_level: The least level of our own log records if the settings name none.
     """
     import asyncio
-    import logging
 
+    from sourcebound.settings import get_settings
     from sourcebound.store.server.embedded import stop_on_sigterm
+    from sourcebound.telemetry import configure_telemetry
 
-    logging.getLogger("psycopg").setLevel(logging.ERROR)
-    logging.basicConfig(format="%(message)s")  # to stderr
+    configure_telemetry(get_settings(), log_level)
     stop_on_sigterm()
     try:
         return asyncio.run(main())

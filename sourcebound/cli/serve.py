@@ -25,7 +25,7 @@ def serve(
     A signal ends the server when the questions in progress have ended, and 30 seconds later at the latest. Runs that
     were interrupted are resumed at the next start.
     """
-    run_async(lambda: _serve(host, port), interrupted=RESUMED)
+    run_async(lambda: _serve(host, port), interrupted=RESUMED, log_level="info")
 
 
 async def _serve(host: str, port: int) -> None:
@@ -41,6 +41,7 @@ async def _serve(host: str, port: int) -> None:
             config = Config(
                 create_app(services),
                 log_level="warning",
+                log_config=None,  # its records go to our log
                 server_header=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )

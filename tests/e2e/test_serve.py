@@ -1,5 +1,6 @@
 """`sourcebound serve`, started as a process: it answers, ends on a signal, and resumes what was interrupted."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -14,6 +15,8 @@ from support.processes.databases import rows, single
 from support.processes.homes import wait_until
 from support.processes.http_server import ANSWER, QUESTION
 from support.processes.model_servers import ModelServer
+
+STAGES = ["accept", "retrieve", "assemble", "build_prompt", "generate", "validate", "record", "package"]
 
 
 @contextmanager
@@ -31,14 +34,19 @@ def started(program: Program, *options: str) -> Iterator[tuple[str, "subprocess.
 
 
 def test_it_answers_until_a_signal_ends_it(library: str) -> None:
-    with started(Program({"DATABASE_URL": library})) as (url, process):
+    variables = {"DATABASE_URL": library, "SOURCEBOUND_LOG_FORMAT": "json"}
+    with started(Program(variables)) as (url, process):
         assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
         assert httpx.get(f"{url}/readyz").json() == {"status": "ready"}
         answer = httpx.post(f"{url}/v1/ask", json={"question": QUESTION}, timeout=DEADLINE_SECONDS)
         assert answer.json()["answer"] == f"{ANSWER} [C0]"
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=DEADLINE_SECONDS)
-    assert (process.returncode, stderr) == (128 + signal.SIGTERM, "")
+    assert process.returncode == 128 + signal.SIGTERM
+    lines = [json.loads(line) for line in stderr.splitlines()]
+    assert [line["node"] for line in lines] == STAGES
+    assert {line["run_id"] for line in lines} == {answer.json()["run_id"]}
+    assert not [word for word in ("bearing", "0.65") if word in stderr]
 
 
 @pytest.mark.contract("CP-2")

@@ -125,3 +125,14 @@ def test_a_shell_completes_commands() -> None:
     assert "calibrate" in _completions("sourcebound cal").stdout.split()
     script = Program()("--show-completion", "bash")
     assert (script.code, "_SOURCEBOUND_COMPLETE" in script.stdout) == (0, True)
+
+
+def test_a_node_is_logged_as_json_where_the_settings_ask_for_it_and_the_answer_stays_alone_on_stdout(
+    demo: Program,
+) -> None:
+    log = {"SOURCEBOUND_LOG_FORMAT": "json", "SOURCEBOUND_LOG_LEVEL": "info"}
+    done = Program({**demo.environment, **log})("ask", QUESTION, "--json")
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert {line["run_id"] for line in lines} == {json.loads(done.stdout)["run_id"]}
+    assert [line["node"] for line in lines][-2:] == ["record", "package"]
+    assert demo("ask", QUESTION, "--json").stderr == ""
