@@ -147,7 +147,9 @@ METRICS: Final = {
     "correct_refusal_rate": _share(_is_refusable, lambda each: each.status is Status.NO_EVIDENCE),
     "incorrect_refusal_rate": _share(lambda each: each.must_answer, lambda each: not each.released),
     "wrong_answer_rate": _share(_is_right_release, lambda each: not each.passed),
-    "off_topic_model_call_rate": _share(lambda each: each.kind is Kind.OFF_TOPIC, lambda each: "generate" in each.nodes),
+    "off_topic_model_call_rate": _share(
+        lambda each: each.kind is Kind.OFF_TOPIC, lambda each: "generate" in each.nodes
+    ),
     "fallback_used_rate": _share(_is_any, lambda each: each.fallback_used),
     "fallback_used_rate_answerable": _share(lambda each: each.may_answer, lambda each: each.fallback_used),
     "key_fact_recall": _grouped(_is_right_release, "facts_said", "facts"),
