@@ -18,7 +18,7 @@ from sourcebound.contracts.versions import THIS_VERSION
 from sourcebound.errors import RequestError
 from sourcebound.evals.golden.corpus import GoldenSet, collection_of, open_collections
 from sourcebound.evals.golden.frozen import replay_frozen
-from sourcebound.evals.golden.items import GoldenItem
+from sourcebound.evals.golden.items import FrozenRun, GoldenItem
 from sourcebound.evals.golden.judging import Observed, judge
 from sourcebound.evals.golden.results import (
     Circumstances,
@@ -99,7 +99,8 @@ class _Asking:
         self._engine = Engine(services)
         self._model = options.model or services.settings.model
         self._embedding_model = next((each.embedding_model for each in collections.values()), NO_COLLECTION)
-        self._policy = self._find_policy(options.policy or services.settings.policy, self._embedding_model)
+        self._named = options.policy or services.settings.policy
+        self._policy = self._find_policy(self._named, self._embedding_model)
 
     def circumstances(self, golden: GoldenSet) -> Circumstances:
         """Return the circumstances of the evaluation of a set."""
@@ -121,11 +122,7 @@ class _Asking:
         """Ask an item and judge its end."""
         if item.frozen is None:
             return judge(item, await self._run(item))
-        policy = self._policy
-        if item.frozen.reply is not None:
-            recorded = self._find_policy(item.frozen.policy, self._embedding_model)
-            is_same_form = recorded.prompt.output_profile == policy.prompt.output_profile
-            policy = policy if is_same_form else recorded
+        policy = self._policy_of(item.frozen)
         return judge(item, await replay_frozen(item, policy, self._write))
 
     async def _run(self, item: GoldenItem) -> Observed:
@@ -154,6 +151,14 @@ class _Asking:
     async def _write(self, prompt: Prompt, policy: Policy) -> str:
         model = await self._services.models.open(self._model)
         return (await model.generate(prompt, policy)).raw_model_text
+
+    def _policy_of(self, frozen: FrozenRun) -> Policy:
+        """Return the policy that was asked for; that of the run if none was, or if the reply has another form."""
+        if self._named is not None and frozen.reply is None:
+            return self._policy
+        recorded = self._find_policy(frozen.policy, self._embedding_model)
+        is_same_form = recorded.prompt.output_profile == self._policy.prompt.output_profile
+        return self._policy if self._named is not None and is_same_form else recorded
 
     def _find_policy(self, name: str | None, embedding_model: str) -> Policy:
         model = None if embedding_model == NO_COLLECTION else embedding_model

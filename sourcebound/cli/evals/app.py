@@ -2,8 +2,9 @@
 
 import typer
 
-from sourcebound.cli.evals import gate, run
+from sourcebound.cli.evals import add, gate, run
 
 app = typer.Typer(help="Evaluate on golden sets, and hold the figures to thresholds.", no_args_is_help=True)
 app.command("run")(run.run)
 app.command("gate")(gate.gate)
+app.command("add")(add.add)

@@ -3,21 +3,30 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from sourcebound.contracts.calibration.proposed_policy import render_policy
+from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.prompt.build import Prompt
+from sourcebound.contracts.state import RunContext
 from sourcebound.contracts.validation import firewall
 from sourcebound.errors import RequestError
 from sourcebound.evals.golden import running
 from sourcebound.evals.golden.corpus import read_set
 from sourcebound.evals.golden.gates import GateReport, GateVerdict, check_gates, load_gates
 from sourcebound.evals.golden.judging import judge
+from sourcebound.evals.golden.ratchet import Expectation, append_item, freeze_run
 from sourcebound.evals.golden.results import ResultFolder
 from sourcebound.evals.golden.running import Options, run_evaluation
 from sourcebound.evals.golden.summary import Summary
+from sourcebound.graph.engine import Engine
+from sourcebound.models.registry import Models
 from sourcebound.wiring import Services
+from support.builders import generation
 from support.places import ROOT
 from support.processes.databases import COLLECTION, MANUALS, rows
 
@@ -171,3 +180,38 @@ async def test_a_shuffled_index_turns_the_gate_red(library: str, library_service
         ("incorrect_refusal_rate", "golden"),
         ("pass_rate", "perturbed"),
     }
+
+
+class InventingModel:
+    """A model that invents a number."""
+
+    async def generate(self, prompt: Prompt, policy: Policy) -> Generation:
+        return generation("The bearing frame takes 0.85 litres of oil. [C0]", prompt_sha256=prompt.prompt_sha256)
+
+
+async def test_a_run_that_went_wrong_is_replayed_from_its_evidence(
+    library_services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, engine = tmp_path / "ratchet.jsonl", Engine(library_services)
+    question = "What oil charge does the bearing frame of the HP-200 take in revision C?"
+    with monkeypatch.context() as patch:
+        patch.setattr(Models, "open", AsyncMock(return_value=InventingModel()))
+        failed = await engine.ask({"question": question, "collection": COLLECTION}, RunContext(model="openai:x"))
+    assert failed.failure_code == "UNSUPPORTED_LITERAL"
+    state = await engine.state(failed.run_id)
+    right = Expectation(("OK",), ("0.65 litres",), ("hp-200-manual-rev-c.pdf",), name="answer", keeps_reply=False)
+    append_item(path, freeze_run(state, Expectation(("FAILED",), name="rejection"), []))
+    append_item(path, freeze_run(state, right, []))
+    summary = await run_evaluation(library_services, read_set(path), Options(tmp_path / "out", "no-such-collection"))
+    results = ResultFolder(tmp_path / "out").results()
+    assert [(each.item, each.passed, each.run_id) for each in results] == [
+        ("rejection", True, None),
+        ("answer", True, None),
+    ]
+    assert summary.circumstances.index_versions == {}
+    with monkeypatch.context() as patch:
+        patch.setattr(firewall, "CHECKS", ())
+        patch.setattr(firewall, "check_support", lambda *_: [])
+        await run_evaluation(library_services, read_set(path), Options(tmp_path / "broken", "no-such-collection"))
+    (rejection, _) = ResultFolder(tmp_path / "broken").results()
+    assert (rejection.passed, rejection.unsupported_literals) == (False, ("0.85 litres",))
