@@ -7,17 +7,19 @@ caller.
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import Problem
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, RunContext
-from sourcebound.errors import SourceboundError
-from sourcebound.graph.batch.resume_all import resume_all
+from sourcebound.errors import SourceboundError, StoreError
+from sourcebound.graph.batch.resume_all import ResumeOutcome, resume_all
 from sourcebound.graph.engine import Engine
 
 LOG = logging.getLogger("sourcebound.api")
+RESUME_SECONDS: Final = 30.0
+"""The time between two searches for interrupted runs: as long as the lease of a process on another machine."""
 
 
 class Question(NamedTuple):
@@ -66,7 +68,7 @@ class Asking:
         yield await asyncio.shield(task)
 
     def resume_interrupted(self) -> None:
-        """Start to resume the runs that an earlier process did not end."""
+        """Start to resume the runs that no process holds: at once, and then those of servers that die meanwhile."""
         self._resuming = asyncio.create_task(self._resume())
 
     async def close(self) -> None:
@@ -104,8 +106,13 @@ class Asking:
         return task
 
     async def _resume(self) -> None:
-        try:
-            async for run in resume_all(self._engine):
-                LOG.info("run %s was interrupted: %s", run.run_id, run.ending)
-        except SourceboundError as error:
-            LOG.error("interrupted runs are not resumed: %s: %s", error.failure_code, error.message)
+        given_up: set[str] = set()
+        while True:
+            try:
+                async for run in resume_all(self._engine, given_up):
+                    LOG.info("run %s was interrupted: %s", run.run_id, run.ending)
+                    if run.ending is ResumeOutcome.CUT_OFF and not isinstance(run.fault, StoreError):
+                        given_up.add(run.run_id)
+            except SourceboundError as error:
+                LOG.error("interrupted runs are not resumed: %s: %s", error.failure_code, error.message)
+            await asyncio.sleep(RESUME_SECONDS)

@@ -1,13 +1,22 @@
-"""Counts and times of the server in Prometheus' format: outcomes, stages and requests, never a word of a text (§12)."""
+"""Counts and times of the server in Prometheus' format: outcomes, stages and requests, never a word of a text (§12).
 
+If the server has several workers, each stores its measurements as files of a common folder, and every worker reports
+their sum. The files of a worker that has died keep its counts.
+"""
+
+import os
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from sourcebound.contracts.response.public import PublicResponse
 
+FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable by which `prometheus_client` finds the common folder. It is read when that package is imported."""
 SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -39,7 +48,12 @@ class Metrics:
             "Questions refused because of the limit.",
             registry=self._registry,
         )
-        self.in_progress = Gauge("sourcebound_questions_in_progress", "Questions in progress.", registry=self._registry)
+        self.in_progress = Gauge(
+            "sourcebound_questions_in_progress",
+            "Questions in progress.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
         self._requests = Counter(
             "sourcebound_http_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
         )
@@ -62,7 +76,11 @@ class Metrics:
         self._requests.labels(route, str(status)).inc()
 
     def render(self) -> bytes:
-        """Return all measurements as text."""
+        """Return all measurements as text, those of the other workers included."""
+        if folder := os.environ.get(FOLDER):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
+            return generate_latest(registry)
         return generate_latest(self._registry)
 
     def _end_question(self, response: PublicResponse | None, seconds: float) -> None:
@@ -95,3 +113,11 @@ class QuestionTimer:
     def end(self, response: PublicResponse | None) -> None:
         """Record the end of the question."""
         self._end(response, perf_counter() - self._began)
+
+
+def forget_dead_workers() -> None:
+    """Remove the questions in progress of workers that have died. A new worker calls this when it starts."""
+    for file in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
+        pid = file.stem.rpartition("_")[2]
+        if not Path(f"/proc/{pid}").exists():
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]

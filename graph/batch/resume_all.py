@@ -1,6 +1,6 @@
 """Resumes every interrupted run, one after another (CP-2)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -33,7 +33,7 @@ class Resumed(NamedTuple):
     """The reason why the run has no response."""
 
 
-async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
+async def resume_all(engine: Engine, skip: Collection[str] = ()) -> AsyncIterator[Resumed]:
     """Resume the runs that have not ended and that no live process holds.
 
     A run that another process took over meanwhile, or that was erased, is skipped. An error of one run does not stop
@@ -41,6 +41,7 @@ async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
 
     Args:
         engine: Runs the graph.
+        skip: Ids of runs that are not resumed.
 
     Yields:
         Each run when it ends, the oldest first.
@@ -49,6 +50,8 @@ async def resume_all(engine: Engine) -> AsyncIterator[Resumed]:
         SourceboundError: The list of runs could not be read.
     """
     for run_id in await engine.list_cut_off():
+        if run_id in skip:
+            continue
         try:
             yield Resumed(run_id, ResumeOutcome.ENDED, await engine.resume(run_id))
         except RequestError as fault:

@@ -77,6 +77,7 @@ class ModelServer:
         faults: The faults of the next calls of the model, one for each; None is a call without a fault.
         always: The fault of every call for which `faults` is empty.
         think_seconds: The time before the first byte of an answer.
+        gate: No answer begins before this event, if there is one.
         models: The names of the listed models; a call may name any other.
         snapshot: A suffix of the model's name in the answers of the routes below /v1.
         context_length: The context length that Ollama reports for each model.
@@ -92,6 +93,7 @@ class ModelServer:
         self.faults: deque[Fault | None] = deque()
         self.always: Fault | None = None
         self.think_seconds = 0.0
+        self.gate: threading.Event | None = None
         self.models = ["gpt-4.1", "llama3.2:latest"]
         self.snapshot = ""
         self.context_length = 131_072
@@ -175,6 +177,8 @@ class ModelServer:
         if reply is None:
             fault = self.faults.popleft() if self.faults else self.always
             await reader.pause(None if fault is Fault.HANG else self.think_seconds)
+            while self.gate and not self.gate.is_set():
+                await reader.pause(DRIP_SECONDS)
             if fault is Fault.RESET_BEFORE:
                 return reset(writer)
             reply = failing(request, fault, self.retry_after) or self._speak(request, fault)
