@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from sourcebound.contracts.admission import read_request_id
 from sourcebound.contracts.conversation.turns import Turn
+from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.run_page.search_report import SearchReport
@@ -22,7 +23,7 @@ from sourcebound.graph.node_trace import belongs_to_another_run
 from sourcebound.graph.observability import run_span
 from sourcebound.graph.public_graph import hidden_from_streams, make_public_graph, read_request
 from sourcebound.graph.run_views.reader import RunReader, thread_config
-from sourcebound.graph.run_views.retrieval_preview import search
+from sourcebound.graph.run_views.retrieval_preview import find_evidence, search
 from sourcebound.graph.stages import stream_stages
 from sourcebound.graph.studio.edit_guard import guard_edited_state
 from sourcebound.graph.workflow import Ports, build_graph, make_nodes, new_id
@@ -181,6 +182,22 @@ class Engine(RunReader):
             SourceboundError: The policy does not exist, a limit would loosen it, or the database did not answer.
         """
         return await search(read_request(request), context or RunContext(), self.ports)
+
+    async def retrieve(self, request: AskInput, context: RunContext | None = None) -> tuple[EvidenceChunk, ...]:
+        """Return the evidence that a run would show its model; calls no model and records no run.
+
+        Args:
+            request: A question with its collection, filters and limits.
+            context: The policy, if it differs from the settings.
+
+        Returns:
+            The evidence in the order of its anchors; nothing if the gate or the selection refuses the question.
+
+        Raises:
+            SourceboundError: As `search`; or retrieval or selection failed, or there is no such collection, with the
+                code of the outcome.
+        """
+        return await find_evidence(read_request(request), context or RunContext(), self.ports)
 
     async def resume(self, run_id: str) -> PublicResponse:
         """Resume a cancelled or interrupted run from its last checkpoint; an ended run stays unchanged.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sourcebound.errors import SourceboundError as SourceboundError
     from sourcebound.graph.engine import Engine as Engine
     from sourcebound.graph.integrations.node import as_node as as_node
+    from sourcebound.graph.integrations.retriever import as_retriever as as_retriever
     from sourcebound.graph.integrations.sync_engine import SyncEngine as SyncEngine
     from sourcebound.graph.integrations.tool import as_tool as as_tool
     from sourcebound.settings import Settings as Settings
@@ -29,6 +30,7 @@ _HOMES = {
     "SourceboundError": "sourcebound.errors",
     "SyncEngine": "sourcebound.graph.integrations.sync_engine",
     "as_node": "sourcebound.graph.integrations.node",
+    "as_retriever": "sourcebound.graph.integrations.retriever",
     "as_tool": "sourcebound.graph.integrations.tool",
     "bundles_from_table": "sourcebound.store.search.candidate_tables",
     "check_answer": "sourcebound.contracts.validation.firewall",
@@ -44,6 +46,7 @@ __all__ = [
     "SourceboundError",
     "SyncEngine",
     "as_node",
+    "as_retriever",
     "as_tool",
     "bundles_from_table",
     "check_answer",

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from sourcebound.contracts.conversation.turns import Turn
+from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.run_page.search_report import SearchReport
 from sourcebound.contracts.state import AskInput, RunContext
@@ -111,6 +112,10 @@ class SyncEngine:
     def search(self, request: AskInput, context: RunContext | None = None) -> SearchReport:
         """Preview retrieval and selection for a question, as `Engine.search` does."""
         return self.run(lambda engine: engine.search(request, context))
+
+    def retrieve(self, request: AskInput, context: RunContext | None = None) -> tuple[EvidenceChunk, ...]:
+        """Return the evidence that a run would show its model, as `Engine.retrieve` does."""
+        return self.run(lambda engine: engine.retrieve(request, context))
 
     def start_conversation(self) -> str:
         """Start a conversation and return its id, as `Engine.start_conversation` does."""

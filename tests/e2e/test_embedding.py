@@ -2,10 +2,14 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 from support.places import ROOT
 from support.processes.commands import DEADLINE_SECONDS, Finished, Program
+from support.processes.studio import Studio
 
 PROGRAMS = ROOT / "examples" / "embedding"
 ANSWER = "The bearing frame of the HP-200 takes an oil charge of 0.65 litres in revision C. [C0]"
@@ -56,4 +60,25 @@ def test_a_graph_of_another_program_asks_and_its_run_is_replayed(demo: Program) 
     assert shown == [*(f"… {stage}" for stage in STAGES), f"reply: {ANSWER}"]
     run_id = recorded.removeprefix("recorded as run ")
     verified = demo("replay", "verify", run_id)
+    assert (verified.code, "MATCH" in verified.stdout) == (0, True), verified
+
+
+def test_a_chain_reads_the_evidence_and_its_answer_is_checked(demo: Program) -> None:
+    assert run(demo, "langchain_retriever.py").splitlines() == [ANSWER, "FAILED UNSUPPORTED_LITERAL", "NO_EVIDENCE"]
+
+
+@pytest.mark.parametrize(
+    ("package", "program"), [("llama_index", "guard_llama_index.py"), ("haystack", "guard_haystack.py")]
+)
+def test_the_answers_of_another_framework_are_checked(package: str, program: str) -> None:
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    shown = run(Program({"HAYSTACK_TELEMETRY_ENABLED": "False"}), program).splitlines()
+    assert shown == [ANSWER.replace(". [C0]", " [1]."), "FAILED UNSUPPORTED_LITERAL"]
+
+
+def test_another_program_asks_the_graph_of_a_server(studio: Studio) -> None:
+    answered, as_node, recorded = run(Program(studio.variables()), "remote_graph.py", studio.url).splitlines()
+    assert (answered, as_node) == (f"OK: {ANSWER}", "as a node: OK")
+    verified = Program(studio.variables())("replay", "verify", recorded.removeprefix("recorded as run "))
     assert (verified.code, "MATCH" in verified.stdout) == (0, True), verified
