@@ -2,9 +2,10 @@
 
 import typer
 
-from sourcebound.cli.evals import add, gate, run
+from sourcebound.cli.evals import add, gate, perturb, run
 
 app = typer.Typer(help="Evaluate on golden sets, and hold the figures to thresholds.", no_args_is_help=True)
 app.command("run")(run.run)
 app.command("gate")(gate.gate)
 app.command("add")(add.add)
+app.command("perturb")(perturb.perturb)

@@ -1,0 +1,1 @@
+"""Perturbations of golden items: a changed question or changed documents, with the outcome that is then right."""
