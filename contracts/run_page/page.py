@@ -13,6 +13,7 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, AssemblyMetrics, EvidenceChunk, RowOutcome
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.presentation.source_view import Quote, find_quotes
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
@@ -61,6 +62,8 @@ class Source(Contract):
     chunk: EvidenceChunk
     readable: bool
     cited: bool
+    quotes: tuple[Quote, ...] = ()
+    """The words that the released answer rests on; none if its document may not be read."""
 
 
 class RecordPlace(Contract):
@@ -161,7 +164,7 @@ def make_run_page(record: RunRecord, readable: Collection[str], *, with_prompt: 
         outcome=outcome,
         search=search and _hide_unreadable(search, readable),
         metrics=answer_bundle.assembly_metrics if answer_bundle else None,
-        sources=_build_sources(answer_bundle, response, readable),
+        sources=_build_sources(state, answer_bundle, response, readable),
         facts=build_facts_view(state, bundle, readable, with_prompt=with_prompt and not is_withheld),
         attempts=build_attempt_views(state, with_prompt=with_prompt and not is_withheld),
         prompt_withheld=is_withheld,
@@ -201,7 +204,7 @@ def _hide_unreadable(search: SearchReport, readable: Collection[str]) -> SearchR
 
 
 def _build_sources(
-    answer_bundle: AnswerBundle | None, response: PublicResponse | None, readable: Collection[str]
+    state: State, answer_bundle: AnswerBundle | None, response: PublicResponse | None, readable: Collection[str]
 ) -> tuple[Source, ...]:
     cited = {citation.anchor for citation in response.citations} if response else set()
     return tuple(
@@ -209,6 +212,7 @@ def _build_sources(
             chunk=chunk if chunk.knowledge_id in readable else chunk.model_copy(update={"sanitized_text": ""}),
             readable=chunk.knowledge_id in readable,
             cited=chunk.anchor in cited,
+            quotes=find_quotes(state, chunk) if chunk.knowledge_id in readable else (),
         )
         for chunk in (answer_bundle.selected_evidence if answer_bundle else ())
     )

@@ -978,6 +978,13 @@ RETURNING given_at
 -- name: list_feedback
 SELECT feedback_id, rating, comment, given_at FROM feedback WHERE run_id = %(run_id)s ORDER BY given_at, feedback_id
 
+-- name: latest_feedback
+-- Returns the feedback on all runs, the newest first, with the question of each run.
+SELECT f.feedback_id, f.rating, f.comment, f.given_at, f.run_id, r.status, t.question
+FROM feedback f JOIN runs r USING (run_id) LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
+WHERE %(rating)s::text IS NULL OR f.rating = %(rating)s
+ORDER BY f.given_at DESC, f.feedback_id DESC LIMIT %(limit)s
+
 -- name: collections_of_conversation
 SELECT DISTINCT collection FROM runs WHERE conversation_id = %(conversation_id)s
 

@@ -1,5 +1,6 @@
 """Feedback of readers on answers, stored with the run that it is about."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -16,6 +17,20 @@ class Feedback(NamedTuple):
     comment: str | None
     """None if there is none, or if it was erased with the texts of the run."""
     given_at: datetime
+
+
+class FeedbackOnRun(NamedTuple):
+    """Feedback with the run that it is about."""
+
+    feedback_id: str
+    rating: str
+    """`up` or `down`."""
+    comment: str | None
+    given_at: datetime
+    run_id: str
+    status: str
+    question: str | None
+    """None if it was erased."""
 
 
 class PostgresFeedback:
@@ -60,3 +75,15 @@ class PostgresFeedback:
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(query("list_feedback"), {"run_id": run_id})
                 return [Feedback(**row) for row in await cursor.fetchall()]
+
+    async def list_latest(self, limit: int, rating: str | None = None) -> Sequence[FeedbackOnRun]:
+        """Return the feedback on all runs, the newest first.
+
+        Args:
+            limit: The most entries.
+            rating: `up` or `down`; None for both.
+        """
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("latest_feedback"), {"limit": limit, "rating": rating})
+                return [FeedbackOnRun(**row) for row in await cursor.fetchall()]

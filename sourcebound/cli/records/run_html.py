@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-    from sourcebound.contracts.run_page.page import RunPage
+    from sourcebound.contracts.run_page.page import RunPage, Source
 
 
 class Piece(NamedTuple):
@@ -28,6 +28,13 @@ class Piece(NamedTuple):
 
     text: str
     anchor: str | None = None
+
+
+class MarkedText(NamedTuple):
+    """A part of a source: plain text, or words that the answer rests on."""
+
+    text: str
+    is_marked: bool
 
 
 def render_html(page: "RunPage") -> str:
@@ -39,6 +46,7 @@ def render_html(page: "RunPage") -> str:
         facts=run_labels,
         fates=ROW_OUTCOME_LABELS,
         pieces=lambda text: list(_pieces(text, known)),
+        marked=_mark_quotes,
         style=style,
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )
@@ -78,3 +86,16 @@ def _pieces(text: str, known: set[str]) -> Iterator[Piece]:
             yield Piece(text[citation.start : citation.end], citation.anchor)
             start = citation.end
     yield Piece(text[start:])
+
+
+def _mark_quotes(source: "Source") -> Iterator[MarkedText]:
+    """Split the text of a source at the words that the answer rests on; quotes that overlap are marked once."""
+    text, start = source.chunk.sanitized_text, 0
+    for quote in source.quotes:  # in order of their starts
+        if quote.end <= start:
+            continue
+        begin = max(start, quote.start)
+        yield MarkedText(text[start:begin], is_marked=False)
+        yield MarkedText(text[begin : quote.end], is_marked=True)
+        start = quote.end
+    yield MarkedText(text[start:], is_marked=False)

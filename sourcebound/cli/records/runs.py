@@ -9,6 +9,7 @@ import typer
 
 from sourcebound.cli.console import exit_with, run_async, say
 from sourcebound.cli.records.export import export
+from sourcebound.cli.records.feedback import feedback
 from sourcebound.cli.records.lookup import find_run
 from sourcebound.cli.records.prune import prune
 from sourcebound.errors import RequestError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List and inspect recorded runs.", no_args_is_help=True)
 app.command("export")(export)
+app.command("feedback")(feedback)
 app.command("prune")(prune)
 
 

@@ -1,5 +1,6 @@
 """What was recorded, over HTTP: how an answer was made, its evidence at its place, feedback, and the receipt."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,7 @@ from sourcebound.contracts.receipt.verify import read_receipt
 from sourcebound.store.audit.signing_key import SigningKey, verify_signature
 from support.processes.commands import Program
 from support.processes.databases import rows
-from support.processes.http_server import ANSWER, OFF_TOPIC, JsonObject, Served, served_over
+from support.processes.http_server import ANSWER, OFF_TOPIC, QUESTION, JsonObject, Served, served_over
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +67,15 @@ def test_feedback_is_stored_with_its_run_and_erased_with_its_texts(served: Serve
     assert given.status_code == 201
     (stored,) = served.client.get(f"/v1/runs/{run_id}").json()["feedback"]
     assert (stored["rating"], stored["comment"]) == ("down", "It is of revision B.")
-    erased = Program({"DATABASE_URL": served.database})("runs", "erase", run_id, "--yes")
+    program = Program({"DATABASE_URL": served.database})
+    head, question, comment = program("runs", "feedback", "--rating", "down", "--limit", "1").stdout.splitlines()
+    assert head.split()[-3:] == [run_id, "OK", "down"]
+    assert (question.strip(), comment.strip()) == (QUESTION, "> It is of revision B.")
+    erased = program("runs", "erase", run_id, "--yes")
     assert erased.code == 0, erased.stderr
     assert rows(served.database, "SELECT rating, comment FROM feedback WHERE run_id = %s", run_id) == [("down", None)]
+    listed = [json.loads(line) for line in program("runs", "feedback", "--json").stdout.splitlines()]
+    assert [(each["comment"], each["question"]) for each in listed if each["run_id"] == run_id] == [(None, None)]
 
 
 def test_feedback_on_a_run_that_does_not_exist_is_not_stored(served: Served) -> None:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from sourcebound.cli.records.run_html import render_html
 from sourcebound.cli.records.run_show import print_lines, print_tables
 from sourcebound.contracts.outcome import FailureCode, fail
-from sourcebound.contracts.run_page.page import RunPage
+from sourcebound.contracts.presentation.source_view import Quote
+from sourcebound.contracts.run_page.page import RunPage, RunRecord, make_run_page
 from sourcebound.contracts.text.sanitize import one_line, visible
 from support.builders import FILTER, SEAL, generation, row
 from support.recorded_runs import ANSWER, page_of, recorded
@@ -30,7 +31,7 @@ HOSTILE: Final = (
 )
 ELEMENTS: Final = frozenset(
     "html head meta title style body header main nav section article h1 h2 h3 p ul li a dl dt dd div span code em br "
-    "table caption thead tbody tr th td details summary svg rect".split()
+    "table caption thead tbody tr th td details summary svg rect mark".split()
 )
 ATTRIBUTES: Final = frozenset(
     "lang charset content http-equiv name id class href dir role tabindex scope aria-label aria-labelledby aria-hidden "
@@ -214,3 +215,39 @@ def test_every_line_of_a_pipe_begins_with_its_section(capsys: pytest.CaptureFixt
         ["retrieve", "OK"],
         ["package", "OK"],
     ]
+
+
+def marked(record: RunRecord, readable: bool = True) -> list[str]:
+    page = page_of(record) if readable else make_run_page(record, ())
+    return ["".join(mark.itertext()) for mark in parse(render_html(page)).iter("mark")]
+
+
+@pytest.mark.contract("R6-7")
+def test_the_words_that_the_answer_rests_on_are_marked_in_their_source() -> None:
+    long = [row(0, chunk_text=f"Before. {SEAL} After."), row(1, chunk_text=FILTER)]
+    assert marked(recorded(ANSWER, long)) == [SEAL]
+
+
+@pytest.mark.contract("R6-7")
+def test_quotes_that_overlap_are_marked_once_and_no_text_is_lost() -> None:
+    page = page_of(recorded(ANSWER, [row(0, chunk_text=f"{SEAL} {FILTER}")]))
+    (source,) = page.sources
+    length = len(source.chunk.sanitized_text)
+    spans = [(0, 9), (4, 14), (5, 8), (14, 20), (length - 3, length)]
+    quotes = tuple(Quote(statement=1, start=start, end=end) for start, end in spans)
+    shown = parse(render_html(page.model_copy(update={"sources": (source.model_copy(update={"quotes": quotes}),)})))
+    text = source.chunk.sanitized_text
+    marks = ["".join(mark.itertext()) for mark in shown.iter("mark")]
+    assert marks == [text[0:9], text[9:14], text[14:20], text[-3:]]
+    assert text in words(shown)
+
+
+@pytest.mark.contract("R6-4", "R6-7")
+@pytest.mark.parametrize("record", [recorded(WRONG, TWO), recorded(results=[row(similarity_score=0.4)])])
+def test_nothing_is_marked_if_no_answer_was_released(record: RunRecord) -> None:
+    assert marked(record) == []
+
+
+@pytest.mark.contract("R6-7")
+def test_nothing_is_marked_in_a_document_that_may_not_be_read_any_more() -> None:
+    assert marked(recorded(ANSWER, TWO), readable=False) == []
