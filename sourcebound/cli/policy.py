@@ -118,14 +118,22 @@ def new_policy(
 
 
 @app.command("release")
-def release_policy(path: Annotated[Path, typer.Argument(help="A policy file, named after the policy.")]) -> None:
+def release_policy(
+    path: Annotated[Path, typer.Argument(help="A policy file, named after the policy.")],
+    comparisons: Annotated[
+        list[Path] | None,
+        typer.Option("--comparison", help="A file of `eval compare` with the version before it. Repeatable."),
+    ] = None,
+) -> None:
     """Release a policy: its values are fixed under this name, and a changed file is refused.
 
-    Name and digest are written to policies.lock in the same folder. Keep both under version control.
+    A new version of a released policy needs a comparison with the version before it. Name and digest are written to
+    policies.lock in the same folder. Keep both under version control.
     """
     from sourcebound.contracts.policy.lock import LOCK_FILE, ReleaseStatus
     from sourcebound.policies import release_policy
 
+    _require_comparison(path, comparisons or [])
     found = release_policy(path, _folder())
     done = (
         "released"
@@ -135,6 +143,25 @@ def release_policy(path: Annotated[Path, typer.Argument(help="A policy file, nam
     print(f"{found.policy.policy_version}  {found.policy.sha256}  {done}")
     if found.release_status is ReleaseStatus.DRAFT:
         say(f"Its digest is in {path.parent / LOCK_FILE}. A changed {path} is refused from now on.")
+
+
+def _require_comparison(path: Path, files: list[Path]) -> None:
+    """Check that a draft was compared with the released version before it, if there is one."""
+    from sourcebound.contracts.policy.lock import ReleaseStatus
+    from sourcebound.contracts.policy.releases import SHIPPED
+    from sourcebound.evals.golden.comparison import check_policy_change, find_predecessor, read_comparison
+    from sourcebound.policies import look_up_policy, read_policy_file, read_policy_lock
+
+    comparisons = [read_comparison(file) for file in files]
+    found = read_policy_file(path, _folder())
+    if found.release_status is not ReleaseStatus.DRAFT:
+        return
+    released = {*SHIPPED, *read_policy_lock(path.parent), *read_policy_lock(_folder() or path.parent)}
+    name = find_predecessor(found.policy.policy_version, released)
+    if name is not None:
+        earlier = path.parent / f"{name}.toml"
+        predecessor = read_policy_file(earlier, _folder()) if earlier.is_file() else look_up_policy(name, _folder())
+        check_policy_change(found.policy, predecessor.policy, comparisons)
 
 
 def check_new_name(name: str, folder: Path) -> None:

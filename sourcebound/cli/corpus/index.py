@@ -149,11 +149,19 @@ def promote(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Promote a collection that lacks documents of the current one.")
     ] = False,
+    comparisons: Annotated[
+        list[Path] | None,
+        typer.Option("--comparison", help="A file of `eval compare` on the two collections. Repeatable."),
+    ] = None,
 ) -> None:
     """Replace a collection by another in one step. The old one stays under its name and index version.
 
+    It needs a comparison of the two in an evaluation, unless the candidate is an earlier version of the collection.
     Recorded runs keep the index version that they searched.
     """
+    from sourcebound.evals.golden.comparison import check_index_change, read_comparison
+
+    compared = [read_comparison(file) for file in comparisons or []]
 
     async def work(services: "Services", found: "Collection") -> tuple[str, "Collection"]:
         new = await services.index.open_collection(candidate)
@@ -167,6 +175,8 @@ def promote(
                 f"Ingest them into {candidate!r}, or repeat with --allow-missing.",
                 code="INDEX_INCOMPLETE",
             )
+        if not new.name.startswith(f"{found.name}@") and new.index_version != found.index_version:
+            check_index_change(found.index_version, new.index_version, compared)
         return await services.index.promote(candidate, found.name), new
 
     old_name, promoted = _with_collection(collection, work)

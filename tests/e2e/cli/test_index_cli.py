@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.evals.golden.comparison import compare
+from support.golden import circumstances, item_result
 from support.processes.commands import Finished, Program
 
 QUESTION = "To what torque are the gland bolts of the HP-200 tightened?"
@@ -123,12 +125,23 @@ def test_two_collections_are_compared_by_what_the_gate_does_with_questions(
     _fault(demo("index", "compare", candidate, "--collection", live, "--questions", path), "INVALID_QUESTIONS")
 
 
-def test_a_collection_is_promoted_and_goes_back(demo: Program, shelf: Shelf) -> None:
+def _compare(shelf: Shelf, live: str, candidate: str, folder: Path) -> Path:
+    """Write a comparison of evaluations on two collections."""
+    before, after = (circumstances(index_versions={name: shelf.collections()[name]}) for name in (live, candidate))
+    path = folder / "comparison.json"
+    path.write_text(compare(before, [item_result()], after, [item_result()]).model_dump_json(), "utf-8")
+    return path
+
+
+@pytest.mark.contract("EV-2")
+def test_a_collection_is_promoted_and_goes_back(demo: Program, shelf: Shelf, tmp_path: Path) -> None:
     live, candidate = shelf.fill("live", 27), shelf.fill("next", 31)
     versions = shelf.collections()
     earlier = json.loads(demo("ask", QUESTION, "--collection", live, "--json").stdout)
     assert "27 N·m" in earlier["answer"]
-    done = demo("index", "promote", candidate, "--collection", live)
+    _fault(demo("index", "promote", candidate, "--collection", live), "COMPARISON_MISSING", "sourcebound eval compare")
+    comparison = _compare(shelf, live, candidate, tmp_path)
+    done = demo("index", "promote", candidate, "--collection", live, "--comparison", comparison)
     kept = f"{live}@{versions[live]}"
     assert done.code == 0, done.stderr
     assert done.stdout == (
@@ -145,7 +158,9 @@ def test_a_collection_is_promoted_and_goes_back(demo: Program, shelf: Shelf) -> 
     assert set(shelf.collections()) == {live, f"{live}@{versions[candidate]}"}
 
 
-def test_a_candidate_that_lacks_documents_is_promoted_only_when_that_is_allowed(demo: Program, shelf: Shelf) -> None:
+def test_a_candidate_that_lacks_documents_is_promoted_only_when_that_is_allowed(
+    demo: Program, shelf: Shelf, tmp_path: Path
+) -> None:
     live, candidate = shelf.fill("live", 27), shelf.fill("next", 31, without="parking.txt")
     _fault(
         demo("index", "promote", candidate, "--collection", live),
@@ -154,7 +169,8 @@ def test_a_candidate_that_lacks_documents_is_promoted_only_when_that_is_allowed(
         f"Ingest them into '{candidate}', or repeat with --allow-missing.",
     )
     assert set(shelf.collections()) == {live, candidate}
-    done = demo("index", "promote", candidate, "--collection", live, "--allow-missing")
+    allowed = ("--allow-missing", "--comparison", _compare(shelf, live, candidate, tmp_path))
+    done = demo("index", "promote", candidate, "--collection", live, *allowed)
     assert done.code == 0, done.stderr
     assert "(2 documents, " in done.stdout
 

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from sourcebound.contracts.policy.releases import SHIPPED
+from sourcebound.contracts.policy.schema import parse_policy
+from sourcebound.evals.golden.comparison import compare
+from support.golden import circumstances, item_result
 from support.processes.commands import Finished, Program
 
 
@@ -66,3 +69,21 @@ def test_nothing_is_overwritten_and_no_released_name_is_taken(program: Program, 
     assert program("policy", "release", tmp_path / "MINE_V1.toml").code == 0
     (tmp_path / "MINE_V1.toml").unlink()
     _check_fault(new("MINE_V1"), "RELEASED_POLICY")
+
+
+@pytest.mark.contract("EV-2")
+def test_a_further_version_is_released_only_after_a_comparison(program: Program, tmp_path: Path) -> None:
+    paths = [tmp_path / "MINE_V1.toml", tmp_path / "MINE_V2.toml"]
+    assert program("policy", "new", "MINE_V1", "--from", "R2_POLICY_V1", "--folder", tmp_path).code == 0
+    assert program("policy", "release", paths[0]).code == 0
+    assert program("policy", "new", "MINE_V2", "--from", "MINE_V1", "--folder", tmp_path).code == 0
+    _check_fault(program("policy", "release", paths[1]), "COMPARISON_MISSING")
+    before, after = (
+        circumstances(policy_version=policy.policy_version, policy_sha256=policy.sha256)
+        for policy in (parse_policy(path.read_text("utf-8")) for path in paths)
+    )
+    file = tmp_path / "comparison.json"
+    file.write_text(compare(after, [item_result()], before, [item_result()]).model_dump_json(), "utf-8")
+    _check_fault(program("policy", "release", paths[1], "--comparison", file), "COMPARISON_MISSING")
+    file.write_text(compare(before, [item_result()], after, [item_result()]).model_dump_json(), "utf-8")
+    assert program("policy", "release", paths[1], "--comparison", file).stdout.split()[2:] == ["released"]
