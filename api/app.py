@@ -14,7 +14,7 @@ from sourcebound.api.callers import identify
 from sourcebound.api.limits import BodySizes, RequestLimits
 from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
-from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, records
+from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, page_images, records
 from sourcebound.api.routes import uploads as uploading
 from sourcebound.api.server import Server
 from sourcebound.api.uploads.ingesting import Uploads
@@ -72,11 +72,20 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.server = server
     app.state.uploads = uploads
+    app.state.page_images = page_images.PageImages(services)
     sizes = BodySizes(settings.max_request_megabytes * 1_000_000, settings.max_upload_megabytes * 1_000_000)
     app.add_middleware(RequestLimits, sizes=sizes, metrics=metrics)
     add_problem_handlers(app)
     checked = APIRouter(dependencies=[Depends(identify)], responses=PROBLEMS)
-    for routes in (ask.router, records.router, corpus.router, uploading.router, feedback.router, chat.router):
+    for routes in (
+        ask.router,
+        records.router,
+        corpus.router,
+        page_images.router,
+        uploading.router,
+        feedback.router,
+        chat.router,
+    ):
         checked.include_router(routes)
     checked.include_router(health.measured)
     app.include_router(checked)

@@ -4,12 +4,12 @@ The digest covers the file, the operator's metadata, the chunker and the readers
 document is unchanged. Files are classified in order: if two files have the same knowledge id, the first one gets it.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownDocument
+from sourcebound.contracts.corpus.digests import digest_source
 from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.discovery import UPLOADED, Skipped, SourceFile, skip_unreadable
@@ -63,10 +63,11 @@ class ChangeDetector:
 
     def digest(self, data: bytes, overrides: Sidecar) -> bytes:
         """Return the digest of a document: of its file's bytes and of everything else that decides what is stored."""
-        digest = hashlib.sha256(data)
-        digest.update(overrides.model_dump_json().encode())
-        digest.update(self._chunker.encode() + READERS)
-        return digest.digest()
+        return digest_source(data, self.digest_suffix(overrides))
+
+    def digest_suffix(self, overrides: Sidecar) -> bytes:
+        """Return what the digest of a document covers after the bytes of its file."""
+        return overrides.model_dump_json().encode() + self._chunker.encode() + READERS
 
     def _classify_file(self, file: SourceFile) -> Change | Unchanged | Skipped:
         try:

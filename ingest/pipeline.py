@@ -37,6 +37,10 @@ BATCH_SECONDS: Final = 1.0
 """The limits of a batch, which is embedded and stored together: its chunks, its documents, and the age of its first
 document. An interruption loses at most one batch."""
 LEXICAL_BATCH_CHUNKS: Final = 1024
+BATCH_BYTES: Final = 64 << 20
+"""The bytes of kept files that a batch has in memory."""
+KEEP_BYTES: Final = 50 << 20
+"""The largest PDF that is kept, unless the operator sets another size."""
 
 
 class Progress(NamedTuple):
@@ -160,6 +164,7 @@ class Ingest:
         report: Called with the progress.
         language: The language of a new collection, unless `run` names one.
         clock: Measures the time that a file takes.
+        keep_bytes: PDFs up to this size are kept, so that their pages are shown as images. 0 keeps none.
     """
 
     def __init__(
@@ -172,6 +177,7 @@ class Ingest:
         report: Callable[[Progress], None] = lambda _: None,
         language: str = ENGLISH,
         clock: Clock = monotonic,
+        keep_bytes: int = KEEP_BYTES,
     ) -> None:
         self._store = store
         self._embedder_name = embedder_name
@@ -181,7 +187,7 @@ class Ingest:
         self._language = language
         self._model = embedder.name if embedder else LEXICAL
         self._dimensions = embedder.dimensions if embedder else 0
-        self._preparer = Preparer(parser, embedder, max_bytes, clock)
+        self._preparer = Preparer(parser, embedder, max_bytes, clock, keep_bytes)
         self._batch_chunks = BATCH_CHUNKS if embedder else LEXICAL_BATCH_CHUNKS
 
     async def run(
@@ -334,6 +340,8 @@ class Ingest:
 
     def _is_full(self, batch: Sequence[StoredDocument], started: float) -> bool:
         chunks = sum(len(document.chunks) for document in batch)
+        if sum(len(document.file or b"") for document in batch) >= BATCH_BYTES:
+            return True
         return len(batch) >= BATCH_DOCUMENTS or chunks >= self._batch_chunks or monotonic() - started > BATCH_SECONDS
 
     async def _store_batch(self, target: _Target, documents: Sequence[StoredDocument], tally: _Tally) -> None:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownVector, StoredDocument
+from sourcebound.contracts.corpus.digests import digest_source
 from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata
 from sourcebound.contracts.ports import DocumentParser, Embedder
 from sourcebound.contracts.text.tokens import estimate_tokens
@@ -20,6 +21,7 @@ from sourcebound.ingest.changes import Change, ChangeDetector
 from sourcebound.ingest.chunking.chunker import chunk_document
 from sourcebound.ingest.chunking.searchable_text import join_broken_words, joined_words
 from sourcebound.ingest.discovery import Skipped, skip_unreadable
+from sourcebound.ingest.loaders.pdf.load import MEDIA_TYPE as PDF
 from sourcebound.ingest.loaders.select import read_bytes
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.sandbox.deadline import Clock, Deadline
@@ -63,14 +65,18 @@ class Preparer:
         embedder: None for lexical collections.
         max_bytes: Larger files are skipped.
         clock: Measures the time that a file takes.
+        keep_bytes: The bytes of larger PDFs are not kept.
     """
 
-    def __init__(self, parser: DocumentParser, embedder: Embedder | None, max_bytes: int, clock: Clock) -> None:
+    def __init__(
+        self, parser: DocumentParser, embedder: Embedder | None, max_bytes: int, clock: Clock, keep_bytes: int = 0
+    ) -> None:
         self._parser = parser
         self._embedder = embedder
         self._counter = embedder or LexicalCounter()
         self._max_bytes = max_bytes
         self._clock = clock
+        self._keep_bytes = keep_bytes
         window = embedder.max_tokens - CONTEXT_TOKENS if embedder else MAX_CHUNK_TOKENS
         self._chunk_tokens = min(window, MAX_CHUNK_TOKENS)
 
@@ -140,13 +146,13 @@ class Preparer:
         file = change.file
         try:
             data = read_bytes(file.path, self._max_bytes)
-            return Prepared(self._make_document(change, data, detector.digest(data, change.overrides)), change)
+            return Prepared(self._make_document(change, data, detector.digest_suffix(change.overrides)), change)
         except DocumentError as error:
             return Skipped(file.path, error.failure_code, error.message, error.next_step)
         except OSError as error:
             return skip_unreadable(file.path, error)
 
-    def _make_document(self, change: Change, data: bytes, digest: bytes) -> StoredDocument:
+    def _make_document(self, change: Change, data: bytes, suffix: bytes) -> StoredDocument:
         """Make a document of the bytes that were read, even if the file changes meanwhile."""
         file, overrides = change.file, change.overrides
         parsed = self._parser.parse(file.path, data, self._max_bytes)
@@ -156,12 +162,14 @@ class Preparer:
             knowledge_id=change.knowledge_id,
             source_path=file.resolved,
             source_reference=overrides.source_reference or file.path.name,
-            source_digest=digest,
+            source_digest=digest_source(data, suffix),
             parsed=parsed,
             metadata=_merge_metadata(parsed.metadata, overrides),
             chunks=chunks,
             vectors=None,
             joined_words=[joined_words(chunk.text) for chunk in chunks],
+            file=data if parsed.media_type == PDF and len(data) <= self._keep_bytes else None,
+            digest_suffix=suffix,
         )
 
 

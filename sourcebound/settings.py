@@ -58,6 +58,8 @@ class Settings(BaseSettings):
     """The number of audit records between two signed heads."""
     max_file_megabytes: int = Field(default=200, gt=0)
     """Larger files are skipped, with a message."""
+    keep_file_megabytes: int = Field(default=50, ge=0)
+    """PDFs up to this size are kept with their documents, so that pages are shown as images. 0 keeps none."""
     parse_seconds: float = Field(default=30, gt=0)
     """The time limit for parsing a file, and again for chunking it. A slower file is skipped, with a message."""
     parse_memory_megabytes: int = Field(default=2048, ge=256)

@@ -3,7 +3,7 @@
 import { byId, make, say } from "./dom.js";
 import { clearHistory, remember, showHistory } from "./history.js";
 import { ask, hasKey, post, read, useKey } from "./http.js";
-import { closeSource } from "./source.js";
+import { chooseView, closeSource } from "./source.js";
 import { Turn } from "./turn.js";
 import { addFiles, openUpload } from "./upload.js";
 
@@ -95,6 +95,8 @@ byId("collection").addEventListener("change", startAgain);
 byId("show-history").addEventListener("click", () => showHistory(openRun));
 byId("clear-history").addEventListener("click", clearHistory);
 byId("close-source").addEventListener("click", closeSource);
+byId("view-page").addEventListener("click", () => chooseView(true));
+byId("view-text").addEventListener("click", () => chooseView(false));
 byId("show-upload").addEventListener("click", () => openUpload(byId("collection").value));
 byId("upload-files").addEventListener("change", (event) => {
   addFiles([...event.target.files], loadCollections);

@@ -1,25 +1,40 @@
-// The panel with a source: its page with the words that support the answer marked, at the place of those words.
+// The panel with a source: its page with the words that support the answer marked, at the place of those words. A page of
+// a PDF is shown as it was printed, and as text on demand. Other documents are shown as text.
 
-import { byId, joined, make, place } from "./dom.js";
+import { byId, joined, make, place, say } from "./dom.js";
 import { read } from "./http.js";
+import { printedPage } from "./printed.js";
 
 let opener = null;
+let opened = 0;
+const SMALLEST_PAGE = 560; // pixels, below which the print of a page cannot be read
 
 // Opens the source of a citation. `near` is the text of the statement that cites it: of several quotes, the closest one
 // is scrolled to.
-export async function openCitation(button, runId, anchor, near) {
+export async function openCitation(button, collection, runId, anchor, near) {
   const source = await read(`/v1/evidence/${encodeURIComponent(runId)}/${anchor}`);
   const page = source.page || { text: source.text, quotes: source.quotes, passage: null };
   show(button, source, source.page ? "" : "The document has changed since this answer. This is the passage that it was answered from.");
-  render(page.text, page.passage, page.quotes, near);
+  const current = render(page.text, page.passage, page.quotes, near);
+  if (page.has_image) await print(collection, source, page.number || 1, page.quotes, current);
 }
 
 // Opens a page without quotes, such as that of a near passage of a refused question.
 export async function openPage(button, collection, item) {
   const path = `/v1/documents/${encodeURIComponent(item.knowledge_id)}/pages/${item.page_number || 1}`;
   const page = await read(`${path}?collection=${encodeURIComponent(collection)}`);
-  show(button, { ...item, revision: page.revision, title: page.title }, "");
+  const source = { ...item, revision: page.revision, title: page.title };
+  show(button, source, "");
   render(page.text, null, [], "");
+  if (page.has_image) await print(collection, source, page.number, [], null);
+}
+
+export function chooseView(isPrinted) {
+  byId("source-page").hidden = !isPrinted;
+  byId("source-text").hidden = isPrinted;
+  byId("view-page").setAttribute("aria-pressed", String(isPrinted));
+  byId("view-text").setAttribute("aria-pressed", String(!isPrinted));
+  scrollToMark();
 }
 
 export function closeSource() {
@@ -43,7 +58,33 @@ function show(button, source, notice) {
   );
   byId("source-notice").textContent = notice;
   byId("source-notice").hidden = !notice;
+  byId("source-views").hidden = true;
   byId("source").hidden = false;
+  opened += 1;
+  chooseView(false);
+}
+
+// Shows the page as it was printed. Where that fails, its text stays.
+async function print(collection, source, number, quotes, current) {
+  const panel = byId("source-page");
+  const turn = opened;
+  panel.replaceChildren(make("p", { class: "hint" }, "Drawing the page …"));
+  byId("source-views").hidden = false;
+  chooseView(true);
+  const label = `Page ${number} of ${source.title || source.knowledge_id}${quotes.length ? ", with the quoted words marked" : ""}`;
+  try {
+    const width = Math.max(panel.clientWidth, SMALLEST_PAGE);
+    const page = await printedPage({ collection, knowledgeId: source.knowledge_id, number, quotes, current, label, width });
+    if (turn !== opened) return; // another source was opened meanwhile
+    panel.replaceChildren(page);
+    if (quotes.length && !page.querySelector("rect")) chooseView(false); // the words are marked in the text only
+    scrollToMark();
+  } catch (problem) {
+    if (turn !== opened) return;
+    byId("source-views").hidden = true;
+    chooseView(false);
+    say(problem.message);
+  }
 }
 
 function render(text, passage, quotes, near) {
@@ -62,10 +103,19 @@ function render(text, passage, quotes, near) {
   });
   const panel = byId("source-text");
   panel.replaceChildren(...parts);
-  const target = panel.querySelector("mark.current") || panel.querySelector("mark, .passage");
   byId("source-title").focus({ preventScroll: true });
-  panel.scrollTop = 0;
-  if (target) panel.scrollTop = target.offsetTop - panel.offsetTop - panel.clientHeight / 3;
+  scrollToMark();
+  return current;
+}
+
+// Scrolls the view that is shown to the words that support the answer.
+function scrollToMark() {
+  const panel = byId(byId("source-text").hidden ? "source-page" : "source-text");
+  const target = panel.querySelector(".current") || panel.querySelector("mark, rect, .passage");
+  panel.scrollTo(0, 0);
+  if (!target) return;
+  const [at, frame] = [target.getBoundingClientRect(), panel.getBoundingClientRect()];
+  panel.scrollTo(Math.max(0, at.left - frame.left - 24), at.top - frame.top - panel.clientHeight / 3);
 }
 
 // Joins the lines of a paragraph, which a PDF breaks at the width of its page: a long line that ends within a sentence.

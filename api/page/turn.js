@@ -92,7 +92,7 @@ export class Turn {
       const button = make("button", {
         type: "button", class: "cite", "aria-expanded": "false",
         "aria-label": `Source ${numbers.get(anchor)}: ${joined(name.title || name.knowledge_id, place(name))}`,
-        onclick: () => this.opening(() => openCitation(button, response.run_id, anchor, statement)),
+        onclick: () => this.opening(() => openCitation(button, this.collection, response.run_id, anchor, statement)),
       }, String(numbers.get(anchor)));
       return button;
     });
@@ -102,7 +102,7 @@ export class Turn {
   sourceCard(response, citation, number) {
     const button = make("button", {
       type: "button", class: "card", "aria-expanded": "false",
-      onclick: () => this.opening(() => openCitation(button, response.run_id, citation.anchor, response.answer)),
+      onclick: () => this.opening(() => openCitation(button, this.collection, response.run_id, citation.anchor, response.answer)),
     }, make("span", { class: "number" }, String(number)), make("span", {},
       make("span", { class: "name" }, citation.title || citation.knowledge_id),
       make("span", { class: "place" }, joined(place(citation), citation.event_date, citation.equipment_id)),

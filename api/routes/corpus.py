@@ -66,6 +66,8 @@ class PageView(BaseModel):
     equipment_id: str | None
     number: int
     pages: int
+    has_image: bool
+    """Whether `/image` and `/marks` show the page as it was printed."""
     text: str
 
 

@@ -134,7 +134,8 @@ class Uploads:
                 known = await index.find_collection(collection)
                 name = known.embedder if known else resolve_embedder(settings.embedder)
                 embedder, limit = await self._services.open_embedder(name), settings.max_file_megabytes << 20
-                work = Ingest(index, embedder, name, limit, self._services.parser, report, settings.language)
+                keep, parser = settings.keep_file_megabytes << 20, self._services.parser
+                work = Ingest(index, embedder, name, limit, parser, report, settings.language, keep_bytes=keep)
                 summary = await work.run_files(upload.files, collection, fields.metadata(), language=fields.language)
         except StoreError as error:
             if error.failure_code != "STORE_FORBIDDEN":

@@ -90,3 +90,7 @@ class StoredDocument(NamedTuple):
     """One vector for each chunk; None for a lexical collection."""
     joined_words: Sequence[str]
     """For each chunk, the joined forms of hyphenated words: search finds them, and nothing shows them."""
+    file: bytes | None = None
+    """The bytes of the file, if they are kept: its pages are shown as images."""
+    digest_suffix: bytes = b""
+    """The rest of what `source_digest` covers, after the bytes of the file."""

@@ -4,7 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from sourcebound.contracts.corpus.digests import DIGEST_BYTES, PageText, SealedChunk, digest_document
+from sourcebound.contracts.corpus.digests import (
+    DIGEST_BYTES,
+    PageText,
+    SealedChunk,
+    digest_document,
+    digest_source,
+)
 
 
 class ContentsCode(StrEnum):
@@ -24,6 +30,8 @@ class ContentsCode(StrEnum):
     """A document is gone, new or altered with its digest: the collection's digest is that of other documents."""
     WORDS_ALTERED = "WORDS_ALTERED"
     """The search words of a chunk are not those of its text."""
+    FILE_ALTERED = "FILE_ALTERED"
+    """The kept file of a document is not the one that was ingested, or is gone."""
     POSTINGS_ALTERED = "POSTINGS_ALTERED"
     """The postings of a word are not those of the chunks."""
     STATISTICS_ALTERED = "STATISTICS_ALTERED"
@@ -49,6 +57,31 @@ class StoredContents(NamedTuple):
     contents_digest: bytes
     pages: Sequence[PageText]
     chunks: Sequence[SealedChunk]
+
+
+class KeptFile(NamedTuple):
+    """The bytes of an ingested file, as they are stored."""
+
+    knowledge_id: str
+    source_digest: bytes
+    """That of the document, which its contents digest binds."""
+    digest_suffix: bytes | None
+    sha256: bytes | None
+    content: bytes | None
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether it is not the file that was ingested."""
+        content, suffix = self.content, self.digest_suffix
+        return content is None or suffix is None or digest_source(content, suffix) != self.source_digest
+
+
+def check_file(file: KeptFile) -> list[ContentsFinding]:
+    """Return the finding if a kept file is not the one that was ingested."""
+    if not file.is_altered:
+        return []
+    message = "its kept file, or the digest of its source, is not what was ingested"
+    return [ContentsFinding(ContentsCode.FILE_ALTERED, file.knowledge_id, message)]
 
 
 def check_document(document: StoredContents) -> list[ContentsFinding]:

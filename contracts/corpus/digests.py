@@ -54,6 +54,18 @@ class SealedChunk(NamedTuple):
         return hashlib.sha256(b"".join(map(_write_field, fields))).digest()
 
 
+def digest_source(data: bytes, suffix: bytes) -> bytes:
+    """Return the digest of a source: of its file's bytes and of everything else that decides what is stored.
+
+    Args:
+        data: The bytes of the file.
+        suffix: The metadata of the operator, the chunker and the version of the readers.
+    """
+    digest = hashlib.sha256(data)
+    digest.update(suffix)
+    return digest.digest()
+
+
 def seal_chunks(document: StoredDocument) -> list[SealedChunk]:
     """Return the chunks of a document in their order, as they will be read."""
     metadata = document.metadata

@@ -33,6 +33,8 @@ class StoredPassage(NamedTuple):
     page_number: int | None
     """None if the document has no page numbers."""
     page_text: str
+    has_image: bool = False
+    """Whether the page can be shown as it was printed."""
 
 
 class Span(Contract):
@@ -59,6 +61,8 @@ class SourcePage(Contract):
     passage: Span
     """The passage that the prompt showed."""
     quotes: tuple[Quote, ...]
+    has_image: bool = False
+    """Whether the page can be shown as it was printed, with rectangles on the quotes."""
 
 
 class SourceView(Contract):
@@ -190,6 +194,7 @@ def _place_quotes(chunk: EvidenceChunk, quotes: tuple[Quote, ...], stored: Store
         number=stored.page_number,
         media_type=stored.media_type,
         text=_showable(stored.page_text),
+        has_image=stored.has_image,
         passage=Span(start=stored.char_start + offsets[0], end=stored.char_start + offsets[-1] + 1),
         quotes=tuple(
             Quote(

@@ -10,8 +10,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import Signals
 from types import TracebackType
@@ -20,10 +20,22 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.corpus.document import ParsedDocument
+from sourcebound.contracts.corpus.page_view import PageMarks, PageRequest
 from sourcebound.errors import ConfigurationError, DocumentError
 from sourcebound.ingest.sandbox import failures
 from sourcebound.ingest.sandbox.confinement import Confinement
-from sourcebound.ingest.sandbox.worker import DEFECT, DOCUMENT, READY, REFUSAL, REPLY, REQUEST
+from sourcebound.ingest.sandbox.worker import (
+    DEFECT,
+    DOCUMENT,
+    IMAGE,
+    MARKS,
+    PARSE,
+    READY,
+    REFUSAL,
+    REPLY,
+    REQUEST,
+    VIEW,
+)
 
 WORKER: Final = (sys.executable, "-P", "-m", "sourcebound.ingest.sandbox.worker")
 START_SECONDS: Final = 60.0
@@ -38,6 +50,7 @@ INHERITED_VARIABLES: Final = frozenset(
 """The names of the environment variables that a child inherits: those with which Python finds its files and its
 encoding. Whole names, because `LANGSMITH_API_KEY` starts like a harmless one."""
 OUT_OF_MEMORY: Final = "MemoryError"
+REPLIES: Final = (READY, DOCUMENT, REFUSAL, DEFECT, IMAGE, MARKS)
 
 
 class _Reply(NamedTuple):
@@ -86,20 +99,42 @@ class _Worker:
         return self._process.poll() is None and not self._expired.is_set()
 
     def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
-        name = os.fsencode(path)
-        request = REQUEST.pack(len(name), len(data), max_bytes) + name
+        payload = self._ask(path, os.fsencode(path), data, max_bytes, PARSE, DOCUMENT)
+        with self._valid_reply(path):
+            return ParsedDocument.model_validate_json(payload)
+
+    def view(self, path: Path, data: bytes, request: PageRequest) -> bytes | PageMarks:
+        kind = IMAGE if request.width else MARKS
+        payload = self._ask(path, request.model_dump_json().encode(), data, 0, VIEW, kind)
+        if kind == IMAGE:
+            return payload
+        with self._valid_reply(path):
+            return PageMarks.model_validate_json(payload)
+
+    def _ask(self, path: Path, name: bytes, data: bytes, max_bytes: int, asked: bytes, expected: bytes) -> bytes:
+        """Return the payload of the reply to a request.
+
+        Raises:
+            DocumentError: The child refused the file, or failed on it.
+        """
+        request = REQUEST.pack(asked, len(name), len(data), max_bytes) + name
         reply = self._exchange((request, data), self._seconds)
-        if reply is None or reply.kind not in (DOCUMENT, REFUSAL):
+        if reply is None or reply.kind not in (expected, REFUSAL):
             self.end()
             raise self._make_error(path, reply)
-        try:
-            if reply.kind == DOCUMENT:
-                return ParsedDocument.model_validate_json(reply.payload)
+        if reply.kind == expected:
+            return reply.payload
+        with self._valid_reply(path):
             message, next_step, code = json.loads(reply.payload)
+        raise DocumentError(message, next_step, code=code)
+
+    @contextmanager
+    def _valid_reply(self, path: Path) -> Iterator[None]:
+        try:
+            yield
         except (ValidationError, ValueError) as error:
             self.end()
             raise failures.parser_ended(path, "an invalid reply") from error
-        raise DocumentError(message, next_step, code=code)
 
     def end(self) -> None:
         """End the child and close its pipes; only its current user may call this."""
@@ -156,7 +191,7 @@ class _Worker:
             return None
         kind, size = REPLY.unpack(header)
         payload = stdout.read(size) if size <= self._memory_bytes else b""
-        return _Reply(kind, payload) if len(payload) == size and kind in (READY, DOCUMENT, REFUSAL, DEFECT) else None
+        return _Reply(kind, payload) if len(payload) == size and kind in REPLIES else None
 
     def _expire(self) -> None:
         self._expired.set()
@@ -199,13 +234,18 @@ class ParserPool:
                 (`OUT_OF_MEMORY`) or failed (`PARSER_ENDED`).
             ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`).
         """
-        worker = self._idle.get()
-        try:
-            if worker is None:
-                worker = self._start()
+        with self._worker() as worker:
             return worker.parse(path, data, max_bytes)
-        finally:
-            self._idle.put(self._reuse_worker(worker))
+
+    def view(self, path: Path, data: bytes, request: PageRequest) -> bytes | PageMarks:
+        """Draw a page of a PDF, or find words on it.
+
+        Raises:
+            DocumentError: The page cannot be shown, or the child failed, as in `parse`.
+            ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`).
+        """
+        with self._worker() as worker:
+            return worker.view(path, data, request)
 
     def describe_confinement(self) -> Confinement:
         """Start a child, and return the measures that this machine enforces on it (IX-2).
@@ -213,13 +253,8 @@ class ParserPool:
         Raises:
             ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`).
         """
-        worker = self._idle.get()
-        try:
-            if worker is None:
-                worker = self._start()
+        with self._worker() as worker:
             return worker.confinement
-        finally:
-            self._idle.put(self._reuse_worker(worker))
 
     def close(self) -> None:
         """End all children, also busy ones. Their callers receive an error."""
@@ -241,6 +276,17 @@ class ParserPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _worker(self) -> Iterator[_Worker]:
+        """Yield a child that no other thread uses meanwhile."""
+        worker = self._idle.get()
+        try:
+            if worker is None:
+                worker = self._start()
+            yield worker
+        finally:
+            self._idle.put(self._reuse_worker(worker))
 
     def _start(self) -> _Worker:
         with self._lock:

@@ -1,4 +1,4 @@
-"""The process that reads documents: `python -m sourcebound.ingest.sandbox.worker MEMORY_MEGABYTES SECONDS`.
+"""The process that reads documents, and draws pages: `python -m sourcebound.ingest.sandbox.worker MEGABYTES SECONDS`.
 
 For each file it receives the name and the bytes, and replies with the content, until its input ends. It receives
 nothing else: no connection, no key and no path to open. Its replies are JSON, which the parent validates and never
@@ -16,16 +16,21 @@ from types import TracebackType
 from typing import BinaryIO, Final
 
 from sourcebound.contracts.corpus.document import ParsedDocument
+from sourcebound.contracts.corpus.page_view import PageRequest
 from sourcebound.errors import DocumentError
+from sourcebound.ingest.loaders.pdf.page_view import view_page
 from sourcebound.ingest.loaders.select import parse_document
 from sourcebound.ingest.sandbox.confinement import confine
+from sourcebound.ingest.sandbox.failures import DocumentFailure
 from sourcebound.ingest.sandbox.preload import preload
 
-REQUEST: Final = struct.Struct(">IQQ")
-"""The header of a request: the length of the name, the length of the file, and the size limit. Name and file follow."""
+REQUEST: Final = struct.Struct(">cIQQ")
+"""The header of a request: its kind, the length of the name, the length of the file, and the size limit. Name and file
+follow. A request for a page has a `PageRequest` in JSON in place of the name."""
+PARSE, VIEW = b"P", b"V"
 REPLY: Final = struct.Struct(">cQ")
 """The header of a reply: the kind and the length of its payload."""
-READY, DOCUMENT, REFUSAL, DEFECT = b"R", b"D", b"E", b"X"
+READY, DOCUMENT, REFUSAL, DEFECT, IMAGE, MARKS = b"R", b"D", b"E", b"X", b"I", b"M"
 GRACE_SECONDS: Final = 5
 """The seconds after the parent's deadline after which this process ends itself, in case the parent no longer exists."""
 Load = Callable[[Path, bytes, int], ParsedDocument]
@@ -45,16 +50,27 @@ def serve(memory_megabytes: int, seconds: float, load: Load = parse_document) ->
     confinement = confine(memory_megabytes, kept=(0, 1, 2, replies.fileno()))
     _reply(replies, READY, confinement.model_dump_json().encode())
     while header := requests.read(REQUEST.size):
-        name_size, size, max_bytes = REQUEST.unpack(header)
-        path = Path(os.fsdecode(requests.read(name_size)))
-        data = requests.read(size)
+        asked, name_size, size, max_bytes = REQUEST.unpack(header)
+        name, data = requests.read(name_size), requests.read(size)
         _set_alarm(seconds + GRACE_SECONDS)
         try:
-            kind, payload = DOCUMENT, load(path, data, max_bytes).model_dump_json().encode()
+            if asked == VIEW:
+                kind, payload = _view(name, data)
+            else:
+                parsed = load(Path(os.fsdecode(name)), data, max_bytes)
+                kind, payload = DOCUMENT, parsed.model_dump_json().encode()
         except DocumentError as error:
             kind, payload = REFUSAL, json.dumps([error.message, error.next_step, error.failure_code]).encode()
         _reply(replies, kind, payload)
         _set_alarm(0)
+
+
+def _view(request: bytes, data: bytes) -> tuple[bytes, bytes]:
+    try:
+        seen = view_page(data, PageRequest.model_validate_json(request))
+    except ValueError as error:
+        raise DocumentError("the page cannot be shown.", "Read its text.", code=DocumentFailure.UNREADABLE) from error
+    return (IMAGE, seen) if isinstance(seen, bytes) else (MARKS, seen.model_dump_json().encode())
 
 
 def _redirect_stdout() -> BinaryIO:

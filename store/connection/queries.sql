@@ -64,11 +64,19 @@ WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s
 
 -- name: insert_document
 INSERT INTO documents (collection_id, knowledge_id, source_path, source_reference, source_digest, media_type, title,
-                       revision, event_date, equipment_id, knowledge_type, authority, chunk_digests, contents_digest)
+                       revision, event_date, equipment_id, knowledge_type, authority, chunk_digests, contents_digest,
+                       file_sha256, digest_suffix)
 VALUES (%(collection_id)s, %(knowledge_id)s, %(source_path)s, %(source_reference)s, %(source_digest)s, %(media_type)s,
         %(title)s, %(revision)s, %(event_date)s, %(equipment_id)s, %(knowledge_type)s, %(authority)s,
-        %(chunk_digests)s, %(contents_digest)s)
+        %(chunk_digests)s, %(contents_digest)s, %(file_sha256)s, %(digest_suffix)s)
 RETURNING document_id
+
+-- name: lock_source_files
+-- `remove_unused_files` takes the same lock.
+SELECT pg_advisory_xact_lock(91738176906088)
+
+-- name: insert_source_file
+INSERT INTO source_files (sha256, content) VALUES (%(sha256)s, %(content)s) ON CONFLICT DO NOTHING
 
 -- name: copy_pages
 COPY pages (document_id, page_index, page_number, text) FROM STDIN (FORMAT BINARY)
@@ -833,10 +841,15 @@ SELECT listed, held, erased, follows, recorded FROM found
 -- name: contents_documents
 -- Returns documents to check. A date is text, because no date of the database may stop the check.
 SELECT document_id, knowledge_id, title, source_reference, to_char(event_date, 'YYYY-MM-DD') AS event_date,
-       equipment_id, knowledge_type, authority, source_digest, chunk_digests, contents_digest
+       equipment_id, knowledge_type, authority, source_digest, chunk_digests, contents_digest, file_sha256
 FROM documents
 WHERE document_id = ANY(%(document_ids)s)
 ORDER BY knowledge_id
+
+-- name: contents_file
+SELECT d.knowledge_id, d.source_digest, d.digest_suffix, f.sha256, f.content
+FROM documents d LEFT JOIN source_files f ON f.sha256 = d.file_sha256
+WHERE d.document_id = %(document_id)s
 
 -- name: contents_pages
 SELECT document_id, page_index, page_number, text FROM pages WHERE document_id = ANY(%(document_ids)s)
@@ -991,7 +1004,7 @@ SELECT DISTINCT collection FROM runs WHERE conversation_id = %(conversation_id)s
 -- name: chunk_place
 -- Returns the page that holds a chunk, as it is stored now.
 SELECT d.revision, d.media_type, k.text AS chunk_text, k.char_start, k.char_end, k.page_number,
-       p.text AS page_text
+       p.text AS page_text, d.file_sha256 IS NOT NULL AS has_image
 FROM collections c
 JOIN documents d USING (collection_id)
 JOIN chunks k ON k.collection_id = c.collection_id AND k.document_id = d.document_id
@@ -1002,7 +1015,8 @@ WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s AND k.chunk_
 -- Returns a page by its number. The pages of a document without page numbers are counted from 1.
 SELECT d.title, d.revision, d.source_reference, d.media_type, d.event_date, d.equipment_id,
        coalesce(p.page_number, p.page_index + 1) AS number, p.text,
-       (SELECT count(*) FROM pages o WHERE o.document_id = d.document_id) AS pages
+       (SELECT count(*) FROM pages o WHERE o.document_id = d.document_id) AS pages,
+       d.file_sha256 IS NOT NULL AS has_image
 FROM collections c
 JOIN documents d USING (collection_id)
 JOIN pages p USING (document_id)
@@ -1010,6 +1024,14 @@ WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
   AND coalesce(p.page_number, p.page_index + 1) = %(number)s
 ORDER BY p.page_index
 LIMIT 1
+
+-- name: read_source_file
+-- Returns the kept file of a document.
+SELECT d.knowledge_id, d.source_digest, d.digest_suffix, f.sha256, f.content
+FROM collections c
+JOIN documents d USING (collection_id)
+JOIN source_files f ON f.sha256 = d.file_sha256
+WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
 
 -- name: insert_api_key
 INSERT INTO api_keys (key_id, name, digest, scopes, collections, expires_at)

@@ -26,6 +26,7 @@ TABLE_RIGHTS: Final[dict[str, LiteralString]] = {
     "collections": READ,
     "documents": READ,
     "pages": READ,
+    "source_files": READ,
     "chunks": READ,
     "lexical_statistics": READ,
     "lexemes": READ,

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.corpus.contents import ContentsCode, ContentsFinding, StoredContents, check_document
+from sourcebound.contracts.corpus.contents import (
+    ContentsCode,
+    ContentsFinding,
+    KeptFile,
+    StoredContents,
+    check_document,
+    check_file,
+)
 from sourcebound.contracts.corpus.digests import PageText, digest_documents
 from sourcebound.store.connection.database import Pool, Row, store_faults
 from sourcebound.store.connection.queries import query
@@ -100,6 +107,9 @@ class ContentsCheck:
             )
             found += check_document(stored)
             found += await self._check_words(connection, row["title"], own)
+            if row["file_sha256"] is not None:
+                (file,) = await self._fetch(connection, "contents_file", document_id=row["document_id"])
+                found += check_file(KeptFile(**file))
             self.documents, self.chunks = self.documents + 1, self.chunks + len(own)
         return found
 

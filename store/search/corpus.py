@@ -4,6 +4,7 @@ Documents are written in one transaction or not at all: COPY writes the rows, an
 data. The digest of a collection is computed over the digests of its documents, never over their contents.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Final
@@ -254,6 +255,7 @@ async def _insert_rows(
     connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]
 ) -> None:
     async with connection.cursor() as writer:
+        await _insert_files(writer, documents)
         ids = [await _insert_document(writer, collection_id, document) for document in documents]
         async with writer.copy(query("copy_pages")) as copy:
             copy.set_types(PAGE_TYPES)
@@ -269,6 +271,15 @@ async def _insert_rows(
         await writer.execute(query("insert_staged_chunks"), {"collection_id": collection_id})
 
 
+async def _insert_files(writer: AsyncCursor[Row], documents: Sequence[StoredDocument]) -> None:
+    """Store the bytes that are kept, which documents with equal bytes share."""
+    files = {hashlib.sha256(document.file).digest(): document.file for document in documents if document.file}
+    if files:
+        await writer.execute(query("lock_source_files"))
+    for sha256, content in files.items():
+        await writer.execute(query("insert_source_file"), {"sha256": sha256, "content": content})
+
+
 async def _insert_document(writer: AsyncCursor[Row], collection_id: int, document: StoredDocument) -> int:
     pages = [PageText(page.index, page.number, page.text) for page in document.parsed.pages]
     chunk_digests = b"".join(chunk.digest for chunk in seal_chunks(document))
@@ -282,6 +293,8 @@ async def _insert_document(writer: AsyncCursor[Row], collection_id: int, documen
         **document.metadata.model_dump(),
         "chunk_digests": chunk_digests,
         "contents_digest": digest_document(document.knowledge_id, document.source_digest, pages, chunk_digests),
+        "file_sha256": hashlib.sha256(document.file).digest() if document.file else None,
+        "digest_suffix": document.digest_suffix if document.file else None,
     }
     await writer.execute(query("insert_document"), values)
     row = await writer.fetchone()

@@ -1,9 +1,12 @@
 """Reads the stored pages of documents, so that a citation opens at its place (§13)."""
 
+import asyncio
 from datetime import date
 from typing import NamedTuple
 
+from sourcebound.contracts.corpus.contents import ContentsCode, KeptFile
 from sourcebound.contracts.presentation.source_view import StoredPassage
+from sourcebound.errors import StoreError
 from sourcebound.store.connection.database import Pool, fetch_one
 from sourcebound.store.connection.queries import query
 
@@ -21,10 +24,12 @@ class StoredPage(NamedTuple):
     text: str
     pages: int
     """The number of pages of the document."""
+    has_image: bool
+    """Whether the page can be shown as it was printed."""
 
 
 class PostgresSources:
-    """The tables `documents`, `pages` and `chunks`, for readers.
+    """The tables `documents`, `pages`, `chunks` and `source_files`, for readers.
 
     Args:
         pool: Connections to their database.
@@ -44,3 +49,23 @@ class PostgresSources:
         values = {"collection": collection, "knowledge_id": knowledge_id, "number": number}
         row = await fetch_one(self._pool, query("read_page"), values)
         return StoredPage(**row) if row else None
+
+    async def read_file(self, collection: str, knowledge_id: str) -> bytes | None:
+        """Return the bytes of a document's file; None if they are not kept.
+
+        Raises:
+            StoreError: They are not what was ingested (`FILE_ALTERED`, IX-3).
+        """
+        row = await fetch_one(
+            self._pool, query("read_source_file"), {"collection": collection, "knowledge_id": knowledge_id}
+        )
+        if row is None:
+            return None
+        file = KeptFile(**row)
+        if await asyncio.to_thread(lambda: file.is_altered):
+            raise StoreError(
+                f"the kept file of {knowledge_id!r} is not what was ingested.",
+                "Run `sourcebound index check --contents`. Then remove the document, and ingest its file again.",
+                code=ContentsCode.FILE_ALTERED,
+            )
+        return file.content

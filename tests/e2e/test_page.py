@@ -1,12 +1,16 @@
 """The page in a real browser: ask, open a citation at its words, refuse; hostile documents stay text."""
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy
+import pypdfium2
 import pytest
+from PIL import Image
 from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -14,7 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from sourcebound.wiring import open_services
 from support.processes.commands import DEADLINE_SECONDS
-from support.processes.databases import ingest, settings_for
+from support.processes.databases import MANUALS, ingest, settings_for
 from support.processes.http_server import ANSWER, OFF_TOPIC, QUESTION, Served, served_over
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -80,6 +84,7 @@ def test_a_citation_opens_its_source_at_the_marked_words(page: Page) -> None:
     assert turn.find_element(By.CSS_SELECTOR, ".support").text == "Well supported"
     cite = turn.find_element(By.CSS_SELECTOR, ".cite")
     cite.click()
+    page.find("#view-text").click()
     mark = page.find("#source mark")
     assert mark.text.split() == ANSWER.split()
     assert "Page 13" in page.find("#source-place").text
@@ -91,13 +96,48 @@ def test_a_citation_opens_its_source_at_the_marked_words(page: Page) -> None:
     assert page.browser.switch_to.active_element == cite
 
 
+def printed_words() -> tuple[float, float, float, float]:
+    """Return the left, top, right and bottom edge of the words of the answer on their page, as shares of its size."""
+    with pypdfium2.PdfDocument(MANUALS / "hp-200-manual-rev-c.pdf") as document:
+        page = document[12]
+        text_page = page.get_textpage()
+        search = text_page.search(ANSWER, match_case=True)
+        left, bottom, right, top = text_page.get_rect(text_page.count_rects(*search.get_next()) - 1)
+        width, height = page.get_size()
+        for each in (search, text_page, page):
+            each.close()
+    return left / width, 1 - top / height, right / width, 1 - bottom / height
+
+
+@pytest.mark.contract("R6-7")
+def test_a_citation_of_a_pdf_opens_the_printed_page_with_the_mark_on_the_right_words(page: Page) -> None:
+    """The yellow pixels of the screen are compared with the place where PDFium's own search finds the words."""
+    page.ask(QUESTION).find_element(By.CSS_SELECTOR, ".cite").click()
+    paper = page.find(".printed canvas")
+    page.find(".printed rect")
+    image = Image.open(io.BytesIO(paper.screenshot_as_png)).convert("RGB")
+    data = numpy.asarray(image).astype(int)
+    yellow = (data[..., 0] > 200) & (data[..., 1] > 150) & (data[..., 1] < 240) & (data[..., 2] < 150)
+    rows, columns = numpy.nonzero(yellow)
+    assert len(rows) > 500
+    left, top, right, bottom = printed_words()
+    place = page.run("const a=arguments[0].getBoundingClientRect();return [a.width,a.height]", paper)
+    found = (columns.min(), rows.min(), columns.max(), rows.max())
+    expected = (left * place[0], top * place[1], right * place[0], bottom * place[1])
+    assert all(abs(one - other) < 6 for one, other in zip(found, expected, strict=True)), (found, expected)
+    marked = data[rows.min() : rows.max(), columns.min() : columns.max()]
+    assert (marked.max(axis=2) < 110).mean() > 0.03  # the words under the mark can be read
+    page.find("#view-text").click()
+    assert page.find("#source mark").text.split() == ANSWER.split()
+
+
 def test_a_refusal_is_in_plain_words_with_the_nearest_passages(page: Page) -> None:
     turn = page.ask(OFF_TOPIC)
     assert "The documents do not answer this." in turn.text
     cards = turn.find_elements(By.CSS_SELECTOR, "button.card")
     assert len(cards) == 3
     cards[0].click()
-    assert page.find("#source-text").text
+    assert page.find("#source-text, .printed canvas")
 
 
 def test_an_answer_shows_how_it_was_made_takes_feedback_and_stays_in_the_history(page: Page) -> None:
@@ -130,7 +170,7 @@ def test_a_phone_shows_one_thing_at_a_time(page: Page, theme: str) -> None:
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", theme_feature)
     try:
         page.ask(QUESTION).find_element(By.CSS_SELECTOR, ".cite").click()
-        page.find("#source mark")
+        page.find(".printed rect")
         assert page.run("return document.documentElement.scrollWidth <= innerWidth")
         assert page.all("#source")[0].rect["width"] == 390
         page.find("#close-source").click()

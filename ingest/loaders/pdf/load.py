@@ -125,14 +125,14 @@ def _read_page(document: "PdfDocument", index: int) -> _RawPage:
     text_page = page.get_textpage()
     try:
         extracted = text_page.get_text_bounded()
-        char_indices = _align_characters(text_page, extracted)
+        char_indices = align_characters(text_page, extracted)
         return _read_lines(text_page, extracted, char_indices)
     finally:
         text_page.close()
         page.close()
 
 
-def _align_characters(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
+def align_characters(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
     """Return the index of each extracted character in PDFium's list of characters, which may have a few more."""
     from pypdfium2 import raw
 

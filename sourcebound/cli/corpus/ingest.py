@@ -156,7 +156,16 @@ async def _run(services: "Services", embedder: "Embedder | None", options: Inges
         def on_progress(state: "Progress") -> None:
             report(state.files_done, state.files, f"{state.name or 'files'}  {state.chunks_done} chunks")
 
-        work = Ingest(services.index, embedder, name, limit, services.parser, on_progress, settings.language)
+        work = Ingest(
+            services.index,
+            embedder,
+            name,
+            limit,
+            services.parser,
+            on_progress,
+            settings.language,
+            keep_bytes=settings.keep_file_megabytes << 20,
+        )
         summary = await work.run(
             options.paths,
             options.collection or settings.collection,

@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from sourcebound.store.keys.api_keys import SCOPES, ApiKeys
 from sourcebound.wiring import open_services
+from support.pdf_files import write_pdf
 from support.processes.commands import Program
 from support.processes.databases import Cluster, ingest, settings_for, tables_with
 from support.processes.http_server import QUESTION, JsonObject, Served, served_over
@@ -41,7 +42,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 async def make_keys(database: str, folder: Path) -> dict[str, str]:
-    (folder / "valve.txt").write_text(TEXT + "\n", "utf-8")
+    write_pdf(folder / "valve.pdf", TEXT)
     ended = datetime.now(UTC) - timedelta(seconds=1)
     async with open_services(settings_for(database)) as services:
         await ingest(services, folder, collection="second")
@@ -74,8 +75,10 @@ def guarded(cluster: Cluster, filled: str, tmp_path_factory: pytest.TempPathFact
             "run_id": response["run_id"],
             "conversation_id": talk,
             "anchor": "C0",
-            "knowledge_id": "valve.txt",
+            "knowledge_id": "valve.pdf",
             "number": 1,
+            "width": 400,
+            "span": "0-5",
             "collection": "second",
             "model": "sourcebound/second",
         }

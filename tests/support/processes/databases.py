@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from sourcebound.contracts.ports import DocumentParser
 from sourcebound.graph.engine import Engine
 from sourcebound.ingest.loaders.sidecar import Sidecar
-from sourcebound.ingest.pipeline import Ingest, IngestSummary
+from sourcebound.ingest.pipeline import KEEP_BYTES, Ingest, IngestSummary
 from sourcebound.ingest.sandbox.deadline import Clock
 from sourcebound.ingest.sandbox.parser_pool import ParserPool
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
@@ -137,10 +137,12 @@ async def ingest(
     dry_run: bool = False,
     parser: DocumentParser = PARSER,
     clock: Clock = monotonic,
+    keep_bytes: int = KEEP_BYTES,
     **metadata: Any,
 ) -> IngestSummary:
     """Ingest as the command line does. The default embedder is `lexical`, because it is fast."""
-    work = Ingest(services.index, await services.open_embedder(embedder), embedder, max_bytes, parser, clock=clock)
+    opened = await services.open_embedder(embedder)
+    work = Ingest(services.index, opened, embedder, max_bytes, parser, clock=clock, keep_bytes=keep_bytes)
     return await work.run(paths, collection, Sidecar(**metadata), language=language, prune=prune, dry_run=dry_run)
 
 
