@@ -1,5 +1,6 @@
 // One question with its stages, and then its answer, its refusal or its failure.
 
+import { adviceFor } from "./advice.js";
 import { joined, make, place, say, sentence } from "./dom.js";
 import { post, read } from "./http.js";
 import { madeDetails } from "./made.js";
@@ -59,7 +60,7 @@ export class Turn {
     const shown = await parts[response.status]();
     this.body.replaceChildren(
       ...shown, ...notes.map((note) => make("p", { class: "notice" }, sentence(note))),
-      ...(response.advice ? [make("p", { class: "advice" }, sentence(response.advice))] : []),
+      ...(response.advice ? [make("p", { class: "advice" }, sentence(adviceFor(response)))] : []),
       feedback(response.run_id), madeDetails(response.run_id),
     );
     say({ OK: "The answer is here.", NO_EVIDENCE: "The question is refused.", FAILED: "No answer was released." }[response.status]);

@@ -40,24 +40,6 @@ async def read_answer(state: "State", access: Access, caller: str | None = None)
         raise unreadable_run_error() from error
 
 
-async def read_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> str:
-    """Return the text of one source of a run.
-
-    Args:
-        state: The run's state.
-        anchor: `C0`, `C1`, …
-        access: Decides who may read which document.
-        caller: The reader.
-
-    Returns:
-        The text as the prompt showed it.
-
-    Raises:
-        RequestError: As `find_evidence`.
-    """
-    return (await find_evidence(state, anchor, access, caller)).sanitized_text
-
-
 async def find_evidence(state: "State", anchor: str, access: Access, caller: str | None = None) -> EvidenceChunk:
     """Return one source of a run with its text, after checking that the caller may read its document now (R6-7).
 

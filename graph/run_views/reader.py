@@ -15,7 +15,7 @@ from sourcebound.contracts.state import AskInput, AskOutput, RunContext, State
 from sourcebound.errors import DATA_ERRORS, RequestError
 from sourcebound.graph.checkpoint import make_saver
 from sourcebound.graph.node_trace import NodeTrace, belongs_to_another_run, trace_nodes
-from sourcebound.graph.run_views.answer import find_evidence, read_answer, read_evidence
+from sourcebound.graph.run_views.answer import find_evidence, read_answer
 from sourcebound.graph.run_views.passages import Passage, read_passages
 from sourcebound.store.connection.database import store_faults
 from sourcebound.wiring import Services
@@ -78,23 +78,8 @@ class RunReader:
         caller: str | None = None,
         run_id: str | None = None,
     ) -> str:
-        """Return the text of one source of a recorded run, if the caller may read its document now (R6-7).
-
-        Args:
-            thread_id: The thread of the run.
-            anchor: `C0`, `C1`, …
-            access: Decides who may read which document. Default: a local caller may read what the collection holds.
-            caller: The reader.
-            run_id: The run, if the thread may have several.
-
-        Returns:
-            The text as the prompt showed it.
-
-        Raises:
-            RequestError: The run has no such source, or the caller may not read its document (any more).
-        """
-        state = await self._recorded_state(thread_id, run_id)
-        return await read_evidence(state, anchor, access or self._services.index, caller)
+        """Return the text of one source as the prompt showed it (R6-7). Arguments and errors are those of `source`."""
+        return (await self.source(thread_id, anchor, access, caller, run_id)).text
 
     async def source(
         self,

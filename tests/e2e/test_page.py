@@ -134,6 +134,8 @@ def test_a_citation_of_a_pdf_opens_the_printed_page_with_the_mark_on_the_right_w
 def test_a_refusal_is_in_plain_words_with_the_nearest_passages(page: Page) -> None:
     turn = page.ask(OFF_TOPIC)
     assert "The documents do not answer this." in turn.text
+    advice = turn.find_element(By.CSS_SELECTOR, ".advice").text
+    assert advice.endswith("The nearest passages are above.")  # and no command
     cards = turn.find_elements(By.CSS_SELECTOR, "button.card")
     assert len(cards) == 3
     cards[0].click()

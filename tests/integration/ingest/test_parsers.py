@@ -20,7 +20,7 @@ from sourcebound.ingest.chunking.chunker import chunk_document
 from sourcebound.ingest.prepare import LexicalCounter
 from sourcebound.ingest.sandbox.failures import DocumentFailure
 from sourcebound.ingest.sandbox.parser_pool import ParserPool
-from sourcebound.ingest.sandbox.worker import DOCUMENT, READY, REPLY, REQUEST
+from sourcebound.ingest.sandbox.worker import DOCUMENT, PARSE, READY, REPLY, REQUEST
 from sourcebound.wiring import Services
 from support.places import ROOT
 from support.processes.databases import MANUALS, ingest, rows
@@ -190,7 +190,7 @@ def test_a_child_whose_parent_is_gone_ends_itself() -> None:
         [*HOSTILE, "512", "0.2", "0.1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
         assert child.stdin is not None
-        child.stdin.write(REQUEST.pack(8, 1, LIMIT) + b"hang.txtx")
+        child.stdin.write(REQUEST.pack(PARSE, 8, 1, LIMIT) + b"hang.txtx")
         child.stdin.flush()
         assert child.wait(timeout=10) == -14  # SIGALRM
 

@@ -93,7 +93,7 @@ ALTERATIONS: Final[dict[str, tuple[str, set[str]]]] = {
     ),
     "digest of a source": (
         f"UPDATE documents SET source_digest = {OTHER_DIGEST} WHERE {OWN}",
-        {f"DOCUMENT_ALTERED {DOCUMENT}"},
+        {f"DOCUMENT_ALTERED {DOCUMENT}", f"FILE_ALTERED {DOCUMENT}"},
     ),
     "digest of a document": (
         f"UPDATE documents SET contents_digest = {OTHER_DIGEST} WHERE {OWN}",
