@@ -6,6 +6,7 @@ from typing import Final
 from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
+from sourcebound.contracts.extractive.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
@@ -27,7 +28,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     Returns:
         At most `MAX_SENTENCES`, and one unless the question asks for several things; none if nothing answers.
     """
-    question = read_question(prompt.search_query or prompt.question)
+    question = read_question(in_the_spelling_of(prompt.evidence, prompt.search_query or prompt.question))
     chosen = _choose(prompt, question, read)
     chunks = {part.anchor: part.text for part in prompt.evidence}
     quoted = [

@@ -65,6 +65,9 @@ class RetrievalPolicy(Contract):
     """Chunks before and after each candidate that are added as `expanded` rows; none if absent."""
     plain_years: Annotated[bool | None, Field(exclude_if=is_absent)] = None
     """Whether the words of `FY2022` are searched as `2022`; no if absent (R1-4)."""
+    respell: Annotated[bool | None, Field(exclude_if=is_absent)] = None
+    """Whether a word that neither the collection nor English knows is searched in another spelling too; no if absent
+    (R1-4)."""
     expansions: tuple[ExpansionRule, ...] | None = None
     probe_min_similarity: Unit | None = None
     fallback_min_similarity: Unit | None = None

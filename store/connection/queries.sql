@@ -143,6 +143,18 @@ LEFT JOIN LATERAL (SELECT string_agg(of_segment.packed, '') AS packed
 WHERE c.collection_id = %(collection_id)s
 ORDER BY word.number, word.lexeme
 
+-- name: known_words
+-- Returns the words that are stop words of the collection's language, and those that its chunks hold, in any form.
+SELECT asked.word, bool_or(found.lexeme IS NULL) AS is_stop_word, coalesce(max(l.chunks), 0) AS chunks
+FROM collections c
+CROSS JOIN unnest(%(words)s::text[]) AS asked (word)
+LEFT JOIN LATERAL unnest(search_words(c.language, asked.word)) AS found ON true
+LEFT JOIN LATERAL (SELECT * FROM lexemes
+                   WHERE lexemes.collection_id = c.collection_id AND lexemes.lexeme = found.lexeme OFFSET 0) AS l ON true
+WHERE c.collection_id = %(collection_id)s
+GROUP BY asked.word
+HAVING bool_or(found.lexeme IS NULL) OR max(l.chunks) > 0
+
 -- name: filtered_documents
 SELECT d.document_id
 FROM documents d

@@ -165,6 +165,10 @@ class ChunkSearch:
             self._orderings.clear()
         return SearchWords(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
 
+    async def known_words(self, words: Sequence[str]) -> list[Row]:
+        """Return the words that chunks hold, with their number, and the stop words of the collection's language."""
+        return await self._fetch("known_words", words=list(words))
+
     async def dense(self, vector: PackedVector, limit: int, *, exact: bool = False) -> dict[str, float]:
         """Return the nearest chunks by id, nearest first, with their negated cosine distance.
 

@@ -3,7 +3,7 @@
 Every row keeps its true similarity (R1-5). No altered chunk leaves it (IX-3).
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Final, NamedTuple, TypeVar
@@ -11,18 +11,9 @@ from typing import Final, NamedTuple, TypeVar
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
+from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import Embedder
 from sourcebound.contracts.request import Filters, Run
-from sourcebound.contracts.retrieval.bm25 import UNITS, highest_score
-from sourcebound.contracts.retrieval.fusion import (
-    Ranking,
-    diversify,
-    fuse_reciprocal_rank,
-    fuse_scores,
-    merge_best,
-    relevance_of,
-)
 from sourcebound.contracts.retrieval.query_variants import needs_fallback, query_variants, with_plain_years
 from sourcebound.contracts.retrieval.retrieval_bundle import (
     CARRIED,
@@ -35,36 +26,22 @@ from sourcebound.contracts.retrieval.retrieval_bundle import (
     retrieval_request,
     similarity_from_distance,
 )
+from sourcebound.contracts.text.spelling import respell
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.store.connection.database import Pool, Row, read_snapshot, retry_on_lost_connection
 from sourcebound.store.search.altered import damaged_index
 from sourcebound.store.search.chunk_queries import ChunkSearch, SearchWords, StaleCollection
 from sourcebound.store.search.corpus import PostgresIndex
+from sourcebound.store.search.fused_order import SIMILARITY_DIGITS, ListPosition, Searches, order_candidates
+from sourcebound.store.search.spelling import find_spellings
 from sourcebound.store.search.vector_cache import VectorCache
 from sourcebound.store.search.vector_codec import PackedVector, pack_vector
 
 LEXICAL: Final = "lexical"
 LEXICAL_NOTICE: Final = "no embedder: retrieval is lexical, by full text alone"
 PROBE_NOTICE: Final = "the probe found nothing similar enough to the question, so nothing else was searched for"
-SIMILARITY_DIGITS: Final = 6
 Result = TypeVar("Result")
 OpenEmbedder = Callable[[str], Awaitable[Embedder | None]]
-
-
-class Searches(NamedTuple):
-    """The search texts: the question and its variants, with a vector of each where there is an embedder."""
-
-    texts: tuple[str, ...]
-    vectors: Sequence[PackedVector] = ()
-
-
-class ListPosition(NamedTuple):
-    """The position of a candidate in the two lists that are fused; None where a list does not hold it."""
-
-    dense: int | None = None
-    lexical: int | None = None
-    score: float | None = None
-    """Its BM25 score."""
 
 
 class RetrievalResult(NamedTuple):
@@ -76,6 +53,8 @@ class RetrievalResult(NamedTuple):
     coverage: float | None = None
     question_words: int | None = None
     collection_chunks: int | None = None
+    unknown_words: bool = False
+    """Whether no chunk holds one of the question's words."""
     shortfall: int = 0
     fallback_used: bool = False
     notices: tuple[str, ...] = ()
@@ -168,9 +147,16 @@ class PostgresRetriever:
             if empty_result is not None:
                 return Retrieval(collection, searches, empty_result)
         texts = query_variants(query, policy.retrieval.expansions or ())
-        all_searches = Searches(texts, [*searches.vectors, *await _embed_texts(embedder, texts[1:])])
-        found = await perform(lambda search: _retrieve_rows(search, collection, all_searches, policy, run.carried))
-        return Retrieval(collection, all_searches, found)
+        searches = Searches(texts, [*searches.vectors, *await _embed_texts(embedder, texts[1:])])
+        found = await perform(lambda search: _retrieve_rows(search, collection, searches, policy, run.carried))
+        if policy.retrieval.respell and found.unknown_words:
+            spellings = await perform(lambda search: find_spellings(search, query))
+            if spellings:
+                text = respell(query, spellings)
+                searches = searches.with_respelled(text, await _embed_texts(embedder, (text,)))
+                found = await perform(lambda search: _retrieve_rows(search, collection, searches, policy, run.carried))
+                found = found._replace(notices=(*found.notices, *_describe_spellings(spellings)))
+        return Retrieval(collection, searches, found)
 
     async def _open_matching_embedder(self, collection: Collection) -> Embedder | None:
         embedder = await self._open_embedder(collection.embedder)
@@ -239,7 +225,7 @@ async def _retrieve_rows(
     )  # the distances themselves are compared, not only their order
     texts = [with_plain_years(text) for text in searches.texts] if limits.plain_years else searches.texts
     words = await search.words(texts, searches.vectors, limits.candidate_pool, scored=scored, exact=exact)
-    order = await _order(search, searches, words, limits, exact)
+    order = await order_candidates(search, searches, words, limits, exact)
     neighbours = await search.neighbours(list(order), limits.neighbours) if limits.neighbours and order else []
     added = dict.fromkeys(neighbours, EXPANDED) | {chunk: CARRIED for chunk in carried if chunk not in order}
     is_short = bool(searches.vectors) and len(order) < limits.top_k
@@ -249,8 +235,7 @@ async def _retrieve_rows(
     async def finish() -> RetrievalResult:
         found = {row["chunk_id"]: row for row in await search.rows(query, order)}
         rows = [_make_row(found[chunk], rank, words, position) for rank, (chunk, position) in enumerate(order.items())]
-        supports = [_make_support(found[chunk], words) for chunk in order]
-        coverage = question_coverage(words.frequencies(0), supports, words.chunks)
+        coverage = max(_coverage(found, order, words, number) for number in searches.own)
         extra_chunks = [chunk for chunk in added if chunk in found]  # a carried chunk may be removed or filtered out
         extra_rows = [
             _make_row(found[chunk], rank, words, ListPosition(), added[chunk])
@@ -263,6 +248,7 @@ async def _retrieve_rows(
             coverage,
             len(words.searches[0]),
             words.chunks,
+            any(not word.chunks for word in words.searches[0]),
             missing,
             fallback,
         )
@@ -270,85 +256,25 @@ async def _retrieve_rows(
     return finish
 
 
-async def _order(
-    search: ChunkSearch, searches: Searches, words: SearchWords, limits: RetrievalPolicy, exact: bool
-) -> dict[str, ListPosition]:
-    """Return the candidates in the order of their ranks (R1-4 … R1-6), by id."""
-    pool = limits.candidate_pool
-    dense: Mapping[str, float] = {}
-    lists: list[Mapping[str, float]] = []
-    if searches.vectors:
-        dense = merge_best([await search.dense(vector, pool, exact=exact) for vector in searches.vectors], pool)
-    if limits.hybrid or not searches.vectors:
-        lists = [await search.lexical(words, number, pool) for number in range(len(searches.texts))]
-    lexical = merge_best(lists, pool)
-    if limits.fusion is None or not (dense and lexical):
-        fused = _fuse_ranks(dense, lexical, limits)
-    else:
-        shares = merge_best([_shares(scores, words, number) for number, scores in enumerate(lists)], pool)
-        fused = await _fuse_scores(search, searches, dense, shares, limits)
-    order = list(fused)[: limits.top_k]
-    if limits.mmr_lambda is not None and dense:
-        # Where nothing was fused, similarity itself is the relevance.
-        near = {item: similarity_from_distance(-score) for item, score in dense.items()}
-        relevance = relevance_of({item: fused[item] for item in list(fused)[:pool]}) if limits.hybrid else near
-        order = await _diversify_order(search, relevance, limits.mmr_lambda, limits.top_k)
-    first, second = ({item: position for position, item in enumerate(each)} for each in (dense, lexical))
-    return {
-        item: ListPosition(first.get(item), second.get(item), lexical[item] / UNITS if item in lexical else None)
-        for item in order
-    }
-
-
-def _fuse_ranks(dense: Mapping[str, float], lexical: Mapping[str, float], limits: RetrievalPolicy) -> dict[str, float]:
-    rankings = [Ranking(list(dense), limits.dense_weight or 1.0), Ranking(list(lexical), limits.lexical_weight or 1.0)]
-    return fuse_reciprocal_rank(rankings, limits.rrf_k or 1)
-
-
-async def _fuse_scores(
-    search: ChunkSearch,
-    searches: Searches,
-    dense: Mapping[str, float],
-    shares: Mapping[str, float],
-    limits: RetrievalPolicy,
-) -> dict[str, float]:
-    """Fuse similarities and lexical shares. A chunk that only words have found has its true similarity too.
-
-    Similarities are rounded as in a row, so that their order is the same whether they come from memory or not.
-    """
-    unseen = await search.distances_to(searches.vectors, [chunk for chunk in shares if chunk not in dense])
-    distances = {chunk: -score for chunk, score in dense.items()} | dict(unseen)
-    near = {chunk: round(similarity_from_distance(value), SIMILARITY_DIGITS) for chunk, value in distances.items()}
-    return fuse_scores([(near, limits.dense_weight or 1.0), (shares, limits.lexical_weight or 1.0)])
-
-
-def _shares(scores: Mapping[str, float], words: SearchWords, number: int) -> Mapping[str, float]:
-    """Return the lexical scores of one search as shares of the most that a chunk can score."""
-    highest = highest_score(words.searches[number], words.chunks)
-    return {chunk: min(1.0, score / highest) for chunk, score in scores.items()}
-
-
-async def _diversify_order(
-    search: ChunkSearch, relevance: Mapping[str, float], mmr_lambda: float, count: int
-) -> list[str]:
-    distances = await search.distances(list(relevance))
-    return diversify(
-        relevance,
-        lambda first, second: similarity_from_distance(distances[frozenset((first, second))]),
-        mmr_lambda,
-        count,
-    )
-
-
 def _make_index_version(collection: Collection, words: SearchWords) -> str:
     return collection.model_copy(update={"documents_digest": words.documents_digest}).index_version
 
 
-def _make_support(row: Row, words: SearchWords) -> Support:
-    """Return the support that a chunk gives to the question itself, regardless of the other searches (P-5)."""
+def _coverage(found: Mapping[str, Row], order: Iterable[str], words: SearchWords, number: int) -> float:
+    """Return the coverage of the question in its own spelling or another, regardless of the other searches (P-5)."""
+    supports = [_make_support(found[chunk], words, number) for chunk in order]
+    return question_coverage(words.frequencies(number), supports, words.chunks)
+
+
+def _make_support(row: Row, words: SearchWords, number: int) -> Support:
     own = row["own_distance"]
     similarity = 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
-    return Support(_find_matched_words(row, words, 0), similarity)
+    return Support(_find_matched_words(row, words, number), similarity)
+
+
+def _describe_spellings(spellings: Mapping[str, str]) -> list[str]:
+    """Return what was searched for too, so that a reader sees it."""
+    return [f"no source has {word!r}, so {other!r} was searched for too" for word, other in spellings.items()]
 
 
 def _find_matched_words(row: Row, words: SearchWords, search: int) -> set[str]:

@@ -90,3 +90,8 @@ def _look_up(form: str) -> _Entry:
         return _Entry(root, 0, is_number)
     weights, unknown = read_rarity()
     return _Entry(root, weights.get(root, unknown), is_number)
+
+
+def is_common_word(form: str) -> bool:
+    """Whether the frozen table of English words has a word in some form."""
+    return root_of(form) in read_rarity()[0]

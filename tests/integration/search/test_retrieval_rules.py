@@ -249,3 +249,24 @@ async def test_neighbours_come_last_and_are_marked(library_services: Services, l
 @pytest.mark.contract("R1-10")
 async def test_neighbours_without_a_candidate_are_none(library_services: Services) -> None:
     assert (await retrieve(library_services, policy=policy_with(neighbours=2), equipment_id="none")).results == ()
+
+
+@pytest.mark.contract("R1-4")
+async def test_a_mistyped_question_is_searched_in_the_collections_spelling_too(library_services: Services) -> None:
+    mistyped = QUESTION.replace("mechanical", "mechancial")
+    policy = policy_with(respell=True)
+    right, wrong = await retrieve(library_services, policy=policy), await retrieve(library_services, mistyped, policy)
+    assert wrong.query_variants == (mistyped, QUESTION)
+    assert wrong.notices == ("no source has 'mechancial', so 'mechanical' was searched for too",)
+    assert wrong.question_coverage == pytest.approx(right.question_coverage, abs=0.05)
+    assert ids(wrong)[0] == ids(right)[0]
+    assert (right.query_variants, right.notices) == ((QUESTION,), ())
+
+
+@pytest.mark.contract("R1-4")
+async def test_ids_known_words_and_a_policy_without_it_keep_their_spelling(library_services: Services) -> None:
+    respelling = policy_with(respell=True)
+    for question in ("What is the HP-2000 of the Zorblaxian?", "Is the hotel near the lake cheap?"):
+        assert (await retrieve(library_services, question, respelling)).query_variants == (question,)
+    mistyped = QUESTION.replace("mechanical", "mechancial")
+    assert (await retrieve(library_services, mistyped)).query_variants == (mistyped,)

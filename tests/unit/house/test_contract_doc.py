@@ -189,6 +189,7 @@ def policy_cells(policy: Policy) -> Row:
         "candidate_pool (rows of a list)": str(gate.candidate_pool),
         "rrf_k or scores; dense_weight : lexical_weight": fusion if gate.hybrid else "–",
         "plain_years (R1-4)": "yes" if gate.plain_years else "no",
+        "respell (R1-4)": "yes" if gate.respell else "no",
         "max_chunks": str(chosen.max_chunks),
         "max_chunks_per_knowledge_id": str(chosen.max_chunks_per_knowledge_id),
         "max_evidence_tokens": str(chosen.max_evidence_tokens),
