@@ -146,9 +146,9 @@ def test_abbreviations_and_units() -> None:
     )
     assert abbreviate("Who did it?", DRAWS) is None
     assert respell_units("Why 5 mbar?", (), DRAWS) == "Why 5 millibar?"
-    assert respell_units(TORQUE, (("27 N·m",),), DRAWS) in (
+    assert respell_units(TORQUE, (("27 N·m",),), DRAWS) in [
         f"{TORQUE[:-1]}, in {unit}?" for unit in ("Nm", "newton metres")
-    )
+    ]
     assert respell_units("How level is it?", (("0.2 mm per metre",),), DRAWS) is None
     assert respell_units("How is it?", (("27 N·m",), ("ten minutes",)), DRAWS) is None
 
