@@ -4,9 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural bench bench-index clean
 
 DATA ?= ../shared/data
+SETS := evals/golden/sets
 PORT ?= 2024
 WORKERS ?= 2
 
@@ -42,6 +43,11 @@ check: $(VENV)/.dev ## format, lint, types, import rules
 format: $(VENV)/.dev ## format and mend what can be mended by itself
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+eval: setup ## golden and perturbed questions through the whole graph, and the gates of the contract; GATES=FILE for others
+	@$(BIN)/sourcebound eval run --set $(SETS)/golden_set.jsonl --documents examples/manuals --output build/eval/golden --again
+	@$(BIN)/sourcebound eval run --set $(SETS)/golden_set_perturb.jsonl --documents examples/manuals --output build/eval/perturbed --again
+	@$(BIN)/sourcebound eval gate build/eval/golden build/eval/perturbed $(if $(GATES),--gates $(GATES))
 
 eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 	@$(BIN)/python -m sourcebound.evals.grounding --data $(DATA) --report docs/grounding.md
