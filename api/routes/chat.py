@@ -1,41 +1,38 @@
 """OpenAI-compatible routes: chat completions, streamed and not, and the models that a client may name (§10).
 
-A model's name is `sourcebound`, optionally with a collection, a policy and a generator:
-`sourcebound/COLLECTION/POLICY/GENERATOR`. Nothing that a generator wrote leaves before it is validated (CP-12).
+Nothing that a generator wrote leaves before it is validated (CP-12).
 """
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from time import time
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
 
-from sourcebound.api.asking import Question
-from sourcebound.api.callers import Caller, CallerOf, requiring
-from sourcebound.api.chat_forms import ChatCompletion, ChatForm, ModelCard, ModelList, chunk_of, completion_of, usage_of
-from sourcebound.api.events import MEDIA_TYPE, with_pauses
-from sourcebound.api.problems import Problem, as_problem, request_id_of
-from sourcebound.api.server import Server, ServerOf
+from sourcebound.api.callers import CallerOf, requiring
+from sourcebound.api.events import MEDIA_TYPE
+from sourcebound.api.openai.chat_forms import (
+    ChatCompletion,
+    ChatForm,
+    ModelCard,
+    ModelList,
+    chunk_of,
+    completion_of,
+    usage_of,
+)
+from sourcebound.api.openai.model_choice import PREFIX, read_name, read_question, starting_with
+from sourcebound.api.problems import as_problem, request_id_of
+from sourcebound.api.server import ServerOf
 from sourcebound.contracts.presentation.chat_text import chat_text
 from sourcebound.contracts.response.public import PublicResponse
-from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import SourceboundError
 
 router = APIRouter(tags=["OpenAI-compatible"], dependencies=[Depends(requiring("ask"))])
-PREFIX: Final = "sourcebound"
 STREAM: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {MEDIA_TYPE: {"example": "data: {…}\n\ndata: [DONE]\n\n"}}}
 }
-
-
-class ModelName(NamedTuple):
-    """The parts of a model's name; None for the server's own choice."""
-
-    collection: str | None = None
-    policy: str | None = None
-    generator: str | None = None
 
 
 @router.post("/v1/chat/completions", response_model=ChatCompletion, responses=STREAM)
@@ -46,7 +43,7 @@ async def complete_chat(form: ChatForm, request: Request, server: ServerOf, call
     of a recorded run are messages too. Earlier messages complete a follow-up (CP-6). System messages and sampling
     parameters are ignored.
     """
-    question = _read_question(form, request_id_of(request), server, caller)
+    question = read_question(form, form.chat(), request_id_of(request), server, caller)
     if form.stream:
         progress = server.asking.stream(question)
         first = await anext(progress)
@@ -66,27 +63,8 @@ async def list_models(server: ServerOf, caller: CallerOf) -> ModelList:
 @router.get("/v1/models/{model:path}")
 async def read_model(model: str, server: ServerOf, caller: CallerOf) -> ModelCard:
     """Return a model by its name."""
-    caller.require_collection(_read_name(model).collection or server.services.settings.collection)
+    caller.require_collection(read_name(model).collection or server.services.settings.collection)
     return ModelCard(id=model)
-
-
-def _read_name(model: str) -> ModelName:
-    prefix, *parts = model.split("/", 3)
-    if prefix != PREFIX or not all(parts):
-        detail, next_step = f"there is no model {model!r}.", "Name one of GET /v1/models."
-        raise Problem(404, "MODEL_NOT_FOUND", detail, next_step)
-    return ModelName(*parts)
-
-
-def _read_question(form: ChatForm, request_id: str, server: Server, caller: Caller) -> Question:
-    """Return the question of a chat, if the caller may ask it."""
-    name = _read_name(form.model)
-    collection = form.collection or name.collection or server.services.settings.collection
-    caller.require_collection(collection)
-    asked = AskInput(messages=form.chat(), collection=collection, request_id=request_id)
-    if form.filters is not None:
-        asked["filters"] = form.filters.model_dump(mode="json", exclude_none=True)
-    return Question(asked, RunContext(policy=form.policy or name.policy, model=form.generator or name.generator))
 
 
 async def _write_chunks(
@@ -96,7 +74,7 @@ async def _write_chunks(
     created = int(time())
     try:
         item: str | PublicResponse | None = first
-        async for item in _starting_with(first, progress):
+        async for item in starting_with(first, progress):
             if isinstance(item, PublicResponse):
                 for chunk in _chunks_of(form, item, created):
                     yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
@@ -106,14 +84,6 @@ async def _write_chunks(
         problem = as_problem(error)
         yield f"data: {json.dumps({'error': problem.openai_error()})}\n\n"
     yield "data: [DONE]\n\n"
-
-
-async def _starting_with(
-    first: str | PublicResponse, progress: AsyncIterator[str | PublicResponse]
-) -> AsyncGenerator[str | PublicResponse | None, None]:
-    yield first
-    async for item in with_pauses(progress):
-        yield item
 
 
 def _chunks_of(form: ChatForm, response: PublicResponse, created: int) -> list[dict[str, Any]]:

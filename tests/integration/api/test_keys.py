@@ -98,6 +98,7 @@ def bodies(ids: dict[str, Any]) -> dict[str, JsonObject]:
             "model": "sourcebound/second",
             "messages": [{"role": "user", "content": "When is the valve opened?"}],
         },
+        "/v1/responses": {"model": "sourcebound/second", "input": "When is the valve opened?"},
         "/v1/feedback": {"run_id": ids["run_id"], "rating": "up"},
     }
 

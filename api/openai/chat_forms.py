@@ -5,14 +5,11 @@ Other fields of a request are ignored, because each client sends its own.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sourcebound.api.forms import POLICY_NAME, Identity
-from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Filters
+from sourcebound.api.openai.model_choice import MOST_MESSAGES, ModelChoice, check_last_question
 from sourcebound.contracts.response.chat_messages import Message
 from sourcebound.contracts.response.public import PublicResponse
-
-MOST_MESSAGES = 1000
 
 
 class TextPart(BaseModel):
@@ -48,7 +45,7 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class ChatForm(BaseModel):
+class ChatForm(ModelChoice):
     """A chat whose last message is the question. Sampling parameters are ignored, because the policy sets them."""
 
     model_config = ConfigDict(
@@ -62,24 +59,16 @@ class ChatForm(BaseModel):
         }
     )
 
-    model: Identity
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     response_format: ResponseFormat | None = None
-    collection: Identity | None = Field(None, description="An extra field. Default: that of the model's name.")
-    filters: Filters | None = Field(None, description="An extra field: a chunk must pass all of them.")
-    policy: Annotated[str, StringConstraints(pattern=POLICY_NAME)] | None = Field(None, description="An extra field.")
-    generator: Identity | None = Field(None, description="An extra field: the model that writes the answer.")
 
     @model_validator(mode="after")
     def _ends_with_a_question(self) -> Self:
         last = self.messages[-1]
-        if last.role != "user" or not last.text.strip():
-            raise ValueError("the last message must be the question of the user")
-        if len(last.text) > MAX_QUESTION_CHARACTERS:
-            raise ValueError(f"the question must have at most {MAX_QUESTION_CHARACTERS} characters")
+        check_last_question(last.text if last.role == "user" else "")
         return self
 
     def chat(self) -> list[Message]:
