@@ -20,10 +20,12 @@ from sourcebound.contracts.conversation.follow_up_rules import (
     ask_otherwise,
     is_bare_mark,
     name_pronoun,
+    swap_modifier,
     swap_phrase,
     swap_value,
 )
 from sourcebound.contracts.conversation.question_grammar import PREPOSITIONS, read_phrases, words
+from sourcebound.contracts.versions import CONTRACTS
 
 LEAD: Final = re.compile(
     r"(?:(?:ok|okay|thanks|thank you|fine|good|well|so|right)[,.!]?\s+)*"
@@ -47,6 +49,8 @@ class Rule(StrEnum):
     """The same thing, asked differently ("how often?")."""
     ANOTHER_PHRASE = "another_phrase"
     """Another part or circumstance replaces the earlier one."""
+    ANOTHER_MODIFIER = "another_modifier"
+    """The same noun with another word before it ("and the action limit?"); from version 2 of the contract."""
     ADDED_CONDITION = "added_condition"
     """A circumstance is added to the earlier question."""
     PRONOUN = "pronoun"
@@ -57,6 +61,7 @@ RULES: Final[tuple[tuple[Rule, Callable[[Remark, str], str]], ...]] = (
     (Rule.ANOTHER_VALUE, swap_value),
     (Rule.ANOTHER_ATTRIBUTE, ask_attribute),
     (Rule.ANOTHER_QUESTION_WORD, ask_otherwise),
+    (Rule.ANOTHER_MODIFIER, swap_modifier),
     (Rule.ANOTHER_PHRASE, swap_phrase),
     (Rule.ADDED_CONDITION, add_condition),
     (Rule.PRONOUN, name_pronoun),
@@ -86,12 +91,13 @@ def needs_context(question: str) -> bool:
     return remark.leads or bool(remark.preposition) or owner or is_bare_mark(remark.phrase)
 
 
-def resolve_follow_up(question: str, earlier: str) -> FollowUp | None:
+def resolve_follow_up(question: str, earlier: str, version: int = CONTRACTS["conversation"]) -> FollowUp | None:
     """Resolve a follow-up.
 
     Args:
         question: The follow-up with normalized white space.
         earlier: The earlier question, which stands alone.
+        version: The version of the contract of conversations.
 
     Returns:
         The whole question and its rule; None if no rule has a unique reading.
@@ -101,7 +107,7 @@ def resolve_follow_up(question: str, earlier: str) -> FollowUp | None:
     remark, before = read_remark(question), _core(earlier)
     plain = not SENTENCE_END.search(before) and bool(ENGLISH & {*words(before)})
     for rule, apply in RULES if plain else RULES[:1]:
-        query = apply(remark, before)
+        query = "" if version == 1 and rule is Rule.ANOTHER_MODIFIER else apply(remark, before)
         if query:
             return FollowUp(rule, f"{query[0].upper()}{query[1:]}?")
     return None

@@ -99,6 +99,21 @@ def swap_phrase(remark: Remark, before: str) -> str:
     return before[: plain[0].start] + remark.phrase + before[plain[0].end :] if len(plain) == 1 else ""
 
 
+def swap_modifier(remark: Remark, before: str) -> str:
+    """Replace the word before the same noun ("and the action limit?" after one about the alert limit)."""
+    if not remark.leads or remark.preposition or not is_noun_phrase(remark.phrase) or read_marks(remark.phrase):
+        return ""
+    modifiers, noun = remark.phrase.split()[:-1], remark.phrase.split()[-1]
+    modifiers = modifiers[1:] if modifiers and modifiers[0].casefold() in DETERMINERS else modifiers
+    places = [*re.finditer(rf"\b(?P<modifier>[^\W\d_]+) {re.escape(noun)}\b", before, re.IGNORECASE)]
+    if not modifiers or len(places) != 1 or words(before).count(noun.casefold()) != 1:
+        return ""
+    earlier = places[0]["modifier"].casefold()
+    if not is_noun_phrase(earlier) or earlier in DETERMINERS or earlier == modifiers[-1].casefold():
+        return ""
+    return f"{before[: places[0].start()]}{' '.join(modifiers)}{before[places[0].end('modifier') :]}"
+
+
 def add_condition(remark: Remark, before: str) -> str:
     """Add a circumstance that the earlier question does not state ("and during start-up?")."""
     families = {mark.family for mark in read_marks(before)}

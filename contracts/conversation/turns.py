@@ -125,7 +125,7 @@ def resolve(question: str, turns: Sequence[Turn], version: int = CONTRACTS["conv
             notices.append(UNANSWERED if turn.asked else ERASED)
             continue
         looked_at = tuple(turns[:number])
-        found = resolve_follow_up(asked, turn.asked)
+        found = resolve_follow_up(asked, turn.asked, version)
         if found is None or (notices and found.rule is not Rule.ANOTHER_VALUE):
             return _unclear(looked_at, notices, version)
         if len(found.query) > MAX_QUESTION_CHARACTERS:

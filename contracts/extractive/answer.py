@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from sourcebound.contracts.extractive.courtesy import strip_courtesy
+from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.extractive.sides import read_sides
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
@@ -28,7 +31,8 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     Returns:
         At most `MAX_SENTENCES`, and one unless the question asks for several things; none if nothing answers.
     """
-    question = read_question(in_the_spelling_of(prompt.evidence, prompt.search_query or prompt.question))
+    words = strip_courtesy(prompt.search_query or prompt.question)
+    question = read_question(in_the_spelling_of(prompt.evidence, words))
     chosen = _choose(prompt, question, read)
     chunks = {part.anchor: part.text for part in prompt.evidence}
     quoted = [
@@ -39,6 +43,9 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
 
 
 def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
+    if sides := read_sides(question):
+        found = [sentence for side in sides for sentence in _side(prompt, side, read)]
+        return list({sentence.text: sentence for sentence in reversed(found)}.values())[::-1]
     if question.form is Form.PARTS:
         return _parts(prompt, question, read)
     ranking = rank(prompt, question, read)
@@ -62,6 +69,15 @@ def _parts(prompt: PromptParts, question: Question, read: Reader | None) -> list
     """Return the best sentence for each part that has one."""
     rankings = [rank(prompt, part, read) for part in read_parts(question)]
     return list(dict.fromkeys(each.ranked[0].sentence for each in rankings if each.answers))[:MAX_SENTENCES]
+
+
+def _side(prompt: PromptParts, side: Question, read: Reader | None) -> list[Sentence]:
+    """Return the best sentence for a side. One that carries its label precedes those that carry no label."""
+    ranking = rank(prompt, side, read)
+    if not ranking.answers:
+        return []
+    ranked = [each.sentence for each in ranking.ranked]
+    return [next((each for each in ranked if has_labels(side.labels, each.text, each.source)), ranked[0])]
 
 
 def _block(ranking: Ranking, best: Sentence) -> list[Sentence]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.extractive import patterns
+from sourcebound.contracts.extractive.labels import Labels, read_labels
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.support.words import Word, read_words
 
@@ -80,6 +81,8 @@ class Question(NamedTuple):
     form: Form
     is_english: bool
     """Whether it has an English function word. The embedder and most of the patterns know no other language."""
+    labels: Labels
+    """The labels that it names, such as `revision C`."""
 
     @property
     def total(self) -> int:
@@ -104,10 +107,11 @@ def read_question(text: str) -> Question:
         words,
         {word.stem: word.weight for word in words if word.weight},
         frozenset(word.stem for word in words if word.is_name),
-        frozenset(stem for match in IDENTIFIER.finditer(text) for stem in [_identifier(match[0])] if stem),
+        frozenset(stem for match in IDENTIFIER.finditer(text) for stem in [read_identifier(match[0])] if stem),
         asked,
         _read_form(text, asked),
         any(word.form in STOP_WORDS for word in words),
+        read_labels(text),
     )
 
 
@@ -145,7 +149,8 @@ def _read_form(text: str, asked: Asked) -> Form:
     return Form.REASON if asked is Asked.REASON else Form.SENTENCE
 
 
-def _identifier(token: str) -> str:
+def read_identifier(token: str) -> str:
+    """Return an identifier as a stem: `hp200` for `HP-200`."""
     return re.sub(r"[^\w]", "", token).casefold()
 
 

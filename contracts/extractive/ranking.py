@@ -12,6 +12,7 @@ from sourcebound.contracts.extractive.features import (
     similarity_features,
     word_weights,
 )
+from sourcebound.contracts.extractive.labels import conflicts
 from sourcebound.contracts.extractive.question import Asked, Form, Question, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.weights import Linear, read_weights
@@ -149,7 +150,9 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
     return [
         (each, lexical_features(question, each, local, stems[each.chunk]))
         for each in sentences
-        if each.is_quotable and is_about(question, each, sentences)
+        if each.is_quotable
+        and is_about(question, each, sentences)
+        and not conflicts(question.labels, each.text, each.source)
     ]
 
 

@@ -67,6 +67,8 @@ class Sentence(NamedTuple):
     """The number of its list or paragraph in the chunk."""
     is_heading: bool
     is_quotable: bool
+    source: str = ""
+    """The name of its document."""
 
 
 def read_evidence(evidence: Sequence[EvidencePart]) -> list[Sentence]:
@@ -112,6 +114,7 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
                 block=block,
                 is_heading=is_heading,
                 is_quotable=not is_heading and not _is_cut(text, pieces, index) and is_quotable(quotes[index]),
+                source=source,
             )
         )
     return tuple(sentences)

@@ -187,3 +187,38 @@ def test_real_questions_of_search_engines_and_readers_stay_as_they_are() -> None
         "What is it vectored by, in Asia?",
         "When did they raise the price of oil to $5.11?",
     ]
+
+
+@pytest.mark.contract("CP-6")
+@pytest.mark.parametrize(
+    ("earlier", "question", "query"),
+    [
+        (
+            "What is the alert limit for total organic carbon in WFI-1?",
+            "And the action limit?",
+            "What is the action limit for total organic carbon in WFI-1?",
+        ),
+        (
+            "What is the alarm limit for high motor current?",
+            "What about the trip limit?",
+            "What is the trip limit for high motor current?",
+        ),
+    ],
+)
+def test_the_word_before_the_same_noun_is_replaced(earlier: str, question: str, query: str) -> None:
+    assert resolve_follow_up(question, earlier) == (Rule.ANOTHER_MODIFIER, query)
+    assert resolve_follow_up(question, earlier, version=1) is None
+
+
+@pytest.mark.contract("CP-6")
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        "What is the limit for total organic carbon?",
+        "Is the alert limit below the alarm limit?",
+        "What is the action limit?",
+    ],
+)
+def test_the_word_before_a_noun_is_kept_unless_one_place_has_another(earlier: str) -> None:
+    found = resolve_follow_up("And the action limit?", earlier)
+    assert found is None or found.rule is not Rule.ANOTHER_MODIFIER

@@ -1,0 +1,86 @@
+"""The two sides of a question: two identifiers of one shape, or two labels of one kind (R4-9).
+
+`How long may the HP-200 and the HP-300 run dry?` is asked about each, and so is `in revision B and in revision C`.
+"""
+
+import re
+from typing import Final
+
+from sourcebound.contracts.extractive.labels import Labels, read_labels
+from sourcebound.contracts.extractive.question import IDENTIFIER, Form, Question, read_identifier, read_parts, shape_of
+
+JOINED: Final = re.compile(r"\b(?:and|or|versus|vs|than|from|with|to)\b", re.IGNORECASE)
+SINGLE: Final = frozenset({Form.SENTENCE, Form.SIDES, Form.REASON})
+"""The forms that a side can have. Steps and lists are answered as a whole."""
+
+
+def read_sides(question: Question) -> list[Question]:
+    """Return the question about each side, in the order of the question.
+
+    A label belongs to the identifier before it: `on the HP-200 in revision C and on the HP-300`.
+
+    Args:
+        question: The question.
+
+    Returns:
+        Two questions with the words of the whole; none if it has not two sides.
+    """
+    if question.form is Form.PARTS and not _repeats_itself(question):
+        return []
+    if question.form not in SINGLE and question.form is not Form.PARTS:
+        return []
+    return _by_identifiers(question) or _by_labels(question)
+
+
+def _by_identifiers(question: Question) -> list[Question]:
+    places: dict[str, int] = {}
+    for match in IDENTIFIER.finditer(question.text):
+        places.setdefault(read_identifier(match[0]), match.start())
+    if len(places) != 2 or len({shape_of(stem) for stem in places}) != 1:
+        return []
+    (first, start), (second, middle) = sorted(places.items(), key=lambda each: each[1])
+    if not JOINED.search(question.text, start, middle):
+        return []
+    parts = (question.text[:middle], question.text[middle:])
+    return [
+        _side(question, {stem}, {other}, read_labels(part))
+        for stem, other, part in ((first, second, parts[0]), (second, first, parts[1]))
+    ]
+
+
+def _by_labels(question: Question) -> list[Question]:
+    kinds = [kind for kind, labels in question.labels.items() if len(labels) == 2]
+    if len(kinds) != 1:
+        return []
+    (kind,) = kinds
+    first, second = sorted(question.labels[kind], key=lambda label: _place(question.text, label))
+    return [
+        _side(question, question.identifiers, {other}, question.labels | {kind: frozenset({label})})
+        for label, other in ((first, second), (second, first))
+    ]
+
+
+def _side(question: Question, identifiers: set[str] | frozenset[str], other: set[str], labels: Labels) -> Question:
+    return question._replace(
+        form=Form.SENTENCE,
+        identifiers=frozenset(identifiers),
+        labels=labels,
+        names=question.names - other,
+        weights={stem: weight for stem, weight in question.weights.items() if stem not in other},
+    )
+
+
+def _repeats_itself(question: Question) -> bool:
+    """Return whether the second part asks the same about something else: `… and which does the HP-300 take?`."""
+    parts = read_parts(question)
+    if len(parts) != 2:
+        return False
+    first, second = (
+        {word.stem for word in part.words if word.weight} - part.identifiers - {*"abcdefgh"} for part in parts
+    )
+    return second <= first
+
+
+def _place(text: str, label: str) -> int:
+    found = re.search(rf"\b{re.escape(label)}\b", text, re.IGNORECASE)
+    return found.start() if found else len(text)

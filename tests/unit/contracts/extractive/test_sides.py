@@ -1,0 +1,131 @@
+"""Labels such as `revision C`, and questions with two sides, as the extractive generator reads them (R4-9)."""
+
+import pytest
+
+from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.courtesy import strip_courtesy
+from sourcebound.contracts.extractive.labels import conflicts, has_labels, read_labels
+from sourcebound.contracts.extractive.question import read_question
+from sourcebound.contracts.extractive.sides import read_sides
+from sourcebound.contracts.prompt.build import build_prompt, read_prompt
+from support.builders import answer_bundle, policy
+
+OLD = "The oil of the gear is changed every 3,000 hours in revision B."
+NEW = "The oil of the gear is changed every 4,000 hours in revision C."
+
+
+def texts(question: str, *chunks: str) -> list[str]:
+    prompt = build_prompt(answer_bundle(*chunks, question=question), policy()).prompt
+    return [sentence.text for sentence in answer(read_prompt(prompt.messages))]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("What changed in revision C?", {"revision": {"c"}}),
+        ("what changed in rev. c", {"revision": {"c"}}),
+        ("How do revisions B and C differ?", {"revision": {"b", "c"}}),
+        ("in revision B and in revision C", {"revision": {"b", "c"}}),
+        ("Is issue 3 in force?", {"issue": {"3"}}),
+        ("When does pump B start?", {"pump": {"b"}}),
+        ("class 1.5, version 2.0, release 2024 and revision history", {}),
+        ("What can I do with A and B, and with a pump?", {}),
+    ],
+)
+@pytest.mark.contract("R4-9")
+def test_labels_are_read_with_their_kind(text: str, labels: dict[str, set[str]]) -> None:
+    assert read_labels(text) == labels
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_conflicts_by_its_text_or_by_the_name_of_its_document() -> None:
+    asked = read_labels("in revision C")
+    assert conflicts(asked, OLD, "manual.pdf")
+    assert conflicts(asked, "The oil is changed yearly.", "manual-rev-b.docx, p. 3")
+    assert not conflicts(asked, "The oil is changed yearly.", "manual.pdf")
+    assert not conflicts(asked, "The oil of revision B must not be used.", "manual-rev-c.pdf")
+    assert not conflicts({}, OLD, "manual.pdf")
+    assert has_labels(asked, NEW, "manual.pdf")
+    assert not has_labels(asked, "The oil is changed yearly.", "manual.pdf")
+
+
+@pytest.mark.contract("R4-9")
+def test_a_question_about_a_revision_is_not_answered_from_another() -> None:
+    assert texts("How often is the oil of the gear changed in revision B?", NEW, OLD) == [OLD]
+    assert texts("How often is the oil of the gear changed in revision C?", OLD, NEW) == [NEW]
+    assert texts("How often is the oil of the gear changed in revision D?", OLD, NEW) == []
+
+
+@pytest.mark.contract("R4-9")
+def test_a_question_about_two_revisions_is_answered_for_both_in_its_order() -> None:
+    assert texts("How often is the oil of the gear changed in revision B and in revision C?", NEW, OLD) == [OLD, NEW]
+    assert texts("How often is the oil of the gear changed in revisions C and B?", NEW, OLD) == [NEW, OLD]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How long may the HP-200 and the HP-300 run dry?",
+        "How long may the HP-200 run dry, and how long may the HP-300 run dry?",
+        "How long may the HP-200 run dry compared with the HP-300?",
+    ],
+)
+@pytest.mark.contract("R4-9")
+def test_a_question_about_two_pumps_is_answered_for_both(question: str) -> None:
+    first, second = (f"The HP-{number} may run dry for {number // 10} seconds." for number in (200, 300))
+    assert texts(question, second, first) == [first, second]
+
+
+@pytest.mark.contract("R4-9")
+def test_one_sentence_about_both_sides_is_quoted_once() -> None:
+    both = "The HP-200 and the HP-300 may run dry for 5 seconds."
+    assert texts("How long may the HP-200 and the HP-300 run dry?", both, f"{both} They are pumps.") == [both]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_label_belongs_to_the_identifier_before_it() -> None:
+    asked = read_question("What is the oil charge of the HP-200 in revision C and of the HP-300?")
+    first, second = read_sides(asked)
+    assert (first.identifiers, first.labels) == ({"hp200"}, {"revision": {"c"}})
+    assert (second.identifiers, second.labels) == ({"hp300"}, {})
+    assert "hp300" not in first.weights
+    assert "hp200" not in second.weights
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How often is the oil of the HP-200 changed in revision C?",
+        "Is PT-113 installed on the HP-200?",
+        "Who built the HP-200, and when was the HP-300 sold?",
+        "How do I replace the seal of the HP-200 and of the HP-300?",
+    ],
+)
+@pytest.mark.contract("R4-9")
+def test_another_question_has_no_sides(question: str) -> None:
+    assert read_sides(read_question(question)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Hello, could you please tell me: how often is the oil changed? Thank you!", "how often is the oil changed?"),
+        ("Good morning! Sorry to bother you, but I have a quick question. Who built it? Many thanks.", "Who built it?"),
+        ("Dear colleagues, Who built it? Kind regards", "Who built it?"),
+        ("Would you mind helping me with this, please? Why is it red?", "Why is it red?"),
+        ("Could you tell me when the oil is changed, please?", "when the oil is changed?"),
+        ("The oil looks milky. What does that mean?", "The oil looks milky. What does that mean?"),
+        ("Can you give me the weight?", "Can you give me the weight?"),
+        ("What do kind regards mean?", "What do kind regards mean?"),
+        ("Thank you!", "Thank you!"),
+    ],
+)  # fmt: skip
+@pytest.mark.contract("R4-9")
+def test_polite_words_are_not_part_of_the_question(said: str, asked: str) -> None:
+    assert strip_courtesy(said) == asked
+
+
+@pytest.mark.contract("R4-9")
+def test_a_polite_question_gets_the_answer_of_the_plain_one() -> None:
+    polite = "Good morning! I hope you are well. How often is the oil of the gear changed in revision C? Many thanks."
+    assert texts(polite, OLD, NEW) == [NEW]
