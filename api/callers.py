@@ -18,6 +18,7 @@ from fastapi import Depends, Request
 from sourcebound.api.problems import Problem
 from sourcebound.api.server import Server, ServerOf
 from sourcebound.contracts.ports import Access
+from sourcebound.store.connection.visibility import restrict_to
 from sourcebound.store.keys.api_keys import SCOPES, ApiKey
 from sourcebound.store.runs.log import RunSummary
 from sourcebound.wiring import Services
@@ -74,14 +75,19 @@ class CallerAccess(NamedTuple):
 async def identify(request: Request, server: ServerOf) -> Caller:
     """Return the sender of a request, after checking that this server answers it.
 
+    From here on, reads of this request see the collections of the caller only, also where a route forgets to check.
+
     Raises:
         Problem: It has no active key (401), or the server has no keys and the request is not of this machine (403).
     """
     found = await server.services.api_keys.look_up(_given_key(request))
     if found.is_required:
-        return _caller_of(found.key, is_given=_given_key(request) is not None)
-    _require_this_machine(request)
-    return Caller()
+        caller = _caller_of(found.key, is_given=_given_key(request) is not None)
+    else:
+        _require_this_machine(request)
+        caller = Caller()
+    restrict_to(caller.collections)
+    return caller
 
 
 def requiring(scope: Scope) -> Callable[..., Awaitable[None]]:

@@ -28,6 +28,7 @@ from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.contracts.validation.firewall import check_answer as check_answer_text
 from sourcebound.errors import SourceboundError
 from sourcebound.graph.workflow import new_id
+from sourcebound.store.connection.visibility import restrict_to
 from sourcebound.wiring import DEFAULT_POLICY
 
 PATH: Final = "/mcp"
@@ -214,6 +215,7 @@ def _caller_of(context: Context[Any, Any]) -> Caller:
         return Caller()
     caller = request.scope["state"]["caller"]
     assert isinstance(caller, Caller)
+    restrict_to(caller.collections)  # a tool runs in a task of its own
     return caller
 
 

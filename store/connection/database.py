@@ -21,6 +21,7 @@ from psycopg_pool.base import AttemptWithBackoff
 from sourcebound.errors import TOO_MANY_CLIENTS, ConfigurationError, StoreError
 from sourcebound.store.connection import saturation
 from sourcebound.store.connection.saturation import is_saturated, wait_for_slot
+from sourcebound.store.connection.visibility import announce, is_restricted
 
 MINIMUM_VERSION: Final = 140000
 """PostgreSQL 14, as `server_version_num` writes it."""
@@ -262,6 +263,8 @@ async def open_pipeline(connection: AsyncConnection[Row]) -> AsyncIterator[None]
 async def read_snapshot(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
     """Open a read-only transaction whose statements all see the snapshot taken by the first of them.
 
+    It sees the collections of the caller only.
+
     It is also a pipeline, so BEGIN and COMMIT need no round trip of their own. Read the result of the last statement
     after the block, because the end of the transaction fetches it.
 
@@ -271,6 +274,7 @@ async def read_snapshot(connection: AsyncConnection[Row]) -> AsyncIterator[None]
     try:
         async with open_pipeline(connection):
             await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            await announce(connection)
             yield
             await connection.execute("COMMIT")
     except BaseException:
@@ -288,6 +292,23 @@ async def fetch_one(pool: Pool, statement: LiteralString, values: Row) -> Row | 
 
     async def fetch(connection: AsyncConnection[Row]) -> Row | None:
         return await (await connection.execute(statement, values)).fetchone()
+
+    return await retry_on_lost_connection(pool, fetch)
+
+
+async def fetch_visible(pool: Pool, statement: LiteralString, values: Row) -> list[Row]:
+    """Return the rows of a read-only statement that the caller may see. Retry once if the connection is lost.
+
+    Raises:
+        StoreError: The database did not answer, or refused the statement.
+    """
+
+    async def fetch(connection: AsyncConnection[Row]) -> list[Row]:
+        if not is_restricted():
+            return await (await connection.execute(statement, values)).fetchall()
+        async with open_pipeline(connection), connection.transaction():
+            await announce(connection)
+            return await (await connection.execute(statement, values)).fetchall()
 
     return await retry_on_lost_connection(pool, fetch)
 

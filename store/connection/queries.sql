@@ -965,6 +965,11 @@ FROM home JOIN pg_class c ON c.relnamespace = home.namespace
 JOIN pg_trigger t ON t.tgrelid = c.oid JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
 UNION ALL
+SELECT 'row security on ' || c.relname FROM home JOIN pg_class c ON c.relnamespace = home.namespace WHERE c.relrowsecurity
+UNION ALL
+SELECT 'policy ' || y.polname || ' on ' || c.relname
+FROM home JOIN pg_class c ON c.relnamespace = home.namespace JOIN pg_policy y ON y.polrelid = c.oid
+UNION ALL
 SELECT 'function ' || p.proname || ' ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 16)
 FROM home JOIN pg_proc p ON p.pronamespace = home.namespace
 WHERE NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')

@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 from sourcebound.contracts.conversation.turns import MAX_TURNS, Turn
 from sourcebound.contracts.request import Run
 from sourcebound.errors import RequestError
-from sourcebound.store.connection.database import Pool, Row, retry_on_lost_connection
+from sourcebound.store.connection.database import Pool, Row, fetch_visible, retry_on_lost_connection
 from sourcebound.store.connection.queries import query
 
 
@@ -36,17 +36,22 @@ class PostgresConversations:
         if not await self._fetch("find_conversation", {"conversation_id": conversation_id}):
             raise conversation_not_found_error(conversation_id)
         values = {"conversation_id": conversation_id, "run_id": None, "limit": None}
-        return [Turn.model_validate(row) for row in await self._fetch("earlier_turns", values)][::-1]
+        rows = await fetch_visible(self._pool, query("earlier_turns"), values)
+        return [Turn.model_validate(row) for row in rows][::-1]
 
     async def list_collections(self, conversation_id: str) -> list[str | None]:
-        """Return the collections of a conversation's runs; none if it has no run or does not exist."""
+        """Return the collections of all runs of a conversation; none if it has no run or does not exist.
+
+        The caller may see them all, because this decides whether the caller may read the conversation.
+        """
         values = {"conversation_id": conversation_id}
         return [row["collection"] for row in await self._fetch("collections_of_conversation", values)]
 
     async def earlier(self, run: Run) -> list[Turn]:
         """Return the earlier runs of the conversation, the latest first, at most `MAX_TURNS`."""
         values = {"conversation_id": run.conversation_id, "run_id": run.run_id, "limit": MAX_TURNS}
-        return [Turn.model_validate(row) for row in await self._fetch("earlier_turns", values)]
+        rows = await fetch_visible(self._pool, query("earlier_turns"), values)
+        return [Turn.model_validate(row) for row in rows]
 
     async def keep(self, run: Run) -> None:
         """Store the search query of a run with its question; nothing is stored for an erased run."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sourcebound.store.connection.database import Pool, store_faults
+from sourcebound.store.connection.database import Pool, fetch_visible, store_faults
 from sourcebound.store.connection.queries import query
 
 
@@ -71,10 +71,8 @@ class PostgresFeedback:
 
     async def list(self, run_id: str) -> list[Feedback]:
         """Return the feedback on a run, the oldest first."""
-        with store_faults():
-            async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("list_feedback"), {"run_id": run_id})
-                return [Feedback(**row) for row in await cursor.fetchall()]
+        rows = await fetch_visible(self._pool, query("list_feedback"), {"run_id": run_id})
+        return [Feedback(**row) for row in rows]
 
     async def list_latest(self, limit: int, rating: str | None = None) -> Sequence[FeedbackOnRun]:
         """Return the feedback on all runs, the newest first.
@@ -83,7 +81,5 @@ class PostgresFeedback:
             limit: The most entries.
             rating: `up` or `down`; None for both.
         """
-        with store_faults():
-            async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("latest_feedback"), {"limit": limit, "rating": rating})
-                return [FeedbackOnRun(**row) for row in await cursor.fetchall()]
+        rows = await fetch_visible(self._pool, query("latest_feedback"), {"limit": limit, "rating": rating})
+        return [FeedbackOnRun(**row) for row in rows]

@@ -20,6 +20,7 @@ from sourcebound.store.connection.database import (
     Pool,
     Row,
     fetch_one,
+    fetch_visible,
     open_pipeline,
     retry_on_lost_connection,
     store_faults,
@@ -266,8 +267,8 @@ class PostgresRunLog:
 
     async def find_run(self, run_id: str) -> RunSummary | None:
         """Return the run with exactly this id; None if there is none."""
-        row = await fetch_one(self._pool, query("find_run"), {"run_id": run_id})
-        return RunSummary(**row) if row else None
+        rows = await fetch_visible(self._pool, query("find_run"), {"run_id": run_id})
+        return RunSummary(**rows[0]) if rows else None
 
     async def list_forks(self, run_id: str) -> list[str]:
         """Return the forks of a run that still hold its texts (CP-5)."""

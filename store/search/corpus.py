@@ -23,7 +23,7 @@ from sourcebound.contracts.corpus.collection import (
 from sourcebound.contracts.corpus.digests import EMPTY_DIGEST, PageText, digest_document, seal_chunks
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.errors import ConfigurationError, StoreError
-from sourcebound.store.connection.database import Pool, Row, retry_on_lost_connection, store_faults
+from sourcebound.store.connection.database import Pool, Row, fetch_visible, store_faults
 from sourcebound.store.connection.queries import query
 from sourcebound.store.search.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED, VectorIndexes
 
@@ -51,7 +51,8 @@ class PostgresIndex:
 
     async def find_collection(self, name: str) -> Collection | None:
         """Return the collection of that name, or None."""
-        return await retry_on_lost_connection(self._pool, lambda connection: _find_collection(connection, name))
+        rows = await fetch_visible(self._pool, query("collections"), {"name": name})
+        return to_collection(rows[0]) if rows else None
 
     async def open_collection(self, name: str) -> Collection:
         """Return the collection of that name.
@@ -66,10 +67,7 @@ class PostgresIndex:
 
     async def list_collections(self) -> list[Collection]:
         """Return all collections, ordered by name."""
-        with store_faults():
-            async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("collections"), {"name": None})
-                return [to_collection(row) for row in await cursor.fetchall()]
+        return [to_collection(row) for row in await fetch_visible(self._pool, query("collections"), {"name": None})]
 
     async def create_collection(
         self,
@@ -171,10 +169,8 @@ class PostgresIndex:
 
     async def list_documents(self, collection_id: int) -> list[DocumentSummary]:
         """Return the documents of a collection, ordered by knowledge id."""
-        with store_faults():
-            async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("list_documents"), {"collection_id": collection_id})
-                return [DocumentSummary(**row) for row in await cursor.fetchall()]
+        rows = await fetch_visible(self._pool, query("list_documents"), {"collection_id": collection_id})
+        return [DocumentSummary(**row) for row in rows]
 
     async def known_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, KnownVector]:
         """Return the stored vectors of these chunks by chunk id, leaving out the chunks without one."""
@@ -204,10 +200,7 @@ class PostgresIndex:
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
         """Tell whether the document is still in the collection (R6-7). There are no accounts: `caller` is ignored."""
         values = {"collection": collection, "knowledge_id": knowledge_id}
-        with store_faults():
-            async with self._pool.connection() as connection:
-                cursor = await connection.execute(query("document_is_there"), values)
-                return await cursor.fetchone() is not None
+        return bool(await fetch_visible(self._pool, query("document_is_there"), values))
 
     async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
         """Store documents in one transaction, replacing those with the same knowledge ids."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sourcebound.contracts.corpus.contents import ContentsCode, KeptFile
 from sourcebound.contracts.presentation.source_view import StoredPassage
 from sourcebound.errors import StoreError
-from sourcebound.store.connection.database import Pool, fetch_one
+from sourcebound.store.connection.database import Pool, fetch_visible
 from sourcebound.store.connection.queries import query
 
 
@@ -41,14 +41,14 @@ class PostgresSources:
     async def find_place(self, collection: str, knowledge_id: str, chunk_id: str) -> StoredPassage | None:
         """Return the place of a chunk; None if the document no longer has it."""
         values = {"collection": collection, "knowledge_id": knowledge_id, "chunk_id": chunk_id}
-        row = await fetch_one(self._pool, query("chunk_place"), values)
-        return StoredPassage(**row) if row else None
+        rows = await fetch_visible(self._pool, query("chunk_place"), values)
+        return StoredPassage(**rows[0]) if rows else None
 
     async def read_page(self, collection: str, knowledge_id: str, number: int) -> StoredPage | None:
         """Return a page by its number, from 1; None if the document has no such page, or does not exist."""
         values = {"collection": collection, "knowledge_id": knowledge_id, "number": number}
-        row = await fetch_one(self._pool, query("read_page"), values)
-        return StoredPage(**row) if row else None
+        rows = await fetch_visible(self._pool, query("read_page"), values)
+        return StoredPage(**rows[0]) if rows else None
 
     async def read_file(self, collection: str, knowledge_id: str) -> bytes | None:
         """Return the bytes of a document's file; None if they are not kept.
@@ -56,12 +56,11 @@ class PostgresSources:
         Raises:
             StoreError: They are not what was ingested (`FILE_ALTERED`, IX-3).
         """
-        row = await fetch_one(
-            self._pool, query("read_source_file"), {"collection": collection, "knowledge_id": knowledge_id}
-        )
-        if row is None:
+        values = {"collection": collection, "knowledge_id": knowledge_id}
+        rows = await fetch_visible(self._pool, query("read_source_file"), values)
+        if not rows:
             return None
-        file = KeptFile(**row)
+        file = KeptFile(**rows[0])
         if await asyncio.to_thread(lambda: file.is_altered):
             raise StoreError(
                 f"the kept file of {knowledge_id!r} is not what was ingested.",
