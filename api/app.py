@@ -17,12 +17,15 @@ from sourcebound.api.problems import MEDIA_TYPE, ProblemDetails, add_problem_han
 from sourcebound.api.routes import ask, chat, corpus, feedback, health, page, page_images, records, responses
 from sourcebound.api.routes import uploads as uploading
 from sourcebound.api.server import Server
+from sourcebound.api.tokens.settings import read_token_settings
 from sourcebound.api.uploads.ingesting import Uploads
 from sourcebound.graph.engine import Engine
+from sourcebound.settings import Settings
 from sourcebound.wiring import Services
 
 if TYPE_CHECKING:
     from sourcebound.api.mcp_server import McpEndpoint
+    from sourcebound.api.tokens.verify import TokenVerifier
 
 DESCRIPTION: Final = (
     "Answers questions from your own documents, and from nothing else. Every outcome of a recorded run has the status "
@@ -72,6 +75,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.server = server
     app.state.uploads = uploads
+    app.state.tokens = _open_tokens(settings)
     app.state.page_images = page_images.PageImages(services)
     sizes = BodySizes(settings.max_request_megabytes * 1_000_000, settings.max_upload_megabytes * 1_000_000)
     app.add_middleware(RequestLimits, sizes=sizes, metrics=metrics)
@@ -96,6 +100,16 @@ def create_app(services: Services) -> FastAPI:
         app.router.routes.append(Route("/mcp", endpoint, include_in_schema=False))
     _describe_problems(app)
     return app
+
+
+def _open_tokens(settings: Settings) -> "TokenVerifier | None":
+    """Return the check of bearer tokens; None if no issuer is set (extra `oidc`)."""
+    found = read_token_settings(settings)
+    if found is None:
+        return None
+    from sourcebound.api.tokens.verify import TokenVerifier
+
+    return TokenVerifier(found)
 
 
 def _open_mcp(server: Server) -> "McpEndpoint | None":

@@ -10,7 +10,7 @@ refuses requests that a browser sends for a page of another origin, because a fo
 
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
@@ -23,8 +23,13 @@ from sourcebound.store.keys.api_keys import SCOPES, ApiKey
 from sourcebound.store.runs.log import RunSummary
 from sourcebound.wiring import Services
 
+if TYPE_CHECKING:
+    from sourcebound.api.tokens.verify import TokenVerifier
+
 LOCAL_NAMES: Final = ("localhost", "::1")
 BEARER: Final = "bearer "
+TOKEN_DOTS: Final = 2
+"""A token has three parts, which dots separate. A key has none."""
 Scope = Literal["ask", "read", "ingest"]
 
 
@@ -35,10 +40,10 @@ class Caller(NamedTuple):
     """
 
     key_id: str | None = None
-    """None: the local user of a server without keys."""
+    """The id of its key, or of the holder of its token. None: the local user of a server without keys."""
+    scopes: frozenset[str] = frozenset(SCOPES)
     collections: frozenset[str] | None = None
     """The collections that it may read; None: all."""
-    scopes: frozenset[str] = frozenset(SCOPES)
 
     def may_use(self, collection: str | None) -> bool:
         """Whether the caller may read a collection. A run of an external bundle has none: None needs all of them."""
@@ -78,11 +83,18 @@ async def identify(request: Request, server: ServerOf) -> Caller:
     From here on, reads of this request see the collections of the caller only, also where a route forgets to check.
 
     Raises:
-        Problem: It has no active key (401), or the server has no keys and the request is not of this machine (403).
+        Problem: It has no active key and no valid token (401), or the server needs neither and the request does not
+            come from this machine (403).
     """
-    found = await server.services.api_keys.look_up(_given_key(request))
-    if found.is_required:
-        caller = _caller_of(found.key, is_given=_given_key(request) is not None)
+    given = _given_key(request)
+    tokens: TokenVerifier | None = request.app.state.tokens
+    if tokens and given and given.count(".") == TOKEN_DOTS:
+        caller = Caller(*await tokens.verify(given))
+        restrict_to(caller.collections)
+        return caller
+    found = await server.services.api_keys.look_up(given)
+    if found.is_required or tokens:
+        caller = _caller_of(found.key, is_given=given is not None)
     else:
         _require_this_machine(request)
         caller = Caller()
@@ -107,7 +119,7 @@ def _given_key(request: Request) -> str | None:
 def _caller_of(key: ApiKey | None, *, is_given: bool) -> Caller:
     if key is not None and key.state == "active":
         collections = None if key.collections is None else frozenset(key.collections)
-        return Caller(key.key_id, collections, frozenset(key.scopes))
+        return Caller(key.key_id, frozenset(key.scopes), collections)
     if key is not None:
         code, detail = f"KEY_{key.state.upper()}", f"the key is {key.state}."
     elif is_given:

@@ -78,6 +78,20 @@ class Settings(BaseSettings):
     """The format of the log on stderr: lines of text, or one JSON object a line."""
     log_level: Literal["debug", "info", "warning", "error"] | None = None
     """The least level of our own log records; a node's line is `info`. Default: `info` for `serve`, else `warning`."""
+    oidc_issuer: str | None = None
+    """The issuer of bearer tokens (`iss`) that `serve` accepts next to keys. None accepts none."""
+    oidc_audience: str | None = None
+    """The audience (`aud`) that a token must name."""
+    oidc_keys_url: str | None = None
+    """The address of the issuer's public keys (JWKS)."""
+    oidc_algorithms: str = "RS256,ES256"
+    """The algorithms of signatures that are accepted."""
+    oidc_scope_claim: str = "scope"
+    """The claim with the rights of the holder: `ask`, `read` and `ingest` after the prefix."""
+    oidc_scope_prefix: str = "sourcebound:"
+    """The beginning of the scopes that are meant for this server."""
+    oidc_collections_claim: str = "sourcebound_collections"
+    """The claim with the collections of the holder: names, or `*` for all. Without it, a token opens none."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)

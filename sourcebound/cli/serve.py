@@ -82,10 +82,12 @@ async def _check_services(host: str) -> None:
 
 
 async def _require_keys_beyond_loopback(host: str, services: "Services") -> None:
-    """Raise an error for an address that other machines reach, if there is no active key."""
+    """Raise an error for an address that other machines reach, if there is neither an active key nor an issuer."""
     from sourcebound.api.callers import is_loopback
 
-    if not is_loopback(host) and not any(key.state == "active" for key in await services.api_keys.list()):
+    if is_loopback(host) or services.settings.oidc_issuer:
+        return
+    if not any(key.state == "active" for key in await services.api_keys.list()):
         raise UsageError(
             f"{host} can be reached from other machines, and a server without keys would answer all of them.",
             "Make a key first: sourcebound keys create NAME",

@@ -1,0 +1,125 @@
+"""The check of bearer tokens: signature, issuer, audience and times; and the rights in their claims.
+
+Only algorithms of the settings are accepted, whatever a token says of itself. The keys are those that the issuer
+publishes now, so a new key is found when a token names it, and a withdrawn one is refused after five minutes.
+"""
+
+import asyncio
+import hashlib
+import logging
+from typing import Any, Final, NamedTuple
+
+import jwt
+from jwt.exceptions import PyJWKClientConnectionError, PyJWKClientError
+
+from sourcebound.api.problems import Problem
+from sourcebound.api.tokens.settings import TokenSettings
+from sourcebound.store.keys.api_keys import SCOPES
+
+LOG = logging.getLogger("sourcebound.api")
+SKEW_SECONDS: Final = 60
+"""The difference between the clocks of the issuer and of this machine that is tolerated."""
+KEYS_SECONDS: Final = 300
+"""The time that published keys are remembered."""
+REFRESH_SECONDS: Final = 10
+"""The shortest time between two reads of the keys, however many tokens name an unknown one."""
+FETCH_SECONDS: Final = 5
+MAX_CHARACTERS: Final = 16_000
+REQUIRED: Final = ("exp", "iss", "aud", "sub")
+EVERY: Final = "*"
+"""The name in a claim that means all collections."""
+
+
+class TokenRights(NamedTuple):
+    """The holder of a valid token and the rights in its claims."""
+
+    holder: str
+    """A digest of issuer and subject, which names no person."""
+    scopes: frozenset[str]
+    collections: frozenset[str] | None
+    """None: all."""
+
+
+class TokenVerifier:
+    """The check of the tokens of one issuer.
+
+    Args:
+        settings: The issuer, and the meaning of claims.
+    """
+
+    def __init__(self, settings: TokenSettings) -> None:
+        self._settings = settings
+        self._keys = jwt.PyJWKClient(
+            settings.keys_url, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS, cooldown_duration=REFRESH_SECONDS
+        )
+
+    async def verify(self, token: str) -> TokenRights:
+        """Return the rights of a token.
+
+        Raises:
+            Problem: The token is not valid (401), or the keys of the issuer cannot be read (503).
+        """
+        try:
+            if len(token) > MAX_CHARACTERS:
+                raise jwt.DecodeError("too long")
+            if jwt.get_unverified_header(token).get("alg") not in self._settings.algorithms:
+                raise jwt.InvalidAlgorithmError("not permitted")
+            key = await asyncio.to_thread(self._keys.get_signing_key_from_jwt, token)
+            claims = jwt.decode(
+                token,
+                key.key,
+                algorithms=list(self._settings.algorithms),
+                audience=self._settings.audience,
+                issuer=self._settings.issuer,
+                leeway=SKEW_SECONDS,
+                options={"require": list(REQUIRED)},
+            )
+        except PyJWKClientConnectionError as error:
+            LOG.error("the keys of the issuer of bearer tokens cannot be read: %s", error)
+            detail = "the keys of the token's issuer cannot be read."
+            raise Problem(503, "ISSUER_UNAVAILABLE", detail, "Try again later.", {"Retry-After": "10"}) from error
+        except (jwt.PyJWTError, PyJWKClientError) as error:
+            raise _refuse(error) from error
+        return self._read_rights(claims)
+
+    def _read_rights(self, claims: dict[str, Any]) -> TokenRights:
+        prefix = self._settings.scope_prefix
+        named = _list_names(claims.get(self._settings.scope_claim), separator=True)
+        scopes = frozenset(name.removeprefix(prefix) for name in named if name.startswith(prefix))
+        collections = _list_names(claims.get(self._settings.collections_claim), separator=False)
+        subject = f"{self._settings.issuer}\n{claims['sub']}".encode()
+        return TokenRights(
+            holder=f"oidc_{hashlib.sha256(subject).hexdigest()[:12]}",
+            scopes=scopes & frozenset(SCOPES),
+            collections=None if EVERY in collections else frozenset(collections),
+        )
+
+
+def _list_names(claim: object, *, separator: bool) -> list[str]:
+    """Return the names in a claim: a list, or a text of one name or, with `separator`, of several."""
+    if isinstance(claim, str):
+        return claim.split() if separator else [claim]
+    return [name for name in claim if isinstance(name, str)] if isinstance(claim, list) else []
+
+
+def _refuse(error: Exception) -> Problem:
+    """Return the problem of a token that is not valid, in one sentence."""
+    code, detail = "TOKEN_INVALID", "the token cannot be read."
+    if isinstance(error, jwt.ExpiredSignatureError):
+        code, detail = "TOKEN_EXPIRED", "the token has expired."
+    elif isinstance(error, jwt.ImmatureSignatureError):
+        detail = "the token is not valid yet."
+    elif isinstance(error, jwt.InvalidAudienceError):
+        detail = "the token is for another audience."
+    elif isinstance(error, jwt.InvalidIssuerError):
+        detail = "the token is of another issuer."
+    elif isinstance(error, jwt.InvalidAlgorithmError):
+        detail = "the token is signed with an algorithm that is not accepted."
+    elif isinstance(error, PyJWKClientError):
+        detail = "the issuer has no such key as the token names."
+    elif isinstance(error, jwt.MissingRequiredClaimError):
+        detail = f"the token lacks the claim {error.claim}."
+    elif isinstance(error, jwt.InvalidSignatureError):
+        detail = "the signature of the token is wrong."
+    next_step = "Sign in again, and send the new token: Authorization: Bearer TOKEN"
+    return Problem(401, code, detail, next_step, {"WWW-Authenticate": 'Bearer error="invalid_token"'})

@@ -1,0 +1,270 @@
+"""Bearer tokens of a real local issuer, which signs with keys of its own and publishes them over HTTP."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from sourcebound.api.tokens import verify
+from sourcebound.api.tokens.settings import read_token_settings
+from sourcebound.errors import ConfigurationError
+from support.processes.databases import Cluster, settings_for
+from support.processes.http_server import QUESTION, Served, served_over
+
+ISSUER = "https://login.example.org/"
+AUDIENCE = "sourcebound-test"
+Claims = dict[str, Any]
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+
+class Issuer:
+    """An issuer with a server for its public keys."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, PrivateKey] = {
+            "rsa-1": rsa.generate_private_key(public_exponent=65537, key_size=2048),
+            "ec-1": ec.generate_private_key(ec.SECP256R1()),
+        }
+        self.reads = 0
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.reads += 1
+                body = json.dumps({"keys": [issuer.published(name) for name in issuer.keys]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/keys"
+
+    def published(self, name: str) -> Claims:
+        key = self.keys[name]
+        if isinstance(key, rsa.RSAPrivateKey):
+            form = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        else:
+            form = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        return {**form, "kid": name, "use": "sig"}
+
+    def sign(self, name: str = "rsa-1", algorithm: str = "RS256", **changes: Any) -> str:
+        return jwt.encode(claims(**changes), self.keys[name], algorithm=algorithm, headers={"kid": name})
+
+
+def claims(**changes: Any) -> Claims:
+    now = int(time.time())
+    own: Claims = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "anna",
+        "iat": now,
+        "exp": now + 300,
+        "scope": "openid sourcebound:ask sourcebound:read",
+        "sourcebound_collections": ["default"],
+    }
+    return {name: value for name, value in {**own, **changes}.items() if value is not None}
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[Issuer]:
+    made = Issuer()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def own(cluster: Cluster, filled: str, issuer: Issuer) -> Iterator[Served]:
+    database = cluster.create(filled)
+    settings = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": issuer.url}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "REFRESH_SECONDS", 0.05)
+        with served_over(database, **settings) as served:
+            yield served
+    cluster.drop(database)
+
+
+def get(served: Served, token: str, path: str = "/v1/collections") -> httpx.Response:
+    return served.client.get(path, headers={"authorization": f"Bearer {token}"})
+
+
+@pytest.mark.contract("R6-7")
+@pytest.mark.parametrize(("name", "algorithm"), [("rsa-1", "RS256"), ("ec-1", "ES256")])
+def test_the_claims_of_a_token_are_the_rights_of_its_holder(
+    own: Served, issuer: Issuer, name: str, algorithm: str
+) -> None:
+    token = issuer.sign(name, algorithm)
+    listed = get(own, token).json()
+    assert ([each["name"] for each in listed["collections"]], listed["scopes"]) == (["default"], ["ask", "read"])
+    headers = {"authorization": f"Bearer {token}"}
+    assert own.client.post("/v1/ask", json={"question": QUESTION}, headers=headers).json()["status"] == "OK"
+    upload = own.client.post(
+        "/v1/collections/default/documents", files={"file": ("a.txt", b"A text.")}, headers=headers
+    )
+    assert upload.json()["code"] == "SCOPE_FORBIDDEN"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"scope": "openid read ask"}, "SCOPE_FORBIDDEN"),
+        ({"scope": None}, "SCOPE_FORBIDDEN"),
+        ({"sourcebound_collections": None}, "COLLECTION_FORBIDDEN"),
+        ({"sourcebound_collections": ["others"]}, "COLLECTION_FORBIDDEN"),
+        ({"sourcebound_collections": {"default": True}}, "COLLECTION_FORBIDDEN"),
+    ],
+)
+def test_a_token_opens_nothing_that_its_claims_do_not_name(
+    own: Served, issuer: Issuer, changes: Claims, code: str
+) -> None:
+    answer = get(own, issuer.sign(**changes), "/v1/documents?collection=default")
+    assert (answer.status_code, answer.json()["code"]) == (403, code)
+
+
+def test_a_star_and_a_single_name_are_collections_too(own: Served, issuer: Issuer) -> None:
+    for named in ("*", ["*"], "default"):
+        token = issuer.sign(sourcebound_collections=named, scope=["sourcebound:read"])
+        assert get(own, token, "/v1/documents?collection=default").status_code == 200
+
+
+def encode(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def with_algorithm_none(_: Issuer) -> str:
+    return f"{encode({'alg': 'none', 'kid': 'rsa-1'})}.{encode(claims())}."
+
+
+def signed_with_the_public_key(issuer: Issuer) -> str:
+    """Sign with HMAC, and the published key as its secret."""
+    public = issuer.keys["rsa-1"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    head = f"{encode({'alg': 'HS256', 'kid': 'rsa-1'})}.{encode(claims())}"
+    digest = hmac.new(public, head.encode(), hashlib.sha256).digest()
+    return f"{head}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
+
+
+def with_an_unknown_key(issuer: Issuer) -> str:
+    return jwt.encode(claims(), issuer.keys["rsa-1"], algorithm="RS256", headers={"kid": "unknown"})
+
+
+def with_the_key_of_another(_: Issuer) -> str:
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return jwt.encode(claims(), other, algorithm="RS256", headers={"kid": "rsa-1"})
+
+
+def with_other_claims(issuer: Issuer) -> str:
+    head, _, signature = issuer.sign().split(".")
+    return f"{head}.{encode(claims(sourcebound_collections=['*']))}.{signature}"
+
+
+INVALID: dict[str, tuple[Callable[[Issuer], str], str, str]] = {
+    "expired": (lambda issuer: issuer.sign(exp=int(time.time()) - 120), "TOKEN_EXPIRED", "has expired"),
+    "too early": (lambda issuer: issuer.sign(nbf=int(time.time()) + 120), "TOKEN_INVALID", "not valid yet"),
+    "audience": (lambda issuer: issuer.sign(aud="another"), "TOKEN_INVALID", "another audience"),
+    "no audience": (lambda issuer: issuer.sign(aud=None), "TOKEN_INVALID", "lacks the claim aud"),
+    "issuer": (lambda issuer: issuer.sign(iss="https://evil.example"), "TOKEN_INVALID", "another issuer"),
+    "no end": (lambda issuer: issuer.sign(exp=None), "TOKEN_INVALID", "lacks the claim exp"),
+    "algorithm none": (with_algorithm_none, "TOKEN_INVALID", "algorithm that is not accepted"),
+    "HMAC with the public key": (signed_with_the_public_key, "TOKEN_INVALID", "algorithm that is not accepted"),
+    "another algorithm": (
+        lambda issuer: issuer.sign(algorithm="PS256"),
+        "TOKEN_INVALID",
+        "algorithm that is not accepted",
+    ),
+    "unknown key": (with_an_unknown_key, "TOKEN_INVALID", "no such key"),
+    "key of another": (with_the_key_of_another, "TOKEN_INVALID", "signature of the token is wrong"),
+    "other claims": (with_other_claims, "TOKEN_INVALID", "signature of the token is wrong"),
+    "no token": (lambda _: "a.b.c", "TOKEN_INVALID", "cannot be read"),
+    "huge": (lambda _: f"{'a' * 20_000}.b.c", "TOKEN_INVALID", "cannot be read"),
+    "not a token": (lambda _: "sb_0123", "KEY_UNKNOWN", "no such key"),
+}
+
+
+@pytest.mark.contract("S-4", "S-5")
+@pytest.mark.parametrize("name", INVALID)
+def test_a_token_that_is_not_valid_opens_nothing(own: Served, issuer: Issuer, name: str) -> None:
+    make, code, words = INVALID[name]
+    answer = get(own, make(issuer))
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (401, code)
+    assert words in problem["detail"]
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert issuer.url not in answer.text
+
+
+def test_a_server_with_an_issuer_needs_a_token_or_a_key(own: Served) -> None:
+    answer = own.client.get("/v1/collections")
+    assert (answer.status_code, answer.json()["code"]) == (401, "KEY_REQUIRED")
+
+
+def test_clocks_may_differ_by_less_than_a_minute(own: Served, issuer: Issuer) -> None:
+    now = int(time.time())
+    assert get(own, issuer.sign(exp=now - 30)).status_code == 200
+    assert get(own, issuer.sign(nbf=now + 30, iat=now + 30)).status_code == 200
+
+
+def test_a_new_key_is_found_when_a_token_names_it(own: Served, issuer: Issuer) -> None:
+    assert get(own, issuer.sign()).status_code == 200
+    issuer.keys["rsa-2"] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    time.sleep(0.1)  # no later read of the keys is sooner
+    assert get(own, issuer.sign("rsa-2")).status_code == 200
+
+
+def test_unknown_keys_do_not_make_the_server_read_the_keys_again_and_again(
+    cluster: Cluster, migrated: str, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "REFRESH_SECONDS", 60)
+    database = cluster.create(migrated)
+    settings = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": issuer.url}
+    with served_over(database, **settings) as served:
+        before = issuer.reads
+        assert {get(served, with_an_unknown_key(issuer)).status_code for _ in range(10)} == {401}
+        assert issuer.reads - before <= 2
+    cluster.drop(database)
+
+
+def test_an_issuer_that_does_not_answer_is_a_fault_and_no_refusal(
+    cluster: Cluster, migrated: str, issuer: Issuer
+) -> None:
+    database = cluster.create(migrated)
+    settings = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": "http://127.0.0.1:9/keys"}
+    with served_over(database, **settings) as served:
+        answer = get(served, issuer.sign())
+        assert (answer.status_code, answer.json()["code"]) == (503, "ISSUER_UNAVAILABLE")
+    cluster.drop(database)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"oidc_audience": None}, "AUDIENCE"),
+        ({"oidc_keys_url": "http://login.example.org/keys"}, "TLS"),
+        ({"oidc_algorithms": "RS256,HS256"}, "algorithm"),
+        ({"oidc_algorithms": "none"}, "algorithm"),
+        ({"oidc_algorithms": ""}, "algorithm"),
+    ],
+)
+def test_unsafe_settings_are_refused_at_the_start(changes: Claims, words: str) -> None:
+    given = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": "https://login.example.org/keys"}
+    with pytest.raises(ConfigurationError) as raised:
+        read_token_settings(settings_for("postgresql://nowhere/", **{**given, **changes}))
+    assert words in raised.value.message + raised.value.next_step
