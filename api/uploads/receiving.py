@@ -21,7 +21,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from sourcebound.api.problems import Problem
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.text.sanitize import UNSHOWABLE
+from sourcebound.contracts.text.sanitize import REPLACEMENT, UNSHOWABLE, one_line
 from sourcebound.ingest.discovery import UPLOADED, FoundFiles, Skipped, SourceFile
 from sourcebound.ingest.loaders.sidecar import SIDECAR_SUFFIX, Sidecar
 from sourcebound.ingest.sandbox.failures import DocumentFailure
@@ -110,7 +110,7 @@ async def _read_form(request: Request) -> FormData:
     limits: dict[str, int] = {"max_files": MAX_FILES, "max_fields": len(UploadFields.model_fields)}
     try:
         return await MultiPartParser(request.headers, _require_end(request), **limits).parse()
-    except MultiPartException as error:
+    except (MultiPartException, ValueError) as error:  # a client may name an encoding that its bytes do not have
         detail = "the upload is incomplete, cannot be read, or has too many parts."
         raise Problem(400, "MALFORMED_UPLOAD", detail, f"Send at most {MAX_FILES} files, each as a part.") from error
 
@@ -148,7 +148,8 @@ def _store_parts(parts: list[UploadFile | str], folder: Path) -> FoundFiles:
         reason = "was sent twice" if name in stored else find_bad_name(name)
         if isinstance(part, str) or reason:
             message = f"the file name {name!r} {reason}."
-            skipped.append(Skipped(Path(name), BAD_NAME, message, "Rename the file, and upload it again."))
+            shown = Path(one_line(name) or REPLACEMENT)
+            skipped.append(Skipped(shown, BAD_NAME, message, "Rename the file, and upload it again."))
             continue
         path = folder / name
         with path.open("xb") as target:

@@ -9,6 +9,7 @@ import logging
 import re
 import struct
 import zlib
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -133,12 +134,13 @@ def _find_words(page: "PdfPage", text: str) -> list[_Place]:
     try:
         extracted = text_page.get_text_bounded()
         indices = align_characters(text_page, extracted)
+        line_ends = [place for place, character in enumerate(text) if character == "\n"]
         places = []
         for stored, found in _align_words(text, extracted):
             characters = [_read_box(text_page, indices[index]) for index in range(found.start, found.end)]
             boxes = tuple(_join_boxes(box for box in characters if box.right > box.left and box.top > box.bottom))
             if boxes:
-                places.append(_Place(stored.start, stored.end, text.count("\n", 0, stored.start), boxes))
+                places.append(_Place(stored.start, stored.end, bisect(line_ends, stored.start), boxes))
     finally:
         text_page.close()
     return [place for _, line in groupby(places, key=lambda place: place.line) for place in _keep_own_line(list(line))]

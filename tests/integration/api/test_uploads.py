@@ -128,11 +128,14 @@ def test_what_is_no_upload_is_a_problem(own: Served) -> None:
     path = "/v1/collections/nowhere/documents"
     kind = "multipart/form-data; boundary=x"
     cut = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nThe valve'
+    whole = b'--x\r\nContent-Disposition: form-data; name="file"; filename="+2AA-.txt"\r\n\r\nThe valve\r\n--x--'
     given: list[tuple[JsonObject, int, str]] = [
         ({"json": {}}, 415, "NOT_AN_UPLOAD"),
         ({"content": b"no parts", "headers": {"content-type": kind}}, 400, "MALFORMED_UPLOAD"),
         ({"content": b"", "headers": {"content-type": "multipart/form-data"}}, 400, "MALFORMED_UPLOAD"),
         ({"content": cut, "headers": {"content-type": kind}}, 400, "MALFORMED_UPLOAD"),
+        ({"content": whole, "headers": {"content-type": f"{kind}; charset=undefined"}}, 400, "MALFORMED_UPLOAD"),
+        ({"content": whole, "headers": {"content-type": f"{kind}; charset=utf-7"}}, 422, "BAD_NAME"),
         ({"files": {"file": ("a.txt.meta.toml", b"")}}, 422, "BAD_SIDECAR"),
         ({"files": {"document": ("a.txt", TEXT)}}, 422, "INVALID_REQUEST"),
         ({"files": {"file": ("a.txt", TEXT)}, "data": {"colour": "red"}}, 422, "INVALID_REQUEST"),
