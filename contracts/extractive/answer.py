@@ -11,6 +11,7 @@ from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.sides import read_sides
+from sourcebound.contracts.extractive.written_short import write_out
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
@@ -31,7 +32,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     Returns:
         At most `MAX_SENTENCES`, and one unless the question asks for several things; none if nothing answers.
     """
-    words = strip_courtesy(prompt.search_query or prompt.question)
+    words = write_out(strip_courtesy(prompt.search_query or prompt.question))
     question = read_question(in_the_spelling_of(prompt.evidence, words))
     chosen = _choose(prompt, question, read)
     chunks = {part.anchor: part.text for part in prompt.evidence}

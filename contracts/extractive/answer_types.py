@@ -12,6 +12,7 @@ PATTERNS: Final = {
     Asked.TIME: patterns.A_TIME,
     Asked.COUNT: patterns.A_COUNT,
     Asked.MONEY: patterns.A_PRICE,
+    Asked.CONTACT: patterns.A_CONTACT,
     Asked.DURATION: patterns.A_DURATION,
     Asked.FREQUENCY: patterns.A_FREQUENCY,
     Asked.MEASURE: patterns.A_MEASURE,

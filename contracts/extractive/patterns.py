@@ -42,6 +42,7 @@ COUNT: Final = pattern(
 )
 MONEY: Final = pattern(
     r"\bhow much (?:money|does it cost|do (?:\w+ ){1,4}cost|does (?:\w+ ){1,5}cost|is (?:\w+ ){0,4}worth)",
+    r"\bwhat (?:do|does|did|will|would) (?:[\w-]+ ){1,8}cost\b",
     r"\b(?:what|which)\b.{0,40}\b" + one_of("prices? costs? fees? salary revenues? income budget net_worth") + r"\b",
 )
 DURATION: Final = pattern(
@@ -50,8 +51,13 @@ DURATION: Final = pattern(
     r"\b(?:what|which) (?:duration|period)\b",
     r"\bhow (?:many|much) (?:\w+ )?" + one_of("time seconds? minutes? hours? days? weeks? months? years?") + r"\b",
 )
+CONTACT: Final = pattern(
+    r"\bwhat (?:is|are|was|were) (?:[\w-]+ ){0,4}" + one_of("telephone phone mobile fax") + r" numbers?\b",
+    r"\bwhat (?:is|are|was|were) (?:[\w-]+ ){0,4}e-?mail address(?:es)?\b",
+    r"\b(?:what|which) number (?:do|can|should|must) \w+ (?:call|ring|dial)\b",
+)
 FREQUENCY: Final = pattern(
-    r"\bhow (?:often|frequently|regularly)\b", r"\bhow many times\b", WHICH + r"(?:intervals?|frequency)\b"
+    r"\bhow (?:often|frequently|regularly)\b", r"\bhow many times\b", WHICH + r"(?:intervals?|frequency)\b(?! ranges?)"
 )
 MEASURE: Final = pattern(
     r"\bhow " + one_of("much tall far deep big large high wide heavy hot cold fast thick close great strong") + r"\b",
@@ -171,7 +177,10 @@ A_TIME: Final = pattern(
     r"\b" + one_of("after before until during once as_soon_as whenever every later earlier ago") + r"\b",
 )
 A_COUNT: Final = pattern(rf"\b{NUMBER}\b", r"\bpercent\b", r"\bnone\b", r"\bno\b")
-A_PRICE: Final = pattern(r"[$€£¥]\s?\d", r"\bfree\b", r"\d")
+A_PRICE: Final = pattern(r"[$€£¥₹]\s?\d", r"\bfree\b", r"(?<![\w-])\d")
+A_CONTACT: Final = pattern(
+    r"(?<![\w-])[+(]?\d(?:[ ()/.-]{0,2}\d){6,}(?![\w-])", r"\S@\S+\.\w", r"\bhttps?://", r"\bwww\."
+)
 A_DURATION: Final = pattern(
     rf"\b{NUMBER}(?:\s|-)(?:\w+\s)?{TIME_UNIT}\b",
     r"\bfrom\b.{1,20}\bto\b",
@@ -184,6 +193,7 @@ A_FREQUENCY: Final = pattern(
     + one_of("every each per once twice times regularly (?:bi)?(?:week|month|quarter|year|hour)ly daily annual(?:ly)?")
     + r"\b",
     rf"\b{TIME_UNIT}\b",
+    r"\d\s?[kmg]?hz\b",
 )
 A_MEASURE: Final = pattern(
     r"\d\s?(?:to \d+ |million |billion |thousand |square |cubic )?" + UNIT + r"(?!\w)", rf"\b{NUMBER}\b"
@@ -197,6 +207,7 @@ QUANTITIES: Final = tuple(
         ("voltages?", r"[mkµ]?v(?:olts?)?(?:\s?[ad]c)?"),
         ("speeds? fast", r"rpm [mk]?m/s km/h mph knots? [kmgt]?bits?/s [kmgt]?bps [kmgt]b(?:/s|ps)? hz"),
         ("weighs? weights? mass heavy", "[kmµ]?g (?:kilo)?grams? lbs? pounds? ton(?:ne)?s? oz ounces? t"),
+        ("areas?", r"[kcm]?m(?:²|2) sq(?:\.|uare)?_\w+ acres? hectares? ha"),
         ("volumes?", "[mcd]?l (?:milli)?lit(?:er|re)s? gallons? [cmd]?m³ m3 cubic pints?"),
         ("heights? tall depths? deep widths? wide lengths? distances? diameters? thick(?:ness)?",
          r"[kcmµn]?m (?:kilo|centi|milli)?met(?:er|re)s? miles? feet foot ft inch(?:es)? in yards? \""),

@@ -19,6 +19,8 @@ class Asked(StrEnum):
     PLACE = "place"
     COUNT = "count"
     MONEY = "money"
+    CONTACT = "contact"
+    """A telephone number or an address on the net."""
     DURATION = "duration"
     FREQUENCY = "frequency"
     MEASURE = "measure"
@@ -47,6 +49,7 @@ class Form(StrEnum):
 
 ASKED: Final = (
     (Asked.MONEY, patterns.MONEY),
+    (Asked.CONTACT, patterns.CONTACT),
     (Asked.FREQUENCY, patterns.FREQUENCY),
     (Asked.DURATION, patterns.DURATION),
     (Asked.COUNT, patterns.COUNT),

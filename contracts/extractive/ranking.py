@@ -32,7 +32,7 @@ LEAST_CONTENT: Final = 600
 """The least similarity of the content words with which less of them is enough."""
 MILLION: Final = 1_000_000
 NO_QUANTITY: Final = 2 * MILLION
-QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
+QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
 Described = tuple[Sentence, Features]
 Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Similarity]]]
@@ -66,6 +66,8 @@ class Ranking(NamedTuple):
         if not self.ranked or self.answering < self.minimum:
             return False
         features = self.ranked[0].features
+        if self.question.asked in QUANTITIES and features["type_missing"]:
+            return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
         content = features.get("content")

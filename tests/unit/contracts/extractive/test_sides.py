@@ -7,6 +7,7 @@ from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import conflicts, has_labels, read_labels
 from sourcebound.contracts.extractive.question import read_question
 from sourcebound.contracts.extractive.sides import read_sides
+from sourcebound.contracts.extractive.written_short import write_out
 from sourcebound.contracts.prompt.build import build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -86,8 +87,10 @@ def test_one_sentence_about_both_sides_is_quoted_once() -> None:
 def test_a_label_belongs_to_the_identifier_before_it() -> None:
     asked = read_question("What is the oil charge of the HP-200 in revision C and of the HP-300?")
     first, second = read_sides(asked)
-    assert (first.identifiers, first.labels) == ({"hp200"}, {"revision": {"c"}})
-    assert (second.identifiers, second.labels) == ({"hp300"}, {})
+    assert first.identifiers == frozenset({"hp200"})
+    assert first.labels == {"revision": frozenset({"c"})}
+    assert second.identifiers == frozenset({"hp300"})
+    assert second.labels == {}
     assert "hp300" not in first.weights
     assert "hp200" not in second.weights
 
@@ -129,3 +132,47 @@ def test_polite_words_are_not_part_of_the_question(said: str, asked: str) -> Non
 def test_a_polite_question_gets_the_answer_of_the_plain_one() -> None:
     polite = "Good morning! I hope you are well. How often is the oil of the gear changed in revision C? Many thanks."
     assert texts(polite, OLD, NEW) == [NEW]
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("At what max. temp. is it run, in deg C?", "At what maximum temperature is it run?"),
+        ("How tight do the screws go, in Nm?", "How tight do the screws go?"),
+        ("What is the serial no. of pump B?", "What is the serial number of pump B?"),
+        ("After how many op. hrs is it repl.?", "After how many operating hours is it replaced?"),
+        ("Is there no. And why?", "Is there no. And why?"),
+        ("How long is it in mm?", "How long is it in mm?"),
+        ("The distance is 5, in mm.", "The distance is 5, in mm."),
+    ],
+)
+@pytest.mark.contract("R4-9")
+def test_abbreviations_are_written_out_and_the_wish_for_a_unit_is_left_away(said: str, read: str) -> None:
+    assert write_out(said) == read
+
+
+@pytest.mark.parametrize(
+    ("question", "chunk"),
+    [
+        ("What does the seal of the gear cost?", "The seal of the HP-200 is held by bolts."),
+        ("What is the telephone number of the service desk?", "The service desk answered bulletin 2024-07."),
+        ("What is the heat transfer area of the cooler?", "The set point of the heat transfer cooler is 88 °C."),
+    ],
+)
+@pytest.mark.contract("R4-9")
+def test_a_question_for_an_amount_is_not_answered_without_one(question: str, chunk: str) -> None:
+    assert texts(question, chunk) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "chunk"),
+    [
+        ("What does the seal of the gear cost?", "The seal of the gear costs 40 euros."),
+        ("What is the telephone number of the service desk?", "The telephone number of the desk is 0900 555 0199."),
+        ("What is the heat transfer area of the cooler?", "The heat transfer area of the cooler is 4 m²."),
+        ("What frequency range is permitted for the gear?", "The permitted range of the gear is 30 Hz to 52 Hz."),
+    ],
+)  # fmt: skip
+@pytest.mark.contract("R4-9")
+def test_an_amount_of_the_right_kind_answers(question: str, chunk: str) -> None:
+    assert texts(question, chunk) == [chunk]
