@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural bench bench-index clean
 
 DATA ?= ../shared/data
 SETS := evals/golden/sets
@@ -54,6 +54,10 @@ eval: setup ## golden and perturbed questions through the whole graph, and the g
 	@$(BIN)/sourcebound eval run --set $(SETS)/golden_set.jsonl --documents examples/manuals --output build/eval/golden --again
 	@$(BIN)/sourcebound eval run --set $(SETS)/golden_set_perturb.jsonl --documents examples/manuals --output build/eval/perturbed --again
 	@$(BIN)/sourcebound eval gate build/eval/golden build/eval/perturbed $(if $(GATES),--gates $(GATES))
+
+eval-external: setup ## every evaluation over external data, into build/external.json and .md; QUESTIONS=N for a shorter one
+	@mkdir -p build
+	@$(BIN)/sourcebound eval external --data $(DATA) --json build/external.json --page build/external.md $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 	@$(BIN)/python -m sourcebound.evals.grounding --data $(DATA) --report docs/grounding.md

@@ -91,36 +91,36 @@ def answer_set(
         yield QuestionSet(name, Path(target) / "documents", questions)
 
 
-def read_answer_sets(data: Path) -> Iterator[OpenSet]:
-    """Yield the sets whose questions have their answer as text: paragraphs, articles and long papers."""
+def answer_sets(data: Path) -> dict[str, OpenSet]:
+    """Return the sets whose questions have their answer as text, by name; each is read when it is opened."""
     folder = data / "answerability"
-    squad = sorted(read_records(folder / "squad2/questions.jsonl"), key=lambda record: record["order"])
-    yield partial(
-        answer_set,
-        "squad2",
-        read_records(folder / "squad2/paragraphs.jsonl"),
-        [(each["question"], each["paragraph_id"], each["answers"]) for each in squad if each["answerable"]],
-    )
-    items = read_records(folder / "qed_nq/items.jsonl")
+    return {
+        "squad2": partial(_squad_set, folder / "squad2"),
+        "qed_nq": partial(_qed_set, folder / "qed_nq"),
+        "covidqa_long": partial(_paper_set, folder / "covidqa_long"),
+    }
+
+
+def _squad_set(folder: Path) -> AbstractContextManager[QuestionSet]:
+    records = sorted(read_records(folder / "questions.jsonl"), key=lambda record: record["order"])
+    answers = [(each["question"], each["paragraph_id"], each["answers"]) for each in records if each["answerable"]]
+    return answer_set("squad2", read_records(folder / "paragraphs.jsonl"), answers)
+
+
+def _qed_set(folder: Path) -> AbstractContextManager[QuestionSet]:
+    items = read_records(folder / "items.jsonl")
     articles = {item["paragraph"]: {"_id": item["paragraph"], "title": item["title"]} for item in items}
-    yield partial(
-        answer_set,
-        "qed_nq",
-        [article | {"text": text} for text, article in articles.items()],
-        [
-            (item["question"], item["paragraph"], [part["string"] for group in item["nq_answers"] for part in group])
-            for item in items
-        ],
-    )
-    yield partial(
-        answer_set,
-        "covidqa_long",
-        read_records(folder / "covidqa_long/documents.jsonl"),
-        [
-            (each["question"], each["document_id"], [each["answer"]])
-            for each in read_records(folder / "covidqa_long/questions.jsonl")
-        ],
-    )
+    answers = [
+        (item["question"], item["paragraph"], [part["string"] for group in item["nq_answers"] for part in group])
+        for item in items
+    ]
+    return answer_set("qed_nq", [article | {"text": text} for text, article in articles.items()], answers)
+
+
+def _paper_set(folder: Path) -> AbstractContextManager[QuestionSet]:
+    records = read_records(folder / "questions.jsonl")
+    answers = [(each["question"], each["document_id"], [each["answer"]]) for each in records]
+    return answer_set("covidqa_long", read_records(folder / "documents.jsonl"), answers)
 
 
 @contextmanager
@@ -198,7 +198,7 @@ async def evaluate(data: Path) -> list[Measured]:
     policy = find_policy(DEFAULT_POLICY, embedding_model=EMBEDDER)
     measured: list[Measured] = []
     sets: list[OpenSet] = [
-        *read_answer_sets(data),
+        *answer_sets(data).values(),
         partial(judged_documents, data, "emanual_s10"),
         partial(judged_characters, data),
         partial(report_set, data),

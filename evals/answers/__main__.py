@@ -13,18 +13,16 @@ from typing import Final
 
 from sourcebound.contracts.calibration.gate_minima import Share, wilson_interval
 from sourcebound.contracts.policy.schema import Policy
+from sourcebound.evals.answers.asking import ask
 from sourcebound.evals.answers.cases import Case, build_cases, read_cases, write_cases
-from sourcebound.evals.answers.judging import Judgement, Tally, count, judge
+from sourcebound.evals.answers.judging import Judgement, Tally, count
 from sourcebound.evals.answers.questions import read_sets
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.retrieval import DATA
-from sourcebound.models.registry import Models
-from sourcebound.settings import Settings
 from sourcebound.store.server.embedded import stop_on_sigterm
 from sourcebound.wiring import DEFAULT_POLICY, find_policy
 
 EMBEDDER: Final = "minilm"
-MODEL: Final = "extractive"
 PREAMBLE: Final = """# Answers of the built-in generator
 
 Written by `make eval-answers` (`python -m sourcebound.evals.answers --data DATA --report FILE`); do not edit.
@@ -47,18 +45,6 @@ HEAD: Final = (
     "set", "questions", "right", "wrong", "refused or failed", "answer in the prompt", "sentences that hold it",
     "several sentences", "HIGH and right",
 )  # fmt: skip
-
-
-async def ask(cases: Sequence[Case], policy: Policy) -> list[Judgement]:
-    """Generate the answer to each case and judge it."""
-    models = Models(Settings())
-    try:
-        model = await models.open(MODEL)
-        return [
-            judge(case, await model.generate(case.prompt, policy) if case.is_asked else None, policy) for case in cases
-        ]
-    finally:
-        await models.close()
 
 
 def render(tallies: Sequence[Tally]) -> str:

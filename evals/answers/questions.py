@@ -5,7 +5,8 @@ SQuAD also has questions on the topic of its paragraphs that no paragraph answer
 are off topic.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,8 +39,18 @@ class QuestionSet(NamedTuple):
 
 def read_sets(data: Path) -> list[QuestionSet]:
     """Read every set from the folder of the evaluation data."""
+    return [read() for read in set_readers(data).values()]
+
+
+def set_readers(data: Path) -> dict[str, Callable[[], QuestionSet]]:
+    """Return the readers of the sets, by name."""
     folder = data / "answerability"
-    return [_read_squad(folder), _read_qed(folder), _read_manual(data), _read_papers(folder)]
+    return {
+        "squad2": partial(_read_squad, folder),
+        "qed_nq": partial(_read_qed, folder),
+        "emanual": partial(_read_manual, data),
+        "covidqa": partial(_read_papers, folder),
+    }
 
 
 def _read_squad(folder: Path) -> QuestionSet:

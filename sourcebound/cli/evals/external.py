@@ -1,0 +1,43 @@
+"""`sourcebound eval external`: the evaluations over external data, from any folder of their shapes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sourcebound.cli.console import FAULT, run_async, say
+from sourcebound.errors import RequestError
+
+
+def external(
+    data: Annotated[Path, typer.Option(help="The folder of the data (docs/evaluation.md).")],
+    output: Annotated[Path | None, typer.Option("--json", help="Write the summary to this file.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write the tables to this file, in Markdown.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this section: ranking, evidence, gates, answers … Repeatable.")
+    ] = None,
+    questions: Annotated[int | None, typer.Option(min=1, help="The most questions of a set. Default: all.")] = None,
+) -> None:
+    """Measure ranking, evidence, gates, answers, grounding, statements, honest replies, injection, files and sentences.
+
+    The data are read by path. A set whose files are absent is skipped by name. The exit code is 1 if a set could not be
+    read. Nothing is written to your own collections.
+    """
+    from sourcebound.evals.external.measuring import measure_all
+    from sourcebound.evals.external.report import Section, render_page
+    from sourcebound.evals.external.sections import SECTIONS
+
+    if not data.is_dir():
+        raise RequestError(f"{data} is not a folder.", "Give the folder of the data with --data.", code="PATH_MISSING")
+    if unknown := [name for name in only or () if name not in set(Section)]:
+        raise RequestError(f"{unknown[0]!r} is not a section.", f"The sections are {', '.join(Section)}.")
+    chosen = {section: measure for section, measure in SECTIONS.items() if not only or section in only}
+    summary = run_async(lambda: measure_all(data, chosen, questions, say), interrupted="Nothing was written.")
+    text = summary.model_dump_json(indent=2) + "\n"
+    table = render_page(summary)
+    for path, content in ((output, text), (page, f"{table}\n")):
+        if path:
+            path.write_text(content, "utf-8")
+    print(table)
+    if any(not each.is_absent for each in summary.left_out):
+        raise typer.Exit(FAULT)
