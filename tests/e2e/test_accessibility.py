@@ -45,7 +45,7 @@ def test_the_page_has_no_serious_violation(chromium: Chrome, served: Served, the
         wait(chromium, "#question").send_keys(question, Keys.ENTER)
         wait(chromium, f".turn:nth-child({number}) details.made summary").send_keys(Keys.ENTER)
     wait(chromium, ".cite").send_keys(Keys.ENTER)
-    wait(chromium, "#source mark")
+    wait(chromium, "#source mark, #source .printed canvas")
     assert violations(chromium) == []
     for button, dialog in (("#show-history", "#history"), ("#show-upload", "#upload")):
         wait(chromium, button).send_keys(Keys.ENTER)
