@@ -141,6 +141,13 @@ def _host_name(request: Request) -> str:
         return ""
 
 
+def _is_foreign(origin: str, host: str | None) -> bool:
+    try:
+        return urlsplit(origin).netloc != host
+    except ValueError:
+        return True
+
+
 def _require_this_machine(request: Request) -> None:
     if not (request.client is None or is_loopback(request.client.host)):
         raise Problem(
@@ -157,7 +164,7 @@ def _require_this_machine(request: Request) -> None:
             "Address it as 127.0.0.1 or localhost.",
         )
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if origin is not None and _is_foreign(origin, request.headers.get("host")):
         raise Problem(
             403,
             "FOREIGN_ORIGIN",

@@ -117,10 +117,12 @@ class RequestLimits:
 def _limit_upload(headers: Headers, receive: Receive, max_bytes: int) -> Receive:
     """Return a channel that delivers the pieces of an upload, and raises a problem where it exceeds a limit."""
     size, deadline = _announced_size(headers), time.monotonic() + UPLOAD_SECONDS
-    is_too_large, received = size > max_bytes, 0
+    is_too_large, received, is_complete = size > max_bytes, 0, False
 
     async def receive_piece() -> Message:
-        nonlocal received, is_too_large
+        nonlocal received, is_too_large, is_complete
+        if is_complete:  # a streamed answer waits here for its client to leave, as long as the ingest takes
+            return await receive()
         while True:
             seconds = min(BODY_SECONDS, deadline - time.monotonic())
             try:
@@ -129,10 +131,10 @@ def _limit_upload(headers: Headers, receive: Receive, max_bytes: int) -> Receive
             except TimeoutError as error:
                 raise _too_slow() from error
             received += len(message.get("body", b""))
-            is_too_large = is_too_large or received > max_bytes
+            is_too_large, is_complete = is_too_large or received > max_bytes, not message.get("more_body", False)
             if not is_too_large or message["type"] == "http.disconnect":
                 return message
-            if not message.get("more_body", False):  # the rest is read and dropped, as above
+            if is_complete:  # the rest is read and dropped, as above
                 raise _too_large(max_bytes)
 
     return receive_piece

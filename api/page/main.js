@@ -9,11 +9,13 @@ import { addFiles, openUpload } from "./upload.js";
 
 let conversation = null;
 
-// Shows the collections of the caller. Chooses `wanted` if it is one of them, and the server's own one otherwise.
-async function loadCollections(wanted) {
+// Shows the collections of the caller. Keeps the chosen one. If it is none of them, chooses `stored` or the server's own.
+async function loadCollections(stored) {
   const { collections, default: own, scopes } = await read("/v1/collections");
   const names = collections.map((each) => each.name);
-  const chosen = names.includes(wanted) ? wanted : own;
+  const current = byId("collection").value;
+  const chosen = [current, stored].find((name) => names.includes(name)) ?? own;
+  if (chosen !== current) conversation = null;
   const options = (list) => list.map((name) => make("option", { value: name, selected: name === chosen }, name));
   byId("collection").replaceChildren(...options(names.length ? names : [own]));
   byId("upload-collections").replaceChildren(...options(names));

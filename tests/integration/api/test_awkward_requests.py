@@ -102,3 +102,9 @@ def test_a_name_of_another_machine_reaches_nothing(served: Served, host: str) ->
 def test_a_forwarded_client_of_another_machine_reaches_nothing(served: Served) -> None:
     answer = served.client.get("/v1/collections", headers={"x-forwarded-for": "203.0.113.9"})
     assert (answer.status_code, answer.json()["code"]) == (403, "KEYS_REQUIRED")
+
+
+@pytest.mark.parametrize("origin", ["http://attacker.example", "null", "http://["])
+def test_a_page_of_another_origin_reaches_nothing(served: Served, origin: str) -> None:
+    answer = served.client.get("/v1/collections", headers={"origin": origin})
+    assert (answer.status_code, answer.json()["code"]) == (403, "FOREIGN_ORIGIN")
