@@ -63,12 +63,14 @@ class Comparison(Contract):
     lost: tuple[Flip, ...]
     """The items that passed before and do not pass after."""
     won: tuple[Flip, ...]
+    hallucinations: tuple[Flip, ...]
+    """The items that hallucinated after and not before, whether they passed before or not."""
 
     @property
     def is_worse(self) -> bool:
         """Whether the pass rate certainly fell, or a hallucination is new."""
         falls = any(each.metric == "passed" and each.high < 0 for each in self.differences)
-        return falls or any(each.after.startswith("hallucinated") for each in self.lost)
+        return falls or bool(self.hallucinations)
 
 
 VALUES: Final[Mapping[str, tuple[Callable[[ItemResult], bool], Callable[[ItemResult], float]]]] = {
@@ -111,6 +113,7 @@ def compare(
         differences=tuple(_measure(pairs)),
         lost=tuple(_flip(old, new) for old, new in pairs if old.passed and not new.passed),
         won=tuple(_flip(old, new) for old, new in pairs if new.passed and not old.passed),
+        hallucinations=tuple(_flip(old, new) for old, new in pairs if new.hallucinated and not old.hallucinated),
     )
 
 

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourcebound.contracts.base import Contract
 from sourcebound.errors import RequestError
+from sourcebound.evals.golden.comparison import describe_end
 from sourcebound.evals.golden.results import ItemResult
 from sourcebound.evals.golden.summary import METRICS, Figure, Scope, measure
 
@@ -127,8 +128,7 @@ def _judge(gate: Gate, figure: Figure | None) -> GateResult:
 def _list_failing(results: Iterable[ItemResult]) -> Iterable[str]:
     for result in results:
         if not result.passed:
-            reason = "hallucinated" if result.hallucinated else result.code or "wrong answer"
-            yield f"{result.item}  {result.status}  {reason}  {result.run_id or 'without a run'}"
+            yield f"{result.item}  {result.status}  {describe_end(result)}  {result.run_id or 'without a run'}"
 
 
 def _invalid_gates_error(path: Path | None, reason: str) -> RequestError:

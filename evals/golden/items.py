@@ -20,14 +20,19 @@ Question = Annotated[Text, Field(max_length=MAX_QUESTION_CHARACTERS)]
 ItemId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._~-]{0,79}$")]
 
 
-def _check_path(path: str) -> str:
+def check_path(path: str) -> str:
+    """Return the path of a file or folder of a set, which is relative to its folder and stays in it.
+
+    Raises:
+        ValueError: It is absolute, empty, or leaves the folder.
+    """
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts:
         raise ValueError("a path is relative to the folder of the set and stays in it")
     return path
 
 
-FilePath = Annotated[str, AfterValidator(_check_path)]
+FilePath = Annotated[str, AfterValidator(check_path)]
 """The path of a file or folder, relative to the folder of the set."""
 
 

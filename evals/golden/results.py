@@ -5,6 +5,7 @@ evaluation without a summary was interrupted, and continues under the same circu
 """
 
 import subprocess
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -110,9 +111,24 @@ class ItemResult(Contract):
         return self.status is Status.OK
 
 
-def find_commit() -> str | None:
-    """Return the commit of the code with `-dirty` for local changes; None outside a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+def find_commit(code: Path = Path(__file__).parent) -> str | None:
+    """Return the commit of the code with `-dirty` for local changes; None outside a checkout of this project.
+
+    Args:
+        code: A folder of the code. It can be installed inside the repository of another project.
+    """
+    top = _ask_git(code, "rev-parse", "--show-toplevel")
+    try:
+        project = tomllib.loads((Path(top) / "pyproject.toml").read_text("utf-8")) if top else {}
+    except (OSError, ValueError):
+        return None
+    if project.get("project", {}).get("name") != "sourcebound":
+        return None
+    return _ask_git(code, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
+
+
+def _ask_git(folder: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(folder), *arguments]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
@@ -141,13 +157,21 @@ class ResultFolder:
             The results of the interrupted evaluation; empty for a new one.
 
         Raises:
-            RequestError: The folder holds a complete evaluation, or one under other circumstances.
+            RequestError: The folder holds a complete evaluation, one under other circumstances, or files of these names
+                that no evaluation wrote.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / EVALUATION
+        old = [self.path / name for name in (SUMMARY, RESULTS) if (self.path / name).exists()]
+        if old and not file.exists():
+            raise RequestError(
+                f"{self.path} holds {old[0].name} and no {EVALUATION}, so no evaluation wrote it.",
+                "Name another folder with --output.",
+                code="FOLDER_NOT_EMPTY",
+            )
         if again or not file.exists():
-            for name in (SUMMARY, RESULTS):
-                (self.path / name).unlink(missing_ok=True)
+            for path in old:
+                path.unlink()
             file.write_text(circumstances.model_dump_json(indent=2) + "\n", "utf-8")
             return []
         if (self.path / SUMMARY).exists():

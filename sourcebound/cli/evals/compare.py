@@ -51,16 +51,17 @@ def render(found: "Comparison") -> None:
 
     from sourcebound.cli.console import print_rich
 
-    names = found.before.differences(found.after)
+    old, new = found.before, found.after
+    names = old.differences(new)
     print(f"{found.items} items in common. The evaluations differ in {', '.join(names) or 'nothing'}.")
-    for old, new in [(found.before, found.after)]:
-        print(f"policy {old.policy_version} → {new.policy_version}, model {old.model} → {new.model}")
+    print(f"policy {old.policy_version} → {new.policy_version}, model {old.model} → {new.model}")
     table = Table("scope", "metric", "items", "before", "after", "change", "95 % interval", box=None)
     for each in found.differences:
         table.add_row(each.scope, each.metric, str(each.items), *_cells(each))
     print_rich(table)
     _print_flips("passed before and do not pass now", found.lost)
     _print_flips("did not pass before and pass now", found.won)
+    _print_flips("hallucinated after and not before", found.hallucinations)
     others = len(found.only_before) + len(found.only_after)
     if others:
         say(f"{others} items are not in both evaluations and were not compared.")

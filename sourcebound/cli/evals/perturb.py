@@ -25,7 +25,11 @@ def perturb(
         str | None, typer.Option(help=f"A folder of documents about similar things, {RELATIVE}.")
     ] = None,
     counterfactual: Annotated[
-        str | None, typer.Option(help=f"The folder to write documents with other values to, {RELATIVE}.")
+        str | None,
+        typer.Option(
+            help=f"The folder to write documents with other values to, {RELATIVE}. It is new, empty, or holds only "
+            "what the replaced set made."
+        ),
     ] = None,
 ) -> None:
     """Change the questions or the documents of a golden set in ways after which the outcome is still known.

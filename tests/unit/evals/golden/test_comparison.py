@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.cli.evals.compare import render
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.errors import RequestError
@@ -58,6 +59,24 @@ def test_a_new_hallucination_is_worse() -> None:
     first = [refused_result(f"{number}") for number in range(40)]
     second = [refused_result("0", status=Status.OK, hallucinated=True, passed=False), *first[1:]]
     assert compared(first, second).is_worse
+
+
+def test_an_item_that_failed_before_and_hallucinates_now_is_worse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = [item_result(f"{number}") for number in range(40)]
+    missed = item_result("a", passed=False, status=Status.NO_EVIDENCE, code="model_refused")
+    wrong = item_result("a", run_id="new-a", passed=False, hallucinated=True)
+    found = compared([missed, *kept], [wrong, *kept])
+    assert (found.lost, found.won) == ((), ())
+    assert [(each.item, each.before, each.after) for each in found.hallucinations] == [
+        ("a", "model_refused", "hallucinated")
+    ]
+    assert found.is_worse
+    render(found)
+    assert "1 items hallucinated after and not before:\n  a  model_refused → hallucinated" in capsys.readouterr().out
+    assert not compared([wrong, *kept], [wrong, *kept]).is_worse
+    assert not compared([wrong, *kept], [missed, *kept]).is_worse
 
 
 def test_an_item_that_asks_something_else_is_not_compared() -> None:

@@ -55,6 +55,94 @@ def test_the_perturbed_set_that_is_checked_in_is_made_again_byte_by_byte(tmp_pat
     assert {path.name: path.read_bytes() for path in made} == checked_in()
 
 
+def set_in(folder: Path, text: str = "The bolts are tightened to 27 N·m.") -> Path:
+    """Write a set of one item and its document."""
+    (folder / "plant").mkdir()
+    (folder / "plant" / "manual.md").write_text(text, "utf-8")
+    (folder / "plant" / "manual.md.meta.toml").write_text('title = "Manual"\n', "utf-8")
+    (folder / "set.jsonl").write_text(write_items([item()]), "utf-8")
+    return folder / "set.jsonl"
+
+
+def files_of(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def refused(root: Path, golden: Path, output: str = "out.jsonl", folders: Folders | None = None) -> str:
+    """Return the code with which a perturbation is refused. It changes no file under the root."""
+    before = files_of(root)
+    with pytest.raises(RequestError) as raised:
+        perturb_file(golden, golden.with_name(output), SEED, 1, folders or Folders())
+    assert files_of(root) == before
+    return raised.value.failure_code
+
+
+def test_only_documents_of_the_earlier_perturbed_set_are_replaced(tmp_path: Path) -> None:
+    golden, output = set_in(tmp_path), tmp_path / "out.jsonl"
+    made, folders = tmp_path / "made" / "other", Folders(counterfactual="made/other")
+    perturb_file(golden, output, SEED, 1, folders)
+    assert {path.name for path in made.iterdir()} == {"manual.md", "manual.md.meta.toml"}
+    (tmp_path / "plant" / "manual.md").rename(tmp_path / "plant" / "manual.txt")
+    (tmp_path / "plant" / "manual.md.meta.toml").unlink()
+    text = golden.read_text("utf-8").replace("manual.md", "manual.txt")
+    golden.write_text(text, "utf-8")
+    perturb_file(golden, output, SEED, 1, folders)
+    assert {path.name for path in made.iterdir()} == {"manual.txt"}
+    (made / "notes.txt").write_text("mine", "utf-8")
+    assert refused(tmp_path, golden, folders=folders) == "FOLDER_NOT_EMPTY"
+
+
+@pytest.mark.parametrize("place", ["plant", "notes/kept"])
+def test_a_folder_with_other_files_is_not_written_to(tmp_path: Path, place: str) -> None:
+    golden = set_in(tmp_path)
+    (tmp_path / "notes" / "kept" / "more").mkdir(parents=True)
+    assert refused(tmp_path, golden, folders=Folders(counterfactual=place)) == "FOLDER_NOT_EMPTY"
+
+
+def test_a_file_is_not_a_folder_to_write_to(tmp_path: Path) -> None:
+    golden = set_in(tmp_path)
+    assert refused(tmp_path, golden, folders=Folders(counterfactual="plant/manual.md")) == "NOT_A_FOLDER"
+
+
+@pytest.mark.parametrize("path", [".", "..", "../other", "a/../../other", "/no-such-folder", ""])
+@pytest.mark.parametrize("option", Folders._fields)
+def test_a_folder_stays_in_the_folder_of_the_set(tmp_path: Path, option: str, path: str) -> None:
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "other").mkdir()
+    golden = set_in(tmp_path / "sets")
+    folders = Folders()._replace(**{option: path})
+    assert refused(tmp_path, golden, folders=folders) == "PATH_OUTSIDE"
+
+
+def test_a_file_that_is_not_a_perturbed_set_is_not_replaced(tmp_path: Path) -> None:
+    golden = set_in(tmp_path)
+    (tmp_path / "again.jsonl").symlink_to(golden)
+    (tmp_path / "notes.txt").write_text("mine", "utf-8")
+    (tmp_path / "golden.jsonl").write_text(write_items([item("mine")]), "utf-8")
+    for name in ("set.jsonl", "again.jsonl", "notes.txt", "golden.jsonl"):
+        assert refused(tmp_path, golden, name) == "FILE_EXISTS"
+    perturb_file(golden, tmp_path / "out.jsonl", SEED, 1, Folders())
+    assert refused(tmp_path, tmp_path / "out.jsonl") == "FILE_EXISTS"
+
+
+def test_a_document_that_is_not_utf_8_is_left_as_it_is(tmp_path: Path) -> None:
+    golden = set_in(tmp_path)
+    (tmp_path / "plant" / "manual.md").write_bytes("Die Schrauben: 27 N·m, für 3 Stunden.".encode("latin-1"))
+    made = perturb_file(golden, tmp_path / "out.jsonl", SEED, 1, Folders(counterfactual="other"))
+    assert made.documents == {}
+    assert len(made.items) > 3
+
+
+@pytest.mark.parametrize(("data", "is_read"), [("\ufeff".encode(), True), ("\ufeff".encode("utf-16"), False)])
+def test_a_set_is_read_as_every_command_reads_it(tmp_path: Path, data: bytes, is_read: bool) -> None:
+    golden = set_in(tmp_path)
+    golden.write_bytes(data + golden.read_bytes())
+    if is_read:
+        assert perturb_file(golden, tmp_path / "out.jsonl", SEED, 1, Folders()).items
+    else:
+        assert refused(tmp_path, golden) == "INVALID_SET"
+
+
 def test_the_perturbed_set_has_every_kind_and_names_seed_and_origin() -> None:
     golden = read_items((SETS / "golden_set.jsonl").read_text("utf-8"), "golden")
     read = read_items((SETS / "golden_set_perturb.jsonl").read_text("utf-8"), "perturbed")
