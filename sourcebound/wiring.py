@@ -1,10 +1,11 @@
 """Creates the live services from the settings. This is the only module that knows every implementation."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sourcebound.contracts.policy.lock import FoundPolicy
 from sourcebound.contracts.policy.schema import Policy
@@ -31,6 +32,9 @@ from sourcebound.store.runs.model_answers import PostgresAnswerLog
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.retriever import PostgresRetriever
 from sourcebound.store.search.sources import PostgresSources
+
+if TYPE_CHECKING:
+    from sourcebound.ingest.pipeline import Ingest, Progress
 
 DEFAULT_POLICY = "SOURCEBOUND_V2"
 LEXICAL_POLICY = "SOURCEBOUND_LEXICAL_V2"
@@ -78,6 +82,38 @@ class Services:
         if name not in self._embedders:
             self._embedders[name] = await open_embedder(name, self.settings)
         return self._embedders[name]
+
+    async def open_ingest(
+        self,
+        report: "Callable[[Progress], None]" = lambda _: None,
+        *,
+        index: PostgresIndex | None = None,
+        embedder: str | None = None,
+    ) -> "Ingest":
+        """Return an ingest with the limits, the language and the embedder of the settings.
+
+        Args:
+            report: Called with the progress.
+            index: The collections; None for those of these services.
+            embedder: The name of another embedder than that of the settings.
+
+        Raises:
+            SourceboundError: The embedder cannot be opened.
+        """
+        from sourcebound.ingest.pipeline import Ingest
+        from sourcebound.models.embedders.by_name import resolve_embedder
+
+        settings, name = self.settings, embedder or resolve_embedder(self.settings.embedder)
+        return Ingest(
+            index or self.index,
+            await self.open_embedder(name),
+            name,
+            settings.max_file_megabytes << 20,
+            self.parser,
+            report,
+            settings.language,
+            keep_bytes=settings.keep_file_megabytes << 20,
+        )
 
 
 @asynccontextmanager

@@ -17,8 +17,7 @@ from sourcebound.api.problems import UNPROCESSABLE, FieldError, Problem
 from sourcebound.api.uploads.receiving import Upload, receive, upload_folder
 from sourcebound.errors import StoreError
 from sourcebound.ingest.discovery import UPLOADED, Skipped
-from sourcebound.ingest.pipeline import Ingest, IngestSummary, Progress
-from sourcebound.models.embedders.by_name import resolve_embedder
+from sourcebound.ingest.pipeline import IngestSummary, Progress
 from sourcebound.wiring import Services, open_corpus
 
 LOG = logging.getLogger("sourcebound.api")
@@ -128,14 +127,12 @@ class Uploads:
             self._in_progress -= 1
 
     async def _ingest(self, upload: Upload, collection: str, report: Callable[[Progress], None]) -> UploadReport:
-        settings, fields = self._services.settings, upload.fields
+        fields = upload.fields
         try:
-            async with open_corpus(settings) as index:
+            async with open_corpus(self._services.settings) as index:
                 known = await index.find_collection(collection)
-                name = known.embedder if known else resolve_embedder(settings.embedder)
-                embedder, limit = await self._services.open_embedder(name), settings.max_file_megabytes << 20
-                keep, parser = settings.keep_file_megabytes << 20, self._services.parser
-                work = Ingest(index, embedder, name, limit, parser, report, settings.language, keep_bytes=keep)
+                embedder = known.embedder if known else None
+                work = await self._services.open_ingest(report, index=index, embedder=embedder)
                 summary = await work.run_files(upload.files, collection, fields.metadata(), language=fields.language)
         except StoreError as error:
             if error.failure_code != "STORE_FORBIDDEN":

@@ -12,8 +12,6 @@ from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.errors import ConfigurationError, RequestError
 from sourcebound.evals.golden.items import GoldenItem, read_items
 from sourcebound.ingest.loaders.sidecar import Sidecar
-from sourcebound.ingest.pipeline import Ingest
-from sourcebound.models.embedders.by_name import resolve_embedder
 from sourcebound.wiring import Services
 
 SHOWN = 5
@@ -130,10 +128,7 @@ def shorten(findings: Sequence[str]) -> str:
 
 
 async def _ingest(services: Services, paths: Sequence[Path], collection: str) -> None:
-    settings = services.settings
-    name = resolve_embedder(settings.embedder)
-    limit = settings.max_file_megabytes << 20
-    work = Ingest(services.index, await services.open_embedder(name), name, limit, services.parser)
+    work = await services.open_ingest()
     summary = await work.run(list(paths), collection, Sidecar(), prune=True)
     if summary.skipped:
         first = summary.skipped[0]

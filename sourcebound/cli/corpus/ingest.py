@@ -12,7 +12,6 @@ from sourcebound.cli.console import BAD_USAGE, FAULT, INTERRUPTED, exit_with, pr
 from sourcebound.errors import RequestError, SourceboundError, UsageError
 
 if TYPE_CHECKING:
-    from sourcebound.contracts.ports import Embedder
     from sourcebound.ingest.loaders.sidecar import Sidecar
     from sourcebound.ingest.pipeline import IngestSummary, Progress
     from sourcebound.wiring import Services
@@ -88,7 +87,8 @@ async def _ingest(options: IngestOptions) -> "IngestSummary":
     from sourcebound.wiring import open_services
 
     async with open_services(get_settings(), as_owner=True) as services:
-        return await _run(services, await _find_embedder(services), options)
+        await _say_if_lexical(services)
+        return await _run(services, options)
 
 
 def _watch_until_stopped(options: IngestOptions) -> None:
@@ -109,23 +109,23 @@ async def _watch(options: IngestOptions) -> None:
         open_services(get_settings(), as_owner=True) as services,
         aclosing(watch_changes(options.paths)) as changes,
     ):
-        embedder = await _find_embedder(services)
+        await _say_if_lexical(services)
         await anext(changes)
-        first = await _run(services, embedder, options)
+        first = await _run(services, options)
         if any(skipped.code == "PATH_MISSING" for skipped in first.skipped):
             raise typer.Exit(BAD_USAGE)
         say("Watching for changes. Press Ctrl-C to stop.")
         async for _ in changes:
-            await _run_with_retries(services, embedder, options)
+            await _run_with_retries(services, options)
 
 
-async def _run_with_retries(services: "Services", embedder: "Embedder | None", options: IngestOptions) -> None:
+async def _run_with_retries(services: "Services", options: IngestOptions) -> None:
     """Retry while the database or the embedder is unavailable, so that the watch continues."""
     import asyncio
 
     while True:
         try:
-            await _run(services, embedder, options)
+            await _run(services, options)
         except UsageError:
             raise
         except SourceboundError as error:
@@ -136,39 +136,23 @@ async def _run_with_retries(services: "Services", embedder: "Embedder | None", o
             return
 
 
-async def _find_embedder(services: "Services") -> "Embedder | None":
+async def _say_if_lexical(services: "Services") -> None:
     from sourcebound.models.embedders.by_name import resolve_embedder
 
-    embedder = await services.open_embedder(resolve_embedder(services.settings.embedder))
-    if embedder is None:
+    if await services.open_embedder(resolve_embedder(services.settings.embedder)) is None:
         say("No embedder: this collection is searched by words only. `sourcebound doctor` shows how to add one.")
-    return embedder
 
 
-async def _run(services: "Services", embedder: "Embedder | None", options: IngestOptions) -> "IngestSummary":
-    from sourcebound.ingest.pipeline import Ingest
-    from sourcebound.models.embedders.by_name import resolve_embedder
-
-    settings = services.settings
-    name, limit = resolve_embedder(settings.embedder), settings.max_file_megabytes << 20
+async def _run(services: "Services", options: IngestOptions) -> "IngestSummary":
     with progress("files") as report:
 
         def on_progress(state: "Progress") -> None:
             report(state.files_done, state.files, f"{state.name or 'files'}  {state.chunks_done} chunks")
 
-        work = Ingest(
-            services.index,
-            embedder,
-            name,
-            limit,
-            services.parser,
-            on_progress,
-            settings.language,
-            keep_bytes=settings.keep_file_megabytes << 20,
-        )
+        work = await services.open_ingest(on_progress)
         summary = await work.run(
             options.paths,
-            options.collection or settings.collection,
+            options.collection or services.settings.collection,
             options.metadata,
             language=options.language,
             prune=options.prune,

@@ -120,10 +120,13 @@ async def test_an_item_may_have_documents_of_its_own(library_services: Services,
     golden, options = read_set(tmp_path / "set.jsonl"), Options(tmp_path / "out", "own")
     with pytest.raises(RequestError, match="documents of their own"):
         await run_evaluation(library_services, golden, options)
-    library_services.settings = library_services.settings.model_copy(update={"embedder": "lexical"})
+    changes = {"embedder": "lexical", "language": "simple", "keep_file_megabytes": 0}
+    library_services.settings = library_services.settings.model_copy(update=changes)
     manual = (MANUALS / "shift-handover-policy.txt",)
     summary = await run_evaluation(library_services, golden, options._replace(documents=manual))
     assert len(summary.circumstances.index_versions) == 2
+    stored = [await library_services.index.find_collection(name) for name in summary.circumstances.index_versions]
+    assert [each.language for each in stored if each] == ["simple", "simple"]
     results = ResultFolder(tmp_path / "out").results()
     assert [(each.item, each.passed, each.hallucinated) for each in results] == [
         ("mixer", True, False),
