@@ -133,7 +133,7 @@ def _recall(result: ItemResult) -> float:
     return sum(rank is not None and rank < K for rank in result.ranks) / len(result.ranks)
 
 
-def _ndcg(result: ItemResult) -> float:
+def ndcg_of(result: ItemResult) -> float:
     """Return nDCG@10 where each place is one relevant document, at the rank of its first candidate."""
     places = {str(number): rank for number, rank in enumerate(result.ranks)}
     found = {rank: place for place, rank in places.items() if rank is not None}
@@ -157,7 +157,7 @@ METRICS: Final = {
     "citation_precision": _grouped(_is_right_release, "citations_right", "cited"),
     "attribution_coverage": _mean(lambda each: each.released, lambda each: each.attribution_coverage or 0.0),
     "retrieval_recall_at_10": _mean(_is_searched, _recall),
-    "retrieval_ndcg_at_10": _mean(_is_searched, _ndcg),
+    "retrieval_ndcg_at_10": _mean(_is_searched, ndcg_of),
 }
 """Every metric by its name. `incorrect_refusal_rate` counts the answerable items that end without an answer, and
 `off_topic_model_call_rate` the off-topic items that the gate lets through to the model."""

@@ -2,7 +2,7 @@
 
 import typer
 
-from sourcebound.cli.evals import add, compare, external, gate, perturb, run
+from sourcebound.cli.evals import add, compare, external, gate, perturb, report, run
 
 app = typer.Typer(help="Evaluate on golden sets, and hold the figures to thresholds.", no_args_is_help=True)
 app.command("run")(run.run)
@@ -11,3 +11,4 @@ app.command("add")(add.add)
 app.command("perturb")(perturb.perturb)
 app.command("compare")(compare.compare)
 app.command("external")(external.external)
+app.command("report")(report.report)

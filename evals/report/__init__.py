@@ -1,0 +1,1 @@
+"""The report of evaluations: one HTML file with charts."""
