@@ -40,7 +40,7 @@ def main() -> None:
         environment = {**os.environ, "SOURCEBOUND_HOME": str(folder / "home"), "SOURCEBOUND_LOG_LEVEL": "warning"}
         manuals = str(ROOT / "examples" / "manuals")
         subprocess.run([PROGRAM, "ingest", manuals, "--collection", "demo"], env=environment, check=True)
-        serve = [PROGRAM, "serve", "--port", "0"]
+        serve = [str(PROGRAM), "serve", "--port", "0"]
         with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=environment) as server:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
