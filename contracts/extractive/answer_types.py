@@ -40,6 +40,16 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
     return None if finder is None else finder(question, sentence)
 
 
+def needs_type(question: Question) -> bool:
+    """Return whether only a sentence with the asked kind answers: a price, a number to call, a quantity with units.
+
+    Other questions can be answered in forms that no pattern knows: `the level is right in the middle of the glass`.
+    """
+    if question.asked is Asked.MEASURE:
+        return any(asked.search(question.text) for asked, _ in patterns.QUANTITIES)
+    return question.asked in (Asked.MONEY, Asked.CONTACT)
+
+
 def _names(question: Question, sentence: Sentence) -> tuple[int, ...]:
     return tuple(
         place

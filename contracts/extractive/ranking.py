@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from math import exp
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.extractive.answer_types import needs_type
 from sourcebound.contracts.extractive.features import (
     Features,
     Similarity,
@@ -66,7 +67,7 @@ class Ranking(NamedTuple):
         if not self.ranked or self.answering < self.minimum:
             return False
         features = self.ranked[0].features
-        if self.question.asked in QUANTITIES and features["type_missing"]:
+        if needs_type(self.question) and features["type_missing"]:
             return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN

@@ -7,9 +7,12 @@ import re
 from typing import Final
 
 from sourcebound.contracts.extractive.labels import Labels, read_labels
+from sourcebound.contracts.extractive.patterns import COMPARED
 from sourcebound.contracts.extractive.question import IDENTIFIER, Form, Question, read_identifier, read_parts, shape_of
 
 JOINED: Final = re.compile(r"\b(?:and|or|versus|vs|than|from|with|to)\b", re.IGNORECASE)
+RELATION: Final = re.compile(r"\b(?:between|from)\b", re.IGNORECASE)
+"""What makes one thing of two: `between pump A and pump B`. Not in a comparison."""
 SINGLE: Final = frozenset({Form.SENTENCE, Form.SIDES, Form.REASON})
 """The forms that a side can have. Steps and lists are answered as a whole."""
 
@@ -28,6 +31,8 @@ def read_sides(question: Question) -> list[Question]:
     if question.form is Form.PARTS and not _repeats_itself(question):
         return []
     if question.form not in SINGLE and question.form is not Form.PARTS:
+        return []
+    if RELATION.search(question.text) and not COMPARED.search(question.text):
         return []
     return _by_identifiers(question) or _by_labels(question)
 

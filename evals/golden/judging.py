@@ -81,11 +81,12 @@ def judge(item: GoldenItem, seen: Observed) -> ItemResult:
 
 
 class _Place(NamedTuple):
-    """The place of a chunk or a candidate."""
+    """The place of a chunk or a candidate. A chunk has the section that it begins in, and may hold further ones."""
 
     document: str
     page: int | None
     section: str | None
+    text: str
 
 
 def _cited_chunks(seen: Observed) -> list[EvidenceChunk]:
@@ -101,14 +102,16 @@ def _place_of(chunk: EvidenceChunk) -> ExpectedCitation:
 
 
 def _meets_any(chunk: EvidenceChunk, alternatives: Iterable[ExpectedCitation]) -> bool:
-    place = _Place(chunk.knowledge_id, chunk.page_number, chunk.section)
+    place = _Place(chunk.knowledge_id, chunk.page_number, chunk.section, chunk.sanitized_text)
     return any(_meets(place, expected) for expected in alternatives)
 
 
 def _meets(place: _Place, expected: ExpectedCitation) -> bool:
     if place.document != expected.document or expected.page not in (None, place.page):
         return False
-    return expected.section is None or _plain(expected.section) in _plain(place.section or "")
+    if expected.section is None or _plain(expected.section) in _plain(place.section or ""):
+        return True
+    return _plain(expected.section) in (_plain(line.lstrip("#")) for line in place.text.splitlines())
 
 
 def _plain(text: str) -> str:
@@ -117,7 +120,11 @@ def _plain(text: str) -> str:
 
 def _find_ranks(item: GoldenItem, bundle: RetrievalBundle | None) -> Iterator[int | None]:
     """Return the rank of the first candidate from each place that the answer must cite."""
-    rows = [_Place(row.knowledge_id, row.page_number, row.section) for row in bundle.results] if bundle else []
+    rows = (
+        [_Place(row.knowledge_id, row.page_number, row.section, row.chunk_text or "") for row in bundle.results]
+        if bundle
+        else []
+    )
     for alternatives in item.citations:
         yield next((rank for rank, row in enumerate(rows) if any(_meets(row, each) for each in alternatives)), None)
 

@@ -100,6 +100,8 @@ def test_a_label_belongs_to_the_identifier_before_it() -> None:
     [
         "How often is the oil of the HP-200 changed in revision C?",
         "Is PT-113 installed on the HP-200?",
+        "How often does the duty change between pump A and pump B?",
+        "How long is the pipe from the HP-200 to the HP-300?",
         "Who built the HP-200, and when was the HP-300 sold?",
         "How do I replace the seal of the HP-200 and of the HP-300?",
     ],

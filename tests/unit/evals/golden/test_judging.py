@@ -48,6 +48,17 @@ def test_an_answer_that_says_its_facts_from_its_places_passes() -> None:
     assert result.attribution_coverage == 1.0
 
 
+def test_a_chunk_is_from_each_section_whose_heading_it_holds() -> None:
+    seen = answered()
+    assert seen.assembly is not None
+    text = f"{seen.assembly.selected_evidence[0].sanitized_text}\n\n## 7 Filters\n\nFilters are cleaned."
+    chunk = seen.assembly.selected_evidence[0].model_copy(update={"sanitized_text": text})
+    assembly = seen.assembly.model_copy(update={"selected_evidence": (chunk, *seen.assembly.selected_evidence[1:])})
+    for section, passed in (("7 filters", True), ("Filters", False)):
+        item = golden_item(citations=[[{"document": "doc-0", "section": section}]])
+        assert judge(item, seen._replace(assembly=assembly)).passed is passed
+
+
 @pytest.mark.parametrize(
     ("changes", "passed"),
     [
