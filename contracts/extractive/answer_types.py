@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sourcebound.contracts.extractive import patterns
+from sourcebound.contracts.extractive.languages import ANSWERS
 from sourcebound.contracts.extractive.question import Asked, Question
 from sourcebound.contracts.extractive.sentences import Sentence
 
@@ -22,6 +23,7 @@ PATTERNS: Final = {
 PLACE_BEFORE: Final = frozenset(
     "in at near from to on of into through across around outside inside between over within under via along".split()
 )
+OPENING_QUOTES: Final = frozenset('"“„«‘')
 FIRST_NAME: Final = 50
 """The weight from which the first word of a sentence may be a name."""
 
@@ -54,10 +56,27 @@ def _names(question: Question, sentence: Sentence) -> tuple[int, ...]:
     return tuple(
         place
         for place, word in enumerate(sentence.words)
-        if not word.is_number
-        and (word.is_name or (place == 0 and word.weight > FIRST_NAME and sentence.text[:1].isupper()))
-        and word.stem not in question.weights
+        if not word.is_number and word.stem not in question.weights and _is_name(sentence, place)
     )
+
+
+def _is_name(sentence: Sentence, place: int) -> bool:
+    word = sentence.words[place]
+    if place == 0 and word.weight > FIRST_NAME and sentence.text[:1].isupper():
+        return True
+    return word.is_name or (word.weight > 0 and sentence.text[max(0, word.start - 1) : word.start] in OPENING_QUOTES)
+
+
+def _code(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
+    """Return the names of programs; a sentence without any may still name the thing in plain words."""
+    asked = question.text.casefold()
+    starts = [word.start for word in sentence.words]
+    found = tuple(
+        max(0, bisect_right(starts, match.end() - 1) - 1)
+        for match in patterns.A_CODE.finditer(sentence.text)
+        if match[0].strip("`").casefold() not in asked
+    )
+    return found or None
 
 
 def _places(question: Question, sentence: Sentence) -> tuple[int, ...]:
@@ -74,6 +93,8 @@ def _places(question: Question, sentence: Sentence) -> tuple[int, ...]:
 
 def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
     pattern = PATTERNS[question.asked]
+    if not question.is_english:
+        pattern = ANSWERS.get(question.asked.value, pattern)
     if question.asked is Asked.MEASURE:
         pattern = next((units for asked, units in patterns.QUANTITIES if asked.search(question.text)), pattern)
     forms = {word.form for word in question.words}
@@ -85,7 +106,8 @@ def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
     )
 
 
-FINDERS: Final[dict[Asked, Callable[[Question, Sentence], tuple[int, ...]]]] = {
+FINDERS: Final[dict[Asked, Callable[[Question, Sentence], tuple[int, ...] | None]]] = {
+    Asked.CODE: _code,
     Asked.PERSON: _names,
     Asked.NAME: _names,
     Asked.PLACE: _places,

@@ -4,6 +4,7 @@ Shares are in thousandths. *Local* weights follow the rarity of a word among the
 rarity in the language.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import log
@@ -22,6 +23,8 @@ NEAR: Final = 5
 AROUND: Final = 9
 """The words on each side of the thing that was asked for."""
 LONGEST_RUN: Final = 8
+FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
+"""A value with its name, in a row of a table or alone."""
 LONGEST: Final = 60
 MOST_NEW: Final = 600
 Features = dict[str, int]
@@ -88,6 +91,8 @@ def lexical_features(
         "title": _covered(titled, question.weights),
         "chunk": _covered(whole, question.weights),
         "chunk_local": _covered(whole, local),
+        "heaviest_missing": _heaviest_missing(titled, local),
+        "field": _field(question, sentence),
         "names_missing": _names_missing(question, own),
         "names_far": _names_missing(question, titled),
         "ordered": _ordered(question.words, sentence.words),
@@ -137,6 +142,24 @@ def _names_missing(question: Question, held: Mapping[str, int]) -> int:
     names = {stem: question.weights[stem] for stem in question.names}
     missing = sum(weight for stem, weight in names.items() if not held[stem])
     return 1000 * missing // max(1, sum(names.values()))
+
+
+def _heaviest_missing(held: Mapping[str, int], local: Mapping[str, int]) -> int:
+    """Return the weight of the heaviest word of the question that is not held, as a share of the heaviest of all."""
+    missing = max((local[stem] for stem, share in held.items() if not share), default=0)
+    return 1000 * missing // max(1, *local.values()) if local else 0
+
+
+def _field(question: Question, sentence: Sentence) -> int:
+    """Return the share of the question that stands before the colon of a value: `Interval: 6 months`."""
+    best = 0
+    for match in FIELD.finditer(sentence.text):
+        end = match.end("head")
+        head = {word.stem for word in sentence.words if match.start("head") <= word.start < end}
+        value = [word for word in sentence.words if end < word.start < match.end()]
+        if any(word.stem not in question.weights for word in value if word.weight or word.is_number):
+            best = max(best, sum(weight for stem, weight in question.weights.items() if stem in head))
+    return 1000 * best // max(1, question.total)
 
 
 def _ordered(asked: Sequence[Word], said: Sequence[Word]) -> int:

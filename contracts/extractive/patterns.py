@@ -28,9 +28,12 @@ PERSON: Final = pattern(
     )
     + r"\b",
 )
-TIME: Final = pattern(r"\bwhen\b", WHICH + one_of("year date day month century decade time season era age") + r"s?\b")
+TIME: Final = pattern(
+    rf"^\W*(?:\w+ )?when\b|\bwhen {AUXILIARY}\b|\b(?:and|or) when\b",
+    WHICH + one_of("year date day month century decade time season era age") + r"s?\b",
+)
 PLACE: Final = pattern(
-    r"\bwhere\b",
+    rf"^\W*(?:\w+ )?where\b|\bwhere {AUXILIARY}\b|\b(?:and|or) where\b",
     WHICH
     + one_of(
         "place city cities country countries state town location region continent island province area county river"
@@ -84,6 +87,11 @@ NAME: Final = pattern(
     )
     + r"s?\b",
     r"\bwhat (?:is|are|was|were) .{1,60}\b(?:called|named)\b",
+)
+CODE: Final = pattern(
+    r"\b(?:what|which) (?:\w+ ){0,2}"
+    + one_of("variable option flag switch(?:e)? command parameter argument method function class(?:e)? exception error")
+    + r"s?\b",
 )
 DEFINITION: Final = pattern(
     r"^\W*(?:what|who) (?:is|are|was|were) (?:an? |the )?(?:[\w-]+ ?){1,3}\W*$",
@@ -141,6 +149,10 @@ SIDES: Final = (
         r"\b(?:does|do|is|are) (?P<first>.{1,80}?) differ(?:ent)?\b.{0,40} (?:from|to|than) "
         r"(?P<second>.{1,80}?)(?:\?|$)"
     ),
+    pattern(
+        r"\b(?:does|do) (?P<first>.{1,80}?) compare (?:with|to|against) (?:th(?:at|ose) of )?"
+        r"(?P<second>.{1,80}?)(?:\?|$)"
+    ),
     pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
     pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
     pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),
@@ -174,7 +186,7 @@ A_TIME: Final = pattern(
     r"\b\w+ centur(?:y|ies)\b",
     r"\b" + one_of("spring summer autumn winter (?:mon|tues|wednes|thurs|fri|satur|sun)day bce? ad ce") + r"\b",
     r"\b\d{1,2}:\d\d\b",
-    r"\b" + one_of("after before until during once as_soon_as whenever every later earlier ago") + r"\b",
+    r"\b" + one_of("when after before until during once as_soon_as whenever every later earlier ago") + r"\b",
 )
 A_COUNT: Final = pattern(rf"\b{NUMBER}\b", r"\bpercent\b", r"\bnone\b", r"\bno\b")
 A_PRICE: Final = pattern(r"[$€£¥₹]\s?\d", r"\bfree\b", r"(?<![\w-])\d")
@@ -224,6 +236,10 @@ A_REASON: Final = pattern(
     )
     + r"\b"
 )
+A_CODE: Final = re.compile(
+    r"`[^`\n]+`|(?<![\w-])--?[A-Za-z][\w-]*|\b[A-Za-z]\w*_\w+|\b[A-Za-z]+[a-z][A-Z]\w*|\b\w+\(\)|\b\w+=\w+"
+)
+"""A name in a program or on a command line: `--flag`, `NAME_OF_IT`, `nameOfIt`, `name()`."""
 A_DEFINITION: Final = pattern(
     r"\b(?:is|are|was|were) (?:an?|the|one|any|used)\b",
     r"\b" + one_of("refers?_to means? meaning known_as defined_as stands?_for called consists?_of describes?") + r"\b",
@@ -268,7 +284,8 @@ OPTION: Final = re.compile(r"^\W*[A-Z][^.:]{0,50}: \S")
 GOES_ON: Final = pattern(
     r"^\W*"
     + one_of(
-        "this these that such it they therefore thus hence because otherwise as_a_result consequently for_this_reason"
+        "so this these that such it they therefore thus hence because otherwise as_a_result consequently "
+        "for_this_reason"
     )
     + r"\b"
 )

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.extractive import patterns
 from sourcebound.contracts.extractive.labels import Labels, read_labels
+from sourcebound.contracts.extractive.languages import ENGLISH, FUNCTION_WORDS, language_of, read_kind
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.support.words import Word, read_words
 
@@ -27,6 +28,8 @@ class Asked(StrEnum):
     REASON = "reason"
     DEFINITION = "definition"
     NAME = "name"
+    CODE = "code"
+    """A name in a program or on a command line."""
     YES_NO = "yes_no"
     OTHER = "other"
 
@@ -59,6 +62,7 @@ ASKED: Final = (
     (Asked.PLACE, patterns.PLACE),
     (Asked.REASON, patterns.REASON),
     (Asked.NAME, patterns.NAME),
+    (Asked.CODE, patterns.CODE),
     (Asked.DEFINITION, patterns.DEFINITION),
     (Asked.YES_NO, patterns.YES_NO),
 )
@@ -82,10 +86,15 @@ class Question(NamedTuple):
     """The words that may be identifiers, as stems."""
     asked: Asked
     form: Form
-    is_english: bool
-    """Whether it has an English function word. The embedder and most of the patterns know no other language."""
+    language: str
+    """The language of its function words; empty without any. The embedder and most patterns know English only."""
     labels: Labels
     """The labels that it names, such as `revision C`."""
+
+    @property
+    def is_english(self) -> bool:
+        """Whether it is in English for sure."""
+        return self.language == ENGLISH
 
     @property
     def total(self) -> int:
@@ -104,7 +113,11 @@ def read_question(text: str) -> Question:
         Its words and what they ask for.
     """
     words = read_words(text)
-    asked = _read_asked(text)
+    language = language_of([word.form for word in words])
+    function_words = FUNCTION_WORDS.get(language, frozenset())
+    if function_words:
+        words = tuple(word._replace(weight=0, is_name=False) if word.form in function_words else word for word in words)
+    asked = Asked(read_kind(text) or Asked.OTHER) if function_words else _read_asked(text)
     return Question(
         text,
         words,
@@ -113,7 +126,7 @@ def read_question(text: str) -> Question:
         frozenset(stem for match in IDENTIFIER.finditer(text) for stem in [read_identifier(match[0])] if stem),
         asked,
         _read_form(text, asked),
-        any(word.form in STOP_WORDS for word in words),
+        language if function_words or any(word.form in STOP_WORDS for word in words) else "",
         read_labels(text),
     )
 

@@ -29,6 +29,8 @@ LEAST_FOREIGN: Final = 600
 LEAST_OWN: Final = 250
 LEAST_NEAR: Final = 500
 """The least share that a sentence itself holds, if its words are less similar than this."""
+MOST_CHUNK: Final = 850
+"""The share that a chunk with its title holds from which its sentences may hold any share."""
 LEAST_CONTENT: Final = 600
 """The least similarity of the content words with which less of them is enough."""
 MILLION: Final = 1_000_000
@@ -72,7 +74,8 @@ class Ranking(NamedTuple):
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
         content = features.get("content")
-        if content is not None and content < LEAST_NEAR and features["own"] < LEAST_OWN:
+        is_far = content is not None and content < LEAST_NEAR and features["own"] < LEAST_OWN
+        if is_far and features["chunk"] < MOST_CHUNK:
             return False
         return features["chunk"] >= LEAST_SUBJECT or (content or 0) >= LEAST_CONTENT
 

@@ -3,7 +3,10 @@
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
-from sourcebound.contracts.prompt.build import build_prompt, read_prompt
+from sourcebound.contracts.extractive.features import lexical_features
+from sourcebound.contracts.extractive.question import Asked, read_question
+from sourcebound.contracts.extractive.sentences import read_evidence
+from sourcebound.contracts.prompt.build import EvidencePart, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
 FILTER_STEPS = (
@@ -170,3 +173,42 @@ def test_each_row_of_named_values_is_a_sentence_of_its_own() -> None:
         for number, name, torque in (("20-3007", "Oil drain plug", 18), ("20-3008", "Oil sight glass", 8))
     ]
     assert texts("What is the tightening torque of the oil sight glass?", "\n".join(rows)) == rows[1:]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_name_in_a_program_answers_a_question_for_an_option_or_a_variable() -> None:
+    text = (
+        "The cache of the runner uses this environment variable on Windows. Set `RUNNER_NO_CACHE` to disable the cache "
+        "of the runner. The cache of the runner is fast."
+    )
+    assert texts("Which environment variable disables the cache of the runner?", text) == [
+        "Set `RUNNER_NO_CACHE` to disable the cache of the runner."
+    ]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("When was the pump installed?", Asked.TIME),
+        ("Which exception is raised when the pump stops?", Asked.CODE),
+        ("What happens to the oil when the pump stops?", Asked.OTHER),
+        ("Where is the pump?", Asked.PLACE),
+        ("Which flag keeps the files where they are?", Asked.CODE),
+    ],
+)
+def test_a_clause_in_a_question_does_not_say_what_it_asks_for(question: str, asked: Asked) -> None:
+    assert read_question(question).asked is asked
+
+
+@pytest.mark.contract("R4-9")
+def test_the_named_value_of_a_row_is_worth_more_than_the_same_words_elsewhere() -> None:
+    question = read_question("At which interval is TT-118 calibrated?")
+    row, other = read_evidence(
+        [EvidencePart("C0", "register.md", "Tag: TT-118; Interval: 6 months\n\nTT-118 has an interval of its own.\n")]
+    )
+    weights = dict.fromkeys(question.weights, 100)
+    described = [lexical_features(question, each, weights, each.stems) for each in (row, other)]
+    assert [each["field"] > 0 for each in described] == [True, False]
+    assert [each["heaviest_missing"] for each in described] == [1000, 1000]
+    assert lexical_features(question, row, weights | {"calibrat": 10}, row.stems)["heaviest_missing"] == 100
