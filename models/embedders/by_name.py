@@ -4,13 +4,17 @@ Rule: an unknown name is an error that lists the known ones, and there is no sil
 between MiniLM and no embedder, and `describe_embedder` reports the choice and the reason.
 """
 
+import asyncio
+from pathlib import Path
+
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.embedders.minilm import INSTALL_COMMAND, find_weights, shared_minilm
+from sourcebound.models.embedders.onnx_folder import OnnxFolderEmbedder
 from sourcebound.models.embedders.remote import connect_ollama, connect_openai
 from sourcebound.settings import Settings
 
-KNOWN = ("auto", "minilm", "lexical", "ollama:MODEL", "openai:MODEL")
+KNOWN = ("auto", "minilm", "lexical", "onnx:FOLDER", "ollama:MODEL", "openai:MODEL")
 PROVIDERS = ("ollama", "openai")
 
 
@@ -37,6 +41,8 @@ def describe_embedder(name: str) -> str:
         reason = "no embedder, retrieval matches words only"
         return f"lexical: {reason}" + (f"; run `{INSTALL_COMMAND}` for MiniLM." if name == "auto" else ".")
     provider, _, model = resolved.partition(":")
+    if provider == "onnx":
+        return f"onnx: the model in {model} on this machine."
     return f"{resolved}: the model {model} of the {provider} server."
 
 
@@ -44,8 +50,8 @@ async def open_embedder(name: str, settings: Settings) -> Embedder | None:
     """Open the embedder called `name`, or return None for lexical retrieval.
 
     Args:
-        name: `auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`. `auto` is minilm if its weights are
-            installed, else lexical.
+        name: `auto`, `minilm`, `lexical`, `onnx:FOLDER`, `ollama:MODEL` or `openai:MODEL`. `auto` is minilm if its
+            weights are installed, else lexical.
         settings: The addresses of the servers, and the key.
 
     Returns:
@@ -61,13 +67,15 @@ async def open_embedder(name: str, settings: Settings) -> Embedder | None:
     if resolved == "minilm":
         return shared_minilm()
     provider, _, model = resolved.partition(":")
+    if provider == "onnx":
+        return await asyncio.to_thread(OnnxFolderEmbedder, Path(model))
     if provider == "ollama":
         return await connect_ollama(model, settings.ollama_host)
     return await connect_openai(model, settings.openai_api_key, settings.openai_base_url)
 
 
 def resolve_embedder(name: str) -> str:
-    """Check that `name` is well formed and return it, with `auto` replaced by its choice on this machine.
+    """Check that `name` is well formed and return it, with `auto` replaced by its choice and a folder made absolute.
 
     Raises:
         ConfigurationError: The name is not known.
@@ -75,6 +83,8 @@ def resolve_embedder(name: str) -> str:
     if name == "auto":
         return "minilm" if embedder_available() else "lexical"
     provider, _, model = name.partition(":")
+    if provider == "onnx" and model:
+        return f"onnx:{Path(model).expanduser().resolve()}"
     if name in ("minilm", "lexical") or (provider in PROVIDERS and model):
         return name
     raise ConfigurationError(f"There is no embedder called {name!r}.", f"Choose one of: {', '.join(KNOWN)}.")
