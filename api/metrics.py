@@ -119,5 +119,15 @@ def forget_dead_workers() -> None:
     """Remove the questions in progress of workers that have died. A new worker calls this when it starts."""
     for file in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
         pid = file.stem.rpartition("_")[2]
-        if not Path(f"/proc/{pid}").exists():
+        if not _is_alive(int(pid)):
             mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is of another user
+        return True
+    return True

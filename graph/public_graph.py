@@ -32,6 +32,8 @@ NODE = "ask"
 """The only node of the public graph."""
 CHAT: Final = ("human", "ai", "system")
 """The types of the messages that are part of a chat."""
+HOST_FIELDS: Final = ("question", "messages", "collection", "filters", "limits", "conversation_id")
+"""The channels of a surrounding graph that a subgraph reads. Ids and bundles there are the host's own."""
 
 
 class Ask(Protocol):
@@ -61,7 +63,7 @@ class FreshInputGraph(CompiledStateGraph[Any, RunContext, AskInput, Any]):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncGenerator[Any]:
         """Stream a run as `CompiledStateGraph` does; an input replaces the previous one completely.
 
-        As a subgraph it receives the whole state of the surrounding graph, and reads only the fields of a request.
+        As a subgraph it receives the whole state of the surrounding graph, and reads only `HOST_FIELDS`.
         """
         request = _own_fields(input) if isinstance(input, dict) and _is_subgraph(config) else input
         complete: Any = _complete_input(request) if isinstance(request, dict) else request
@@ -153,7 +155,7 @@ def _is_subgraph(config: RunnableConfig | None) -> bool:
 
 
 def _own_fields(state: dict[str, Any]) -> dict[str, Any]:
-    own = {name: value for name in AskInput.__annotations__ if (value := state.get(name)) is not None}
+    own = {name: value for name in HOST_FIELDS if (value := state.get(name)) is not None}
     return {**own, "messages": read_chat(own["messages"])} if isinstance(own.get("messages"), list) else own
 
 

@@ -79,7 +79,7 @@ class SyncEngine:
             The result.
 
         Raises:
-            UsageError: The engine is closed (`ENGINE_CLOSED`).
+            UsageError: The engine is closed, or was closed during the call (`ENGINE_CLOSED`).
             SourceboundError: As the call.
         """
         result = self._submit(call)
@@ -159,12 +159,16 @@ class SyncEngine:
             self._calls.add(task)
             try:
                 return await call(self._engine)
+            except asyncio.CancelledError:
+                if self._closing.is_set():
+                    raise _closed() from None
+                raise
             finally:
                 self._calls.discard(task)
 
         with self._lock:
             if self._is_closed:
-                raise UsageError("the engine is closed.", "Open another one: SyncEngine().", code="ENGINE_CLOSED")
+                raise _closed()
             return asyncio.run_coroutine_threadsafe(tracked(), self._loop)
 
     def _iterate(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
@@ -178,6 +182,10 @@ class SyncEngine:
             raise
         finally:
             self._streams.discard(items)
+
+
+def _closed() -> UsageError:
+    return UsageError("the engine is closed.", "Open another one: SyncEngine().", code="ENGINE_CLOSED")
 
 
 async def _next_or_none(items: AsyncGenerator[T, None]) -> T | None:

@@ -93,6 +93,21 @@ async def test_a_subgraph_is_recorded_and_replayable_with_any_saver(engine: Engi
         assert await replay_status(engine, state["response"]["run_id"]) is ReplayStatus.MATCH
 
 
+async def test_a_subgraph_leaves_the_ids_and_bundles_of_the_host_alone(engine: Engine) -> None:
+    class WithIds(ShapedLikeOurs, total=False):
+        run_id: str
+        request_id: str
+        retrieval_bundle: JsonObject
+
+    graph = graph_around(engine.graph, WithIds, InMemorySaver())
+    ids = {"run_id": "host-run", "request_id": "host-request", "retrieval_bundle": {"rows": []}}
+    for _ in range(2):
+        state = await graph.ainvoke({"question": QUESTION, **ids}, PLACE)
+        assert state["response"]["answer"] == ANSWER
+        assert state["response"]["run_id"] != "host-run"
+        assert {name: state[name] for name in ids} == ids
+
+
 def test_a_synchronous_graph_with_a_stock_saver(library: str, minilm: MiniLmEmbedder, cluster: Cluster) -> None:
     url = cluster.create()
     with PostgresSaver.from_conn_string(url) as saver, open_sync_engine(library, minilm) as engine:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -76,8 +76,9 @@ def test_closing_interrupts_a_run_in_progress_and_another_engine_resumes_it(
         asked = pool.submit(engine.ask, REQUEST, MODEL)
         wait_until(lambda: bool(model_server.calls))
         engine.close()
-        with pytest.raises(CancelledError):
+        with pytest.raises(UsageError) as error:
             asked.result()
+        assert error.value.failure_code == "ENGINE_CLOSED"
     model_server.think_seconds = 0
     changes = {"openai_base_url": model_server.openai_url, "openai_api_key": "sk-1"}
     with SyncEngine(settings_for(database, **changes)) as other:
