@@ -5,6 +5,7 @@ of a document, a question, a prompt or an answer. Without a listener, a node cos
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import wraps
@@ -21,6 +22,9 @@ from sourcebound.errors import SourceboundError
 Node = Callable[..., Awaitable[JsonObject]]
 Fields = dict[str, str | int | float | None]
 
+NAME: Final = re.compile(r"[\w.:/@+=~-]{1,200}")
+NO_NAME: Final = "(not a name)"
+"""What is written for a name that another system chose, if it has blanks, line breaks or excessive length."""
 LOGGER: Final = logging.getLogger("sourcebound.nodes")
 TRACER: Final = trace.get_tracer("sourcebound")
 METRICS: Final = (
@@ -88,13 +92,13 @@ def node_fields(name: str, state: Mapping[str, Any], latency_ms: float, error_co
     metrics = validation.get("grounding_metrics") or {}
     return {
         "node": name,
-        "request_id": run.get("request_id"),
+        "request_id": _name(run.get("request_id")),
         "run_id": run.get("run_id"),
         "policy_version": run.get("policy_version"),
-        "index_version": source.get("index_version"),
-        "embedding_model": source.get("embedding_model"),
+        "index_version": _name(source.get("index_version")),
+        "embedding_model": _name(source.get("embedding_model")),
         "prompt_sha256": (state.get("prompt") or {}).get("prompt_sha256"),
-        "response_id": generation.get("response_id"),
+        "response_id": _name(generation.get("response_id")),
         "latency_ms": round(latency_ms, 3),
         "prompt_tokens": generation.get("prompt_tokens_actual"),
         "completion_tokens": generation.get("completion_tokens_actual"),
@@ -104,6 +108,10 @@ def node_fields(name: str, state: Mapping[str, Any], latency_ms: float, error_co
         "failure_reason": error_code or outcome.get("failure_code"),
         **{metric: metrics.get(metric) for metric in METRICS},
     }
+
+
+def _name(given: str | None) -> str | None:
+    return given if given is None or NAME.fullmatch(given) else NO_NAME
 
 
 def _own_bundle(state: Mapping[str, Any]) -> Mapping[str, Any]:

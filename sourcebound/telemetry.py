@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from typing import Final
 
 from sourcebound.settings import Settings
@@ -77,14 +76,15 @@ def flush_traces() -> None:
 
 
 def _configure_traces() -> None:
-    if find_spec("opentelemetry.exporter") is None or find_spec("opentelemetry.sdk") is None:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
         logger.warning("no spans are sent: install the exporter with pip install 'sourcebound[tracing]'.")
         return
     from opentelemetry import trace
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     name = os.environ.get("OTEL_SERVICE_NAME", "sourcebound")
     provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))

@@ -10,7 +10,7 @@ from typing import Final
 from sourcebound.contracts.extractive.patterns import AUXILIARY
 
 GREETING: Final = re.compile(
-    r"^\W*(?:hello|hi|hey|greetings|good (?:morning|afternoon|evening|day)|dear (?:\w+ ?){1,3})"
+    r"^\W*(?:hello|hi|hey|greetings|good (?:morning|afternoon|evening|day)|dear \w+(?: \w+){0,2})"
     r"(?: (?:there|all|everyone|team|colleagues))?\s*[,!.:]\s*",
     re.IGNORECASE,
 )

@@ -20,17 +20,20 @@ LETTERED: Final = re.compile(r"\b([a-z]{4,}) ([A-HJ-Z])\b(?![-'’.]\w)")
 """A plain word and a capital letter: `pump B`. Not `I`."""
 JOINED: Final = re.compile(r"\W*(?:,|and|or|to|versus|vs)\W+([a-z]|\d{1,3})\b(?![.,]\d|-\d)", re.IGNORECASE)
 """A further label of the same kind: `revisions B and C`."""
+ARTICLE: Final = re.compile(r"[ai] [a-z]")
+"""The article or pronoun after a kind: `at this stage a sample is taken`."""
 SEPARATORS: Final = re.compile(r"[-_./]+")
 Labels = dict[str, frozenset[str]]
 """The labels by their kind, in lower case."""
 
 
-def read_labels(text: str, kinds: Iterable[str] | None = None) -> Labels:
+def read_labels(text: str, kinds: Iterable[str] | None = None, *, is_prose: bool = True) -> Labels:
     """Read the labels of a text.
 
     Args:
         text: A question or a sentence.
         kinds: Only these kinds. Default: all that the text names.
+        is_prose: Whether a single `a` or `i` before another word is no label.
 
     Returns:
         The labels by kind.
@@ -41,6 +44,8 @@ def read_labels(text: str, kinds: Iterable[str] | None = None) -> Labels:
         for match in pattern.finditer(text):
             kind = _kind(match[1].casefold())
             if kind in STOP_WORDS or (wanted is not None and kind not in wanted):
+                continue
+            if is_prose and ARTICLE.match(text, match.start(2)):
                 continue
             labels = found.setdefault(kind, set())
             labels.add(match[2].casefold())
@@ -56,7 +61,7 @@ def _kind(word: str) -> str:
 
 def read_source_labels(source: str, kinds: Iterable[str]) -> Labels:
     """Read the labels of a document's name, in which hyphens separate words."""
-    return read_labels(SEPARATORS.sub(" ", source), kinds)
+    return read_labels(SEPARATORS.sub(" ", source), kinds, is_prose=False)
 
 
 def conflicts(asked: Mapping[str, frozenset[str]], text: str, source: str) -> bool:

@@ -13,8 +13,9 @@ TOKEN: Final = re.compile(r"\S+")
 LETTERS: Final = re.compile(r"[^\W\d_]+")
 EDGES: Final = "\"'()[]{}<>.,;:!?¿¡…"
 QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
-SHORTEST: Final = 4
-"""The letters of the shortest word that may be mistyped."""
+SHORTEST, LONGEST = 4, 30
+"""The letters of the shortest and of the longest word that may be mistyped. The slips of a word grow with the square of
+its length."""
 SURE: Final = 5
 """The letters from which any slip is believed. A shorter word may be a question word, or have two letters that changed
 places."""
@@ -27,7 +28,8 @@ def doubtful_words(question: str) -> list[str]:
     """Return the words of a question that may be mistyped, in lower case and in order.
 
     A name, a word in quotation marks, an abbreviation, and a token that is not made of letters alone (an id, a number)
-    are as they were meant. A word is a name if it begins with a capital letter within the question.
+    are as they were meant. A word is a name if it begins with a capital letter within the question. A very long word is
+    not looked up.
 
     Args:
         question: A question or a search query.
@@ -37,7 +39,9 @@ def doubtful_words(question: str) -> list[str]:
     words = [
         token.lower()
         for place, token in enumerate(tokens)
-        if len(token) >= SHORTEST and LETTERS.fullmatch(token) and (token.islower() or (not place and token.istitle()))
+        if SHORTEST <= len(token) <= LONGEST
+        and LETTERS.fullmatch(token)
+        and (token.islower() or (not place and token.istitle()))
     ]
     return list(dict.fromkeys(words))[:MOST_WORDS]
 

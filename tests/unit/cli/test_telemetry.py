@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from sourcebound import telemetry
 from sourcebound.settings import Settings
 from sourcebound.telemetry import JsonFormatter, TextFormatter, configure_telemetry
 
@@ -87,7 +86,7 @@ def test_a_collector_without_the_extra_is_named_in_the_log(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(telemetry, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with unconfigured():
         configure_telemetry(Settings())
     assert "sourcebound[tracing]" in capsys.readouterr().err

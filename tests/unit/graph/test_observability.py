@@ -159,8 +159,20 @@ async def test_an_error_is_logged_by_its_code_and_raised(observed: Observed) -> 
     assert [canary for canary in CANARIES if canary in observed.said()] == []
 
 
-def test_the_spans_of_the_nodes_are_in_the_span_of_their_run(observed: Observed) -> None:
+async def test_the_spans_of_the_nodes_are_in_the_span_of_their_run(observed: Observed) -> None:
     with observability.run_span() as outer:
-        ...
-    assert [span.name for span in observed.spans] == ["sourcebound.run"]
-    assert outer.get_span_context().is_valid
+        await run(outside())
+    *nodes, whole = observed.spans
+    assert [span.name for span in nodes] == [f"sourcebound.{stage}" for stage in STAGES]
+    assert whole.name == "sourcebound.run"
+    assert {span.parent.span_id for span in nodes if span.parent} == {outer.get_span_context().span_id}
+
+
+@pytest.mark.parametrize("name", [f"{DOCUMENT} redstart", "v1\nnode record: OK", "v" * 201])
+async def test_a_name_of_another_system_that_may_be_a_text_is_not_logged(observed: Observed, name: str) -> None:
+    named = {**bundle([row(0, chunk_text=DOCUMENT)], user_question=QUESTION), "index_version": name}
+    await build_graph(outside().ports()).compile().ainvoke({"retrieval_bundle": named}, context=RunContext())
+    assert observed.lines[-1]["generation_status"] == "OK"
+    assert observed.lines[-1]["index_version"] == observability.NO_NAME
+    assert name not in observed.said()
+    assert [canary for canary in CANARIES if canary in observed.said()] == []

@@ -29,6 +29,9 @@ def texts(question: str, *chunks: str) -> list[str]:
         ("in revision B and in revision C", {"revision": {"b", "c"}}),
         ("Is issue 3 in force?", {"issue": {"3"}}),
         ("When does pump B start?", {"pump": {"b"}}),
+        ("revision a of the manual", {}),
+        ("At this stage a sample is taken in phase I a day later.", {"phase": {"i"}}),
+        ("what changed in revision a?", {"revision": {"a"}}),
         ("class 1.5, version 2.0, release 2024 and revision history", {}),
         ("What can I do with A and B, and with a pump?", {}),
     ],
@@ -43,6 +46,8 @@ def test_a_sentence_conflicts_by_its_text_or_by_the_name_of_its_document() -> No
     asked = read_labels("in revision C")
     assert conflicts(asked, OLD, "manual.pdf")
     assert conflicts(asked, "The oil is changed yearly.", "manual-rev-b.docx, p. 3")
+    assert conflicts(asked, "The oil is changed yearly.", "manual_rev_a.pdf, p. 3")
+    assert not conflicts(read_labels("in stage 2"), "At this stage a sample is taken.", "manual.pdf")
     assert not conflicts(asked, "The oil is changed yearly.", "manual.pdf")
     assert not conflicts(asked, "The oil of revision B must not be used.", "manual-rev-c.pdf")
     assert not conflicts({}, OLD, "manual.pdf")
@@ -178,3 +183,11 @@ def test_a_question_for_an_amount_is_not_answered_without_one(question: str, chu
 @pytest.mark.contract("R4-9")
 def test_an_amount_of_the_right_kind_answers(question: str, chunk: str) -> None:
     assert texts(question, chunk) == [chunk]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_greeting_of_one_long_word_is_read_in_linear_time() -> None:
+    """It would take half an hour if each length of the name were tried."""
+    said = f"Dear {'a' * 3_900} how often is the oil changed?"
+    assert strip_courtesy(said) == said
+    assert strip_courtesy("Dear quality team, how often is the oil changed?") == "how often is the oil changed?"

@@ -44,3 +44,9 @@ def test_only_the_named_words_change_and_never_inside_quotation_marks() -> None:
     question = 'How often is the (Fliter) of "fliter" unit changed, fliter?'
     assert respell(question, {"fliter": "filter"}) == 'How often is the (filter) of "fliter" unit changed, filter?'
     assert respell(question, {}) == question
+
+
+def test_a_very_long_word_is_not_looked_up_because_its_slips_would_fill_the_memory() -> None:
+    assert doubtful_words(f"what is {'ab' * 15}") == ["what", "ab" * 15]
+    assert doubtful_words(f"what is {'ab' * 15}c {'a' + '漢' * 1_999}") == ["what"]
+    assert len(slips("".join(map(chr, range(0x4E00, 0x4E00 + 30))))) < 4_000
