@@ -120,5 +120,5 @@ def test_the_chat_model_of_langchain_answers(served: Served, use_responses_api: 
     assert message.text.startswith(SHOWN)
     streamed = [chunk.text for chunk in model.stream(QUESTION)]
     assert [text for text in streamed if text] == [message.text]
-    followed = model.invoke([HumanMessage(QUESTION), message, HumanMessage("And of the HP-300?")])
-    assert "HP-300" in followed.text
+    followed = model.invoke([HumanMessage(QUESTION), message, HumanMessage("And in revision B?")])
+    assert "0.60 litres in revision B" in followed.text
