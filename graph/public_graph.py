@@ -32,8 +32,10 @@ NODE = "ask"
 """The only node of the public graph."""
 CHAT: Final = ("human", "ai", "system")
 """The types of the messages that are part of a chat."""
-HOST_FIELDS: Final = ("question", "messages", "collection", "filters", "limits", "conversation_id")
-"""The channels of a surrounding graph that a subgraph reads. Ids and bundles there are the host's own."""
+HOST_FIELDS: Final = (
+    "question", "messages", "collection", "filters", "limits", "conversation_id", "retrieval_bundle",
+)  # fmt: skip
+"""The channels of a surrounding graph that a subgraph reads. Ids there are the host's own."""
 
 
 class Ask(Protocol):

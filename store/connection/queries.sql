@@ -78,8 +78,17 @@ SELECT pg_advisory_xact_lock(91738176906088)
 -- name: insert_source_file
 INSERT INTO source_files (sha256, content) VALUES (%(sha256)s, %(content)s) ON CONFLICT DO NOTHING
 
+-- name: stage_pages
+-- PostgreSQL copies into no table with row-level security, unless the account owns it.
+CREATE TEMPORARY TABLE staged_pages (document_id bigint, page_index integer, page_number integer, text text)
+ON COMMIT DROP
+
 -- name: copy_pages
-COPY pages (document_id, page_index, page_number, text) FROM STDIN (FORMAT BINARY)
+COPY staged_pages (document_id, page_index, page_number, text) FROM STDIN (FORMAT BINARY)
+
+-- name: insert_staged_pages
+INSERT INTO pages (document_id, page_index, page_number, text)
+SELECT document_id, page_index, page_number, text FROM staged_pages
 
 -- name: stage_chunks
 -- Holds incoming chunks. One later statement computes their search data.

@@ -250,11 +250,13 @@ async def _insert_rows(
     async with connection.cursor() as writer:
         await _insert_files(writer, documents)
         ids = [await _insert_document(writer, collection_id, document) for document in documents]
+        await writer.execute(query("stage_pages"))
         async with writer.copy(query("copy_pages")) as copy:
             copy.set_types(PAGE_TYPES)
             for document_id, document in zip(ids, documents, strict=True):
                 for page in document.parsed.pages:
                     await copy.write_row((document_id, page.index, page.number, page.text))
+        await writer.execute(query("insert_staged_pages"))
         await writer.execute(query("stage_chunks"))
         async with writer.copy(query("copy_chunks")) as copy:
             copy.set_types(CHUNK_TYPES)

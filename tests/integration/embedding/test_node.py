@@ -93,14 +93,13 @@ async def test_a_subgraph_is_recorded_and_replayable_with_any_saver(engine: Engi
         assert await replay_status(engine, state["response"]["run_id"]) is ReplayStatus.MATCH
 
 
-async def test_a_subgraph_leaves_the_ids_and_bundles_of_the_host_alone(engine: Engine) -> None:
+async def test_a_subgraph_leaves_the_ids_of_the_host_alone(engine: Engine) -> None:
     class WithIds(ShapedLikeOurs, total=False):
         run_id: str
         request_id: str
-        retrieval_bundle: JsonObject
 
     graph = graph_around(engine.graph, WithIds, InMemorySaver())
-    ids = {"run_id": "host-run", "request_id": "host-request", "retrieval_bundle": {"rows": []}}
+    ids = {"run_id": "host-run", "request_id": "host-request"}
     for _ in range(2):
         state = await graph.ainvoke({"question": QUESTION, **ids}, PLACE)
         assert state["response"]["answer"] == ANSWER

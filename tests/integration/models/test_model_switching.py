@@ -146,7 +146,8 @@ async def test_nothing_but_the_generation_depends_on_the_backend(
 async def test_a_setting_or_a_runs_context_chooses_the_model_over_either_retrieval(
     library: str, model_server: ModelServer, minilm: MiniLmEmbedder, model: str, collection: str, tmp_path: Path
 ) -> None:
-    asked = Asked({"question": "Who turns the shaft of the stored pump?", "collection": collection})
+    question = ANSWERED if collection == "default" else "Who turns the shaft of the stored pump?"
+    asked = Asked({"question": question, "collection": collection})
     (tmp_path / "shaft.md").write_text("# Shaft\n\nThe porter turns the shaft of the stored pump every 14 days.\n")
     async with opened(library, model_server, minilm, model=EXTRACTIVE) as engine:
         if collection == "words":

@@ -34,6 +34,13 @@ SELECT DISTINCT pg_get_userbyid(owner) FROM (
 ) AS everything
 """
 
+FILES = """
+ALTER TABLE documents ADD file_sha256 bytea, ADD digest_suffix bytea;
+CREATE TABLE source_files (sha256 bytea PRIMARY KEY, content bytea NOT NULL)
+"""
+"""What an ingest of today needs and an earlier schema lacks."""
+NO_FILES = "ALTER TABLE documents DROP file_sha256, DROP digest_suffix; DROP TABLE source_files"
+
 
 @pytest.fixture
 def home() -> Iterator[Path]:
@@ -95,8 +102,10 @@ async def _fill_as_before(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         patch.setattr("sourcebound.store.connection.migrations.list_migrations", lambda: earlier)
         async with open_pool(url, max_size=1) as pool:
             await migrate(pool)
+        rows(url, FILES)
         async with open_services(settings_for(url)) as services:
             await ingest(services, MANUALS)
+        rows(url, NO_FILES)
         await asyncio.to_thread(server.release)
     assert not (home / "data" / "passwords").exists()
     assert (home / "data" / "pg_hba.conf").read_text() == OPEN_RULES
