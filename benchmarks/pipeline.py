@@ -18,8 +18,8 @@ import json
 import os
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from statistics import median
 from time import perf_counter, process_time
@@ -42,6 +42,8 @@ from synthetic import (
     InstantModels,
     ModelClient,
     PrecomputedEmbedder,
+    Stopwatch,
+    TimedRetriever,
     make_corpus,
     make_document,
     model_server,
@@ -49,9 +51,6 @@ from synthetic import (
 from typing_extensions import TypedDict
 from writes import Writes, measure_writes
 
-from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.request import Run
-from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.evals.retrieval import temporary_services
 from sourcebound.graph.engine import Engine
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
@@ -76,36 +75,11 @@ Samples = Mapping[str, list[float]]
 Times = Mapping[str, list[tuple[float, float]]]
 
 
-class Stopwatch:
-    """The time of the latest retrieval, in milliseconds."""
-
-    latest = 0.0
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Time a block."""
-        started = perf_counter()
-        yield
-        self.latest = 1000 * (perf_counter() - started)
-
-
 class Side(NamedTuple):
     """One side of the comparison."""
 
     ask: Ask
     stopwatch: Stopwatch
-
-
-class TimedRetriever:
-    """The product's retriever with a stopwatch."""
-
-    def __init__(self, retriever: PostgresRetriever, stopwatch: Stopwatch) -> None:
-        self._retriever, self._stopwatch = retriever, stopwatch
-
-    async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
-        """Retrieve, and time it."""
-        with self._stopwatch.running():
-            return await self._retriever.retrieve(run, policy)
 
 
 async def fill(services: Services, corpus: Corpus) -> None:
@@ -280,7 +254,8 @@ def own_side(services: Services, server: ModelClient, corpus: Corpus) -> Side:
     engine, evidence_counts = Engine(services), list[int]()
 
     async def ask(question: str) -> None:
-        response = await engine.ask({"question": question, "collection": COLLECTION})
+        limits = {"max_chunks": SHOWN}
+        response = await engine.ask({"question": question, "collection": COLLECTION, "limits": limits})
         assert response.status == "OK", response
         assert [citation.anchor for citation in response.citations] == ["C0"]
         if not evidence_counts:

@@ -1,4 +1,4 @@
-"""Synthetic input of the pipeline benchmark for all its sides: passages, questions, and a model server."""
+"""Input and instruments of the pipeline benchmark for all its sides: passages, questions, model server, stopwatch."""
 
 import asyncio
 import json
@@ -20,7 +20,10 @@ from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import proceed
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import Prompt, canonical_prompt
+from sourcebound.contracts.request import Run
+from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.store.search.retriever import PostgresRetriever
 
 DIMENSIONS: Final = 384
 WORDS: Final = 200
@@ -208,3 +211,28 @@ async def serve() -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve())
+
+
+class Stopwatch:
+    """The time of the latest retrieval, in milliseconds."""
+
+    latest = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Time a block."""
+        started = perf_counter()
+        yield
+        self.latest = 1000 * (perf_counter() - started)
+
+
+class TimedRetriever:
+    """The product's retriever with a stopwatch."""
+
+    def __init__(self, retriever: PostgresRetriever, stopwatch: Stopwatch) -> None:
+        self._retriever, self._stopwatch = retriever, stopwatch
+
+    async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
+        """Retrieve, and time it."""
+        with self._stopwatch.running():
+            return await self._retriever.retrieve(run, policy)

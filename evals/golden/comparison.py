@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.errors import RequestError
 from sourcebound.evals.golden.items import Kind
 from sourcebound.evals.golden.results import Circumstances, ItemResult
 from sourcebound.evals.golden.summary import Scope, of_scope
+from sourcebound.evals.json_files import read_json_file
 from sourcebound.evals.metrics import mean_interval
 
 VERSIONED: Final = re.compile(r"(?P<family>.+_V)(?P<number>[0-9]+)")
@@ -123,18 +122,8 @@ def read_comparison(path: Path) -> Comparison:
     Raises:
         RequestError: The file cannot be read, or is not a comparison.
     """
-    try:
-        return Comparison.model_validate_json(path.read_text("utf-8"))
-    except OSError as error:
-        raise RequestError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path.", code="PATH_MISSING"
-        ) from error
-    except (ValidationError, UnicodeDecodeError) as error:
-        raise RequestError(
-            f"{path} is not a comparison of evaluations.",
-            "Write one: sourcebound eval compare BEFORE AFTER --output FILE",
-            code="INVALID_COMPARISON",
-        ) from error
+    next_step = "Write one: sourcebound eval compare BEFORE AFTER --output FILE"
+    return read_json_file(path, Comparison, "a comparison of evaluations", next_step, "INVALID_COMPARISON")
 
 
 def find_predecessor(name: str, released: Iterable[str]) -> str | None:

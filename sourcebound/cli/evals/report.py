@@ -37,17 +37,8 @@ def report(
 
 
 def _read_external(path: Path) -> "ExternalSummary":
-    from pydantic import ValidationError
-
     from sourcebound.evals.external.report import ExternalSummary
+    from sourcebound.evals.json_files import read_json_file
 
-    try:
-        return ExternalSummary.model_validate_json(path.read_text("utf-8"))
-    except OSError as error:
-        raise RequestError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path.", code="PATH_MISSING"
-        ) from error
-    except (ValidationError, UnicodeDecodeError) as error:
-        raise RequestError(
-            f"{path} is not a summary of an external evaluation.", "Write one: sourcebound eval external --json FILE"
-        ) from error
+    next_step = "Write one: sourcebound eval external --json FILE"
+    return read_json_file(path, ExternalSummary, "a summary of an external evaluation", next_step, "INVALID_SUMMARY")
