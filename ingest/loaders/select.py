@@ -17,6 +17,7 @@ from sourcebound.ingest.loaders.markdown import load_markdown
 from sourcebound.ingest.loaders.office.epub import load_epub
 from sourcebound.ingest.loaders.office.mail import load_mail
 from sourcebound.ingest.loaders.office.opendocument import load_opendocument
+from sourcebound.ingest.loaders.office.outlook import is_outlook_message, load_outlook
 from sourcebound.ingest.loaders.office.presentation import load_presentation
 from sourcebound.ingest.loaders.office.rich_text import load_rich_text
 from sourcebound.ingest.loaders.office.spreadsheet import load_spreadsheet
@@ -39,15 +40,16 @@ _TEXT_LOADERS = {
     ".eml": load_mail,
 }
 _BINARY_SUFFIXES = {
-    ".pdf": "PDF",
-    ".docx": "Word document",
-    ".pptx": "presentation",
-    ".xlsx": "spreadsheet",
-    ".xls": "spreadsheet",
-    ".ods": "spreadsheet",
-    ".odt": "OpenDocument text",
-    ".epub": "EPUB",
-    ".rtf": "Rich Text file",
+    ".pdf": "a PDF",
+    ".docx": "a Word document",
+    ".pptx": "a presentation",
+    ".xlsx": "a spreadsheet",
+    ".xls": "a spreadsheet",
+    ".ods": "a spreadsheet",
+    ".odt": "an OpenDocument text",
+    ".epub": "an EPUB",
+    ".rtf": "a Rich Text file",
+    ".msg": "an Outlook message",
 }
 _ARCHIVE_LOADERS = (
     ("word/", load_word),
@@ -136,7 +138,7 @@ def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     suffix = path.suffix.lower()
     if suffix in _BINARY_SUFFIXES:
         raise failures.unreadable(
-            path, f"is not a {_BINARY_SUFFIXES[suffix]}", "Export or copy the file again, or correct its suffix."
+            path, f"is not {_BINARY_SUFFIXES[suffix]}", "Export or copy the file again, or correct its suffix."
         )
     return _TEXT_LOADERS.get(suffix, load_text)(path, data)
 
@@ -157,6 +159,8 @@ def _load_archive(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
 
 
 def _load_legacy(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+    if path.suffix.lower() == ".msg" or is_outlook_message(data):  # first: an attachment may be any Office file
+        return load_outlook(path, data)
     if _OLE_ENCRYPTED in data:
         raise failures.encrypted(path)
     if _OLE_WORKBOOK in data:

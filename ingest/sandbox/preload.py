@@ -14,6 +14,7 @@ from typing import Final
 LIBRARIES: Final = (
     *("docx", "lxml.etree", "markdown_it", "pypdfium2", "pypdfium2.raw", "python_calamine", "striprtf.striprtf"),
     *("email.parser", "email.policy", "email.headerregistry", "email._header_value_parser", "email.iterators"),
+    *("email.utils", "oxmsg", "olefile"),
 )
 SAMPLE: Final = "Größe: żółć".encode("cp1250")
 """Bytes that no Unicode encoding has, so that the detector reads all its models."""

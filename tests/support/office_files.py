@@ -3,12 +3,14 @@
 import io
 import zipfile
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from email.message import EmailMessage
 from typing import Final
 
 import xlsxwriter
 from pptx import Presentation
+
+from support import outlook_files as outlook
 
 ODF: Final = "urn:oasis:names:tc:opendocument:xmlns"
 CONTENT: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
@@ -89,10 +91,35 @@ def mail() -> bytes:
     return message.as_bytes()
 
 
+def outlook_mail() -> bytes:
+    """Write an Outlook message with two recipients, a copy and three attachments, one of them a message."""
+    recipients: list[outlook.Properties] = [
+        {outlook.NAME: "Bob", outlook.ADDRESS: "bob@example.org", outlook.RECIPIENT_KIND: 1},
+        {outlook.NAME: "eve@example.org", outlook.ADDRESS: "eve@example.org", outlook.RECIPIENT_KIND: 1},
+        {outlook.NAME: "Žofie", outlook.RECIPIENT_KIND: 2},
+        {outlook.NAME: "Hidden", outlook.RECIPIENT_KIND: 3},
+    ]
+    attachments: list[outlook.Properties] = [
+        {outlook.FILE_NAME: "drawing of the pump.pdf", outlook.SHORT_FILE_NAME: "DRAWIN~1.PDF"},
+        {outlook.SHORT_FILE_NAME: "A~1.PDF"},
+        {outlook.NAME: "Re: pump"},
+    ]
+    message: outlook.Properties = {
+        outlook.SUBJECT: "Größe der Öffnung",
+        outlook.SENDER: "Ann",
+        outlook.SENDER_ADDRESS: "ann@example.org",
+        outlook.SENT: datetime(2024, 3, 1, 9, tzinfo=UTC),
+        outlook.BODY: "The opening is 5 µm wide.\r\n",
+        outlook.HTML: b"<p>The opening is <b>5 &micro;m</b> wide.</p>",
+    }
+    return outlook.outlook_message(message, recipients, attachments)
+
+
 OFFICE_FILES: Final[Mapping[str, Callable[[], bytes]]] = {
     "deck.pptx": presentation,
     "parts.xlsx": spreadsheet,
     "mail.eml": mail,
+    "mail.msg": outlook_mail,
     "care.odt": lambda: archive({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": CONTENT}),
     "book.epub": lambda: archive(
         {

@@ -1,1 +1,1 @@
-"""Loaders of office formats other than Word: spreadsheets, presentations, OpenDocument, EPUB, mail and rich text."""
+"""Loaders of office formats other than Word: sheets, slides, OpenDocument, EPUB, mail, Outlook and rich text."""

@@ -3,12 +3,13 @@
 The names or types of attachments are listed. Their content is not read: save an attachment as a file to ingest it.
 """
 
+from collections.abc import Sequence
 from datetime import date
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.document import Block, BlockKind, Page, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer
@@ -21,6 +22,18 @@ MEDIA_TYPE: Final = "message/rfc822"
 _SHOWN: Final = ("From", "To", "Cc", "Date")
 _MAIL_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError)
 """The exceptions that the parser of the standard library raises for malformed headers and parts."""
+
+
+class Mail(NamedTuple):
+    """The content of a message that becomes text."""
+
+    subject: str
+    headers: Sequence[tuple[str, str]]
+    body: str
+    is_html: bool
+    attachments: Sequence[str]
+    """The names of the attachments, or their types."""
+    sent: date | None
 
 
 def load_mail(path: Path, data: bytes) -> ParsedDocument:
@@ -36,7 +49,6 @@ def load_mail(path: Path, data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: With the code UNREADABLE if it has no headers of a message, or NO_TEXT.
     """
-    composer = PageComposer()
     try:
         message = BytesParser(policy=policy.default).parsebytes(data)
         subject, sender = str(message["Subject"] or ""), message["From"]
@@ -48,18 +60,28 @@ def load_mail(path: Path, data: bytes) -> ParsedDocument:
         raise failures.unreadable(path, f"is not a readable mail message ({type(error).__name__})") from error
     if not sender and not subject:
         raise failures.unreadable(path, "is not a mail message", "Save the message again as .eml.")
-    composer.add(BlockKind.HEADING, " ".join(subject.split()), level=1)
-    composer.add(BlockKind.PARAGRAPH, "\n".join(f"{name}: {' '.join(value.split())}" for name, value in headers))
-    if body.strip():
-        _append(composer, (load_html if is_html else load_text)(path, body.encode()).pages[0])
-    for name in attachments:
+    mail = Mail(subject, headers, body, is_html, attachments, sent.date() if sent else None)
+    return compose_mail(path, mail, MEDIA_TYPE)
+
+
+def compose_mail(path: Path, mail: Mail, media_type: str) -> ParsedDocument:
+    """Return the document of a message: its subject, its headers, its body and the names of its attachments.
+
+    Raises:
+        DocumentError: With the code NO_TEXT.
+    """
+    composer = PageComposer()
+    composer.add(BlockKind.HEADING, " ".join(mail.subject.split()), level=1)
+    composer.add(BlockKind.PARAGRAPH, "\n".join(f"{name}: {' '.join(value.split())}" for name, value in mail.headers))
+    if mail.body.strip():
+        _append(composer, (load_html if mail.is_html else load_text)(path, mail.body.encode()).pages[0])
+    for name in mail.attachments:
         composer.add(BlockKind.LIST_ITEM, f"Attachment: {name}")
     page = composer.page()
     if not page.text:
         raise failures.no_text(path)
-    event_date: date | None = sent.date() if sent else None
-    metadata = build_metadata(path, (page,), title=subject, event_date=event_date)
-    return ParsedDocument(media_type=MEDIA_TYPE, metadata=metadata, pages=(page,))
+    metadata = build_metadata(path, (page,), title=mail.subject, event_date=mail.sent)
+    return ParsedDocument(media_type=media_type, metadata=metadata, pages=(page,))
 
 
 def _read_body(path: Path, message: EmailMessage) -> tuple[str, bool]:

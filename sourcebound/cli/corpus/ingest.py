@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SHOWN = 20
 RETRY_SECONDS = 10.0
 KINDS = (
-    "Files and folders: PDF, DOCX, XLSX, PPTX, XLS, ODT, ODS, EPUB, RTF, EML, HTML, Markdown, reStructuredText, text, "
-    "CSV."
+    "Files and folders: PDF, DOCX, XLSX, PPTX, XLS, ODT, ODS, EPUB, RTF, EML, MSG, HTML, Markdown, "
+    "reStructuredText, text, CSV."
 )
 STOPPED = "Finished work is stored. Run the same command again to continue to watch."
 
@@ -38,9 +38,7 @@ class IngestOptions:
 
 
 def ingest(
-    paths: Annotated[
-        list[Path], typer.Argument(help="Files and folders: PDF, DOCX, HTML, Markdown, reStructuredText, text, CSV.")
-    ],
+    paths: Annotated[list[Path], typer.Argument(help=KINDS)],
     collection: Annotated[
         str | None, typer.Option(help="The collection to ingest into. Default: SOURCEBOUND_COLLECTION.")
     ] = None,

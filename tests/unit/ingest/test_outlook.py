@@ -1,0 +1,69 @@
+"""Outlook messages are read like other mail, and what cannot be read is refused with a code (IX-1)."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
+from support import outlook_files as outlook
+from support.loading import Load, headings, refusal
+from support.office_files import OFFICE_FILES
+from support.outlook_files import outlook_message
+
+
+@pytest.mark.contract("IX-1")
+def test_a_message_has_its_headers_its_text_and_the_names_of_its_attachments(load: Load) -> None:
+    assert ".msg" in SUPPORTED_SUFFIXES
+    document = load("mail.msg", OFFICE_FILES["mail.msg"]())
+    (page,) = document.pages
+    assert page.text == (
+        "Größe der Öffnung\n\n"
+        'From: "Ann" <ann@example.org>\nTo: Bob <bob@example.org>, eve@example.org\nCc: Žofie\n'
+        "Date: Fri, 01 Mar 2024 09:00:00 +0000\n\n"
+        "The opening is 5 µm wide.\n\n"
+        "Attachment: drawing of the pump.pdf\nAttachment: A~1.PDF\nAttachment: Re: pump"
+    )
+    assert headings(document) == [(1, "Größe der Öffnung")]
+    assert (document.metadata.title, document.metadata.event_date) == ("Größe der Öffnung", date(2024, 3, 1))
+    assert document.media_type == "application/vnd.ms-outlook"
+
+
+def test_the_date_is_that_of_the_header_in_the_time_zone_of_the_sender(load: Load) -> None:
+    headers = "From: ann@example.org\r\nDate: Fri, 01 Mar 2024 00:30:00 +0200\r\n"
+    sent = datetime(2024, 2, 29, 22, 30, tzinfo=UTC)
+    document = load("a.msg", outlook_message({outlook.HEADERS: headers, outlook.SENT: sent, outlook.BODY: "Hello."}))
+    assert document.metadata.event_date == date(2024, 3, 1)
+    assert "From: ann@example.org\nDate: Fri, 01 Mar 2024 00:30:00 +0200" in document.pages[0].text
+
+
+@pytest.mark.parametrize("code_page", [1250, 65001])
+def test_a_message_without_plain_text_is_read_from_its_html(load: Load, code_page: int) -> None:
+    markup = "<html><h1>Care</h1><p>Łożysko runs <b>at</b> 5 bar.</p></html>"
+    encoded = markup.encode("cp1250" if code_page == 1250 else "utf-8")
+    data = outlook_message({outlook.SUBJECT: "Pump", outlook.HTML: encoded, outlook.CODE_PAGE: code_page})
+    document = load("a.msg", data)
+    assert headings(document) == [(1, "Pump"), (2, "Care")]
+    assert document.pages[0].text.endswith("Łożysko runs at 5 bar.")
+
+
+def test_a_message_is_known_by_its_content_and_not_by_its_attachments(load: Load) -> None:
+    attached: outlook.Properties = {outlook.NAME: "book", 0x3701: "Workbook\0EncryptedPackage".encode("utf-16-le")}
+    data = outlook_message({outlook.SUBJECT: "Pump", outlook.BODY: "Hello."}, attachments=[attached])
+    assert load("a.xls", data).pages[0].text == "Pump\n\nHello.\n\nAttachment: book"
+
+
+@pytest.mark.contract("IX-1")
+@pytest.mark.parametrize(
+    ("data", "code", "text"),
+    [
+        (outlook_message({outlook.SUBJECT: "Pump", outlook.RICH_TEXT: b"LZFu"}), "UNREADABLE", "as Rich Text only"),
+        (outlook_message({}), "NO_TEXT", ""),
+        (outlook_message({outlook.SUBJECT: "Pump"})[:1536], "UNREADABLE", "not a readable Outlook message"),
+        (outlook_message({outlook.SUBJECT: "Pump"})[:600], "UNREADABLE", "not a readable Outlook message"),
+        (outlook.compound_file({"WordDocument": b"x"}), "UNREADABLE", "not a readable Outlook message"),
+        (b"::msgcat::mcset cs About", "UNREADABLE", "is not an Outlook message"),
+    ],
+)
+def test_a_message_that_cannot_be_read_has_a_code(load: Load, data: bytes, code: str, text: str) -> None:
+    error = refusal(load, "a.msg", data)
+    assert (error.failure_code, text in error.message) == (code, True)
