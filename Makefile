@@ -57,9 +57,9 @@ eval: setup ## golden and perturbed questions through the whole graph, and the g
 	@$(BIN)/sourcebound eval run --set $(SETS)/golden_set_perturb.jsonl --documents examples/manuals --output build/eval/perturbed --again
 	@$(BIN)/sourcebound eval gate build/eval/golden build/eval/perturbed $(if $(GATES),--gates $(GATES))
 
-eval-external: setup ## every evaluation over external data, into build/external.json and .md; QUESTIONS=N for a shorter one
+eval-external: setup ## every evaluation over external data, into docs/external.md; QUESTIONS=N for a short one in build/
 	@mkdir -p build
-	@$(BIN)/sourcebound eval external --data $(DATA) --json build/external.json --page build/external.md $(if $(QUESTIONS),--questions $(QUESTIONS))
+	@$(BIN)/sourcebound eval external --data $(DATA) --json build/external.json --page $(if $(QUESTIONS),build,docs)/external.md $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 	@$(BIN)/python -m sourcebound.evals.grounding --data $(DATA) --report docs/grounding.md

@@ -27,7 +27,7 @@ from sourcebound.evals.ranking import EMBEDDER, Question, QuestionSet, chunking_
 from sourcebound.evals.retrieval import DATA, ingest, read_records, retrieve, temporary_services, write_documents
 from sourcebound.wiring import DEFAULT_POLICY, Services, find_policy
 
-Chunks = Sequence[EvidenceChunk] | Sequence[RetrievalRow]
+Chunks = Sequence[EvidenceChunk | RetrievalRow]
 OpenSet = Callable[[], AbstractContextManager[QuestionSet]]
 CANDIDATES: Final = "in the candidates"
 PROMPT: Final = "in the prompt"

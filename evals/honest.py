@@ -62,14 +62,15 @@ def load_replies(folder: Path) -> tuple[Reply, ...]:
         KeyError: A reply names evidence that is not in the set.
     """
     bundles = {row["id"]: row for row in _read_rows(folder / "evidence.jsonl")}
-    return tuple(_join(row, bundles[row["bundle"]]) for row in _read_rows(folder / "replies.jsonl"))
+    return tuple(join_reply(row, bundles[row["bundle"]]) for row in _read_rows(folder / "replies.jsonl"))
 
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def _join(row: dict[str, Any], bundle: dict[str, Any]) -> Reply:
+def join_reply(row: dict[str, Any], bundle: dict[str, Any]) -> Reply:
+    """Return a labelled reply with its evidence."""
     shared = {"domain": bundle["domain"], "language": bundle["language"], "evidence": tuple(bundle["evidence"])}
     return Reply(**row, **shared, part=part_of(bundle["id"]))
 

@@ -38,9 +38,7 @@ class PageResult(NamedTuple):
         return any(rank is not None for rank in self.ranks)
 
 
-def locate(
-    rows: Sequence[RetrievalRow] | Sequence[EvidenceChunk], evidence: Sequence[tuple[str, int]]
-) -> tuple[int | None, ...]:
+def locate(rows: Sequence[RetrievalRow | EvidenceChunk], evidence: Sequence[tuple[str, int]]) -> tuple[int | None, ...]:
     """Return the rank of the first candidate from each evidence page."""
     pages = [(Path(row.knowledge_id).stem, row.page_number) for row in rows]
     return tuple(pages.index(wanted) if wanted in pages else None for wanted in evidence)

@@ -79,8 +79,26 @@ def load_cases(folder: Path, half: str | None = None, most: int = MOST) -> list[
         The cases, those with the same evidence next to each other.
     """
     texts = {row["id"]: tuple(row["texts"]) for row in _read_rows(folder / "evidence.jsonl")}
+    rows = (*_read_rows(folder / "statements.jsonl"), *_read_rows(folder / "answers.jsonl"))
+    return choose_cases(rows, texts, half, most)
+
+
+def choose_cases(
+    rows: Iterable[Mapping[str, Any]], texts: Mapping[str, tuple[str, ...]], half: str | None, most: int
+) -> list[Case]:
+    """Choose cases of labelled statements and answers.
+
+    Args:
+        rows: The records.
+        texts: The texts of each evidence, by its id.
+        half: As in `load_cases`.
+        most: As in `load_cases`.
+
+    Raises:
+        KeyError: A record names evidence that does not exist.
+    """
     groups: dict[tuple[str, bool], list[tuple[bytes, str, Case]]] = defaultdict(list)
-    for row in (*_read_rows(folder / "statements.jsonl"), *_read_rows(folder / "answers.jsonl")):
+    for row in rows:
         if half is None or half_of(row["doc"]) == half:
             case = _case(row, texts[row["evidence_id"]])
             order = hashlib.sha256(case.id.encode()).digest()

@@ -1,133 +1,89 @@
-"""Measures the sections of an external evaluation. A set whose files are absent is left out by name.
+"""Measures an external evaluation, set by set. A set that is absent or cannot be read never stops the others (S-4)."""
 
-Each section reads its sets one by one. A set that cannot be read never stops the others (contract S-4).
-"""
-
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Final, TypeVar
+from time import perf_counter, process_time
 
-from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.versions import THIS_VERSION
-from sourcebound.evals.external.report import ExternalFigure, ExternalSummary, LeftOut, Section
-from sourcebound.evals.golden.results import find_commit
+from sourcebound.evals.external.asking import EMBEDDER
+from sourcebound.evals.external.plan import DATA_FAULTS, MODEL, Plan, Tools, Unit, leave_out
+from sourcebound.evals.external.progress import Circumstances, Progress, Result
+from sourcebound.evals.external.report import ExternalSummary, Section
+from sourcebound.evals.external.sets.mixing import count_means
 from sourcebound.wiring import DEFAULT_POLICY, find_policy
 
-EMBEDDER: Final = "minilm"
-MODEL: Final = "extractive"
-Set = TypeVar("Set")
-DATA_FAULTS: Final = (OSError, ValueError, LookupError, TypeError)
-"""The errors that the data of other people cause."""
-
-
-@dataclass
-class Measuring:
-    """The state of an evaluation: its data, and what was measured and left out so far.
-
-    Args:
-        data: The folder of the data.
-        policy: The policy.
-        most: The most questions of a set; None for all.
-        say: Receives a line of progress.
-    """
-
-    data: Path
-    policy: Policy
-    most: int | None = None
-    say: Callable[[str], None] = lambda _: None
-    figures: list[ExternalFigure] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-
-    def each_set(
-        self, section: Section, openers: Mapping[str, Callable[[], AbstractContextManager[Set]]]
-    ) -> Iterator[tuple[str, Set]]:
-        """Yield each set that can be read, with its name. The others are left out.
-
-        Args:
-            section: The section.
-            openers: Opens each set, by its name.
-        """
-        for name, opener in openers.items():
-            with ExitStack() as stack:
-                try:
-                    opened = stack.enter_context(opener())
-                except DATA_FAULTS as error:
-                    self.leave_out(section, name, error)
-                    continue
-                self.say(f"{section}: {name}")
-                yield name, opened
-
-    def leave_out(self, section: Section, name: str, error: Exception) -> None:
-        """Note that a set was left out, and why."""
-        absent = isinstance(error, FileNotFoundError)
-        reason = f"{type(error).__name__}: {error}"
-        if absent and isinstance(error, FileNotFoundError) and error.filename:
-            file = Path(error.filename)
-            reason = f"{file.relative_to(self.data) if file.is_relative_to(self.data) else file.name} does not exist"
-        self.left_out.append(LeftOut(section=section, set=name, reason=reason, is_absent=absent))
-        self.say(f"{section}: {name} is left out: {reason}")
-
-    def limited(self, values: Iterable[Any]) -> list[Any]:
-        """Return the first values, as many as the evaluation may ask."""
-        return list(values)[: self.most]
-
-
-def ready(make: Callable[[], Set]) -> Callable[[], AbstractContextManager[Set]]:
-    """Make an opener of a function that reads a set at once."""
-    return lambda: nullcontext(make())
-
-
-@contextmanager
-def existing(path: Path) -> Iterator[Path]:
-    """Yield a path that exists.
-
-    Raises:
-        FileNotFoundError: It does not.
-    """
-    if not path.exists():
-        raise FileNotFoundError(2, "does not exist", str(path))
-    yield path
-
-
-Measure = Callable[[Measuring], Awaitable[None]]
+Say = Callable[[str], None]
 
 
 async def measure_all(
     data: Path,
-    sections: Mapping[Section, Measure],
+    sections: frozenset[Section] = frozenset(Section),
     most: int | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
+    summary: Path | None = None,
+    *,
+    again: bool = False,
 ) -> ExternalSummary:
-    """Measure sections over a folder of data.
+    """Measure every set of a folder.
 
     Args:
         data: The folder.
         sections: The sections to measure.
-        most: The most questions of a set; None for all.
+        most: The most questions of a set and kind; None for all.
         say: Receives a line of progress.
+        summary: The file that will hold the summary. What was measured is kept next to it, so that an interrupted
+            evaluation continues; None to keep nothing.
+        again: Whether to begin from the start.
 
-    Returns:
-        The summary.
+    Raises:
+        RequestError: Next to the file is an evaluation under other circumstances.
     """
-    measuring = Measuring(data, find_policy(DEFAULT_POLICY, embedding_model=EMBEDDER), most, say)
-    seconds = {}
-    for section in [section for section in Section if section in sections]:
-        started = perf_counter()
-        await sections[section](measuring)
-        seconds[section.value] = round(perf_counter() - started, 1)
+    policy = find_policy(DEFAULT_POLICY, embedding_model=EMBEDDER)
+    circumstances = Circumstances.find(data, policy, sections, most)
+    progress = Progress(summary)
+    done = progress.begin(circumstances, again=again)
+    results, loads = [], [os.getloadavg()[0]]
+    async with AsyncExitStack() as stack:
+        plan = Plan(data, sections, most, Tools(stack, policy))
+        for unit in plan.units():
+            if unit.name in done:
+                say(f"{unit.section}: {unit.name} was measured before")
+                results.append(done[unit.name])
+                continue
+            say(f"{unit.section}: {unit.name}")
+            results.append(await _measure(unit, data))
+            for each in results[-1].left_out:
+                say(f"{unit.section}: {unit.name} is left out: {each.reason}")
+            progress.append(results[-1])
+            loads.append(os.getloadavg()[0])
+    figures = tuple(figure for each in results for figure in each.figures)
     return ExternalSummary(
         data=data.name,
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        commit=find_commit(),
+        commit=circumstances.commit,
         versions=THIS_VERSION,
-        policy=measuring.policy.policy_version,
+        policy=policy.policy_version,
         model=MODEL,
         most_questions=most,
-        seconds=seconds,
-        figures=tuple(measuring.figures),
-        left_out=tuple(measuring.left_out),
+        questions=sum(each.questions for each in results),
+        seconds={each.unit: each.seconds for each in results},
+        cpu_seconds=round(sum(each.cpu_seconds for each in results), 1),
+        load=round(sum(loads) / len(loads), 1),
+        cores=os.cpu_count() or 1,
+        figures=(*figures, *count_means(figures)),
+        left_out=(*plan.left_out, *(each for result in results for each in result.left_out)),
     )
+
+
+async def _measure(unit: Unit, data: Path) -> Result:
+    """Measure a unit. A fault of its data becomes a set that is left out."""
+    wall, cpu = perf_counter(), process_time()
+    try:
+        result = await unit.measure()
+    except DATA_FAULTS as error:
+        result = Result(unit=unit.name, left_out=(leave_out(unit.section, unit.name, error, data),))
+    seconds, cpu_seconds = round(perf_counter() - wall, 1), round(process_time() - cpu, 1)
+    return result.model_copy(update={"seconds": seconds, "cpu_seconds": cpu_seconds})

@@ -1,6 +1,5 @@
 """The figures of an external evaluation, as one JSON summary and as tables."""
 
-from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from sourcebound.contracts.base import Contract
@@ -17,9 +16,11 @@ class Section(StrEnum):
     EVIDENCE = "evidence"
     """The evidence of judged questions, before and after selection."""
     GATES = "gates"
-    """Refusals of answerable and of off-topic questions, before any model."""
+    """Refusals before any model, and by the whole pipeline."""
     ANSWERS = "answers"
     """Answers of the built-in generator, after the firewall."""
+    NATURAL = "natural"
+    """Natural questions over mixed files, through the whole graph."""
     GROUNDING = "grounding"
     """The firewall on judged answers."""
     STATEMENTS = "statements"
@@ -39,6 +40,8 @@ class ExternalFigure(Contract):
 
     section: Section
     set: str
+    kind: str = ""
+    """The questions that count; empty for all."""
     metric: str
     cases: int
     value: float
@@ -50,7 +53,8 @@ class ExternalFigure(Contract):
 class LeftOut(Contract):
     """A set that was not measured."""
 
-    section: Section
+    section: Section | None
+    """The section that it is first of all for; None if its shape is not known."""
     set: str
     reason: str
     is_absent: bool
@@ -68,18 +72,25 @@ class ExternalSummary(Contract):
     policy: str
     model: str
     most_questions: int | None
-    """The most questions of a set; None for all."""
+    """The most questions of a set and kind; None for all."""
+    questions: int
+    """The questions that were asked."""
     seconds: dict[str, float]
-    """The seconds of each section."""
+    """The seconds of each set."""
+    cpu_seconds: float
+    """The processor time of this process, without the database."""
+    load: float
+    """The mean load of the machine over the sets (the average over one minute)."""
+    cores: int
     figures: tuple[ExternalFigure, ...]
     left_out: tuple[LeftOut, ...]
 
 
-def figure_of_share(section: Section, name: str, metric: str, share: Share) -> ExternalFigure:
+def figure_of_share(section: Section, name: str, metric: str, share: Share, kind: str = "") -> ExternalFigure:
     """Make a figure of a share of independent cases, with Wilson's interval."""
     low, high = wilson_interval(share)
     return ExternalFigure(
-        section=section, set=name, metric=metric, cases=share.whole, value=share.value, low=low, high=high
+        section=section, set=name, kind=kind, metric=metric, cases=share.whole, value=share.value, low=low, high=high
     )
 
 
@@ -88,29 +99,3 @@ def figure_of_interval(section: Section, name: str, metric: str, cases: int, int
     return ExternalFigure(
         section=section, set=name, metric=metric, cases=cases, value=interval.mean, low=interval.low, high=interval.high
     )
-
-
-def render_page(summary: ExternalSummary) -> str:
-    """Render the figures as one Markdown table for each section, and the sets that were left out."""
-    return "\n".join(_lines(summary))
-
-
-def _lines(summary: ExternalSummary) -> Iterator[str]:
-    most = f", at most {summary.most_questions} questions of a set" if summary.most_questions else ""
-    yield f"Measured on {summary.measured_at[:10]} at {summary.commit or summary.versions.code}: "
-    yield f"policy {summary.policy}, generator {summary.model}{most}. Brackets hold the interval of 95 %."
-    for section in Section:
-        figures = [each for each in summary.figures if each.section is section]
-        if figures:
-            yield from ("", f"### {section.capitalize()}", "", *_table(figures))
-    if summary.left_out:
-        yield from ("", "### Left out", "")
-        yield from (f"- {each.section}, {each.set}: {each.reason}" for each in summary.left_out)
-
-
-def _table(figures: Sequence[ExternalFigure]) -> Iterator[str]:
-    yield "| set | metric | cases | value |"
-    yield "|---|---|---|---|"
-    for each in figures:
-        interval = f"{each.value:.3f} ({each.low:.3f} to {each.high:.3f})"
-        yield f"| {each.set} | {each.metric} | {each.cases} | {interval} |"
