@@ -14,7 +14,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceC
 from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.outcome import Outcome, Status
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.ports import AnswerModel
+from sourcebound.contracts.ports import AnswerModel, Embedder
 from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import unrecorded_run
 from sourcebound.contracts.text.citations import CITATION
@@ -23,8 +23,10 @@ from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.evals.external.sets.collections import Collection, Facts, Question
 from sourcebound.evals.gates import holds_answer
 from sourcebound.evals.model.scoring import is_right
-from sourcebound.evals.retrieval import ingest, retrieve
+from sourcebound.evals.retrieval import MAX_BYTES, retrieve
 from sourcebound.graph.batch.ordered import map_ordered
+from sourcebound.ingest.loaders.sidecar import Sidecar
+from sourcebound.ingest.pipeline import Ingest
 from sourcebound.wiring import Services
 
 EMBEDDER: Final = "minilm"
@@ -68,13 +70,14 @@ class Answered(NamedTuple):
 
 
 async def ask_collection(
-    services: Services, collection: Collection, policy: Policy, model: AnswerModel | None
+    services: Services, collection: Collection, embedder: Embedder, policy: Policy, model: AnswerModel | None
 ) -> list[Answered]:
     """Ingest a collection and ask its questions, several at once.
 
     Args:
         services: A database; the collection is added to it.
         collection: The documents and the questions.
+        embedder: Embeds the documents as `EMBEDDER` does.
         policy: The policy.
         model: The generator; None to end before it.
 
@@ -82,7 +85,9 @@ async def ask_collection(
         The results in the order of the questions.
     """
     with tempfile.TemporaryDirectory(prefix="sourcebound-eval-") as folder:
-        await ingest(services, collection.write(Path(folder) / "documents"), collection.name, EMBEDDER)
+        documents = collection.write(Path(folder) / "documents")
+        ingest = Ingest(services.index, embedder, EMBEDDER, MAX_BYTES, services.parser)
+        await ingest.run([documents], collection.name, Sidecar())
     asking = _Asking(services, collection.name, policy, model)
     async with aclosing(map_ordered(collection.questions, asking.ask, AT_ONCE)) as results:
         return [each async for each in results]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.ports import AnswerModel
+from sourcebound.contracts.ports import AnswerModel, Embedder
 from sourcebound.errors import SourceboundError
 from sourcebound.evals.external import checking, counting
-from sourcebound.evals.external.asking import ask_collection
+from sourcebound.evals.external.asking import EMBEDDER, ask_collection
 from sourcebound.evals.external.injecting import measure_injection, read_injected
 from sourcebound.evals.external.natural import PROJECT, NaturalSet, ask_natural, count_natural, found_set, project_set
 from sourcebound.evals.external.progress import Result
@@ -20,6 +20,7 @@ from sourcebound.evals.external.sets.discovery import FoundSet, find_sets
 from sourcebound.evals.external.sets.mixing import mix_collections
 from sourcebound.evals.external.sets.reading import COLLECTION_READERS, read_collections, read_off_topic
 from sourcebound.evals.external.sets.records import Reader
+from sourcebound.evals.external.vectors import RememberedVectors
 from sourcebound.evals.retrieval import temporary_services
 from sourcebound.models.registry import Models
 from sourcebound.settings import Settings
@@ -71,12 +72,21 @@ class Tools:
         self._stack = stack
         self._services: Services | None = None
         self._model: AnswerModel | None = None
+        self._embedder: Embedder | None = None
 
     async def services(self) -> Services:
         """Return services over a temporary database."""
         if self._services is None:
             self._services = await self._stack.enter_async_context(temporary_services())
         return self._services
+
+    async def embedder(self) -> Embedder:
+        """Return the embedder of every collection."""
+        if self._embedder is None:
+            embedder = await (await self.services()).open_embedder(EMBEDDER)
+            assert embedder is not None  # it has weights
+            self._embedder = RememberedVectors(embedder)
+        return self._embedder
 
     async def model(self) -> AnswerModel:
         """Return the built-in generator."""
@@ -163,7 +173,8 @@ class Plan:
     async def _ask(self, collection: Collection) -> Result:
         needs_model = bool(self._sections & ANSWERING) and any(each.is_asked for each in collection.questions)
         model = await self._tools.model() if needs_model else None
-        answered = await ask_collection(await self._tools.services(), collection, self._tools.policy, model)
+        services, embedder = await self._tools.services(), await self._tools.embedder()
+        answered = await ask_collection(services, collection, embedder, self._tools.policy, model)
         figures = [
             figure
             for section, count in COUNTS.items()

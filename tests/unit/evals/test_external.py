@@ -21,6 +21,7 @@ from sourcebound.evals.external.sets.discovery import Found, FoundSet, find_sets
 from sourcebound.evals.external.sets.mixing import count_means, mix_collections
 from sourcebound.evals.external.sets.reading import read_collections
 from sourcebound.evals.external.sets.records import DataFault, Reader, Rule
+from sourcebound.evals.external.vectors import RememberedVectors
 from support.builders import answer_bundle, policy
 
 SEAL: dict[str, Any] = {"_id": "p1", "title": "Seals", "text": "The shaft seal is checked every 12 hours."}
@@ -285,6 +286,33 @@ def test_a_file_that_is_no_progress_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="is not the progress of an external evaluation"):
         Progress(tmp_path / "out.json").begin(circumstances(tmp_path / "data"))
     assert (tmp_path / "out.json.progress").read_text("utf-8") == "mine\n"
+
+
+class CountingEmbedder:
+    """An embedder that counts the texts that it embeds."""
+
+    name, dimensions, max_tokens = "fake", 1, 10
+
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.embedded += texts
+        return [[float(len(text))] for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        return [1.0]
+
+
+async def test_a_text_is_embedded_once() -> None:
+    inner = CountingEmbedder()
+    embedder = RememberedVectors(inner)
+    assert await embedder.embed_documents(["a", "bb", "a"]) == [[1.0], [2.0], [1.0]]
+    assert await embedder.embed_documents(["bb", "ccc"]) == [[2.0], [3.0]]
+    assert inner.embedded == ["a", "bb", "ccc"]
 
 
 def test_a_found_set_has_its_files(tmp_path: Path) -> None:
