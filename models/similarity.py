@@ -7,7 +7,7 @@ nearest one of the sentence counts. The last chunks are kept, because popular ch
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sourcebound.contracts.extractive.features import Similarity
 from sourcebound.contracts.extractive.question import Question
@@ -85,32 +85,52 @@ class _PieceWeights:
         )
 
 
+class _Chunk(NamedTuple):
+    """A chunk that has been compared with the question, word-piece by word-piece."""
+
+    said: TokenVectors
+    starts: "NDArray[np.int64]"
+    """The position of each of its word-pieces in its text."""
+    table: "NDArray[np.float32]"
+    """The similarity of each word-piece of the question (rows) to each of the chunk (columns)."""
+    nearest: "NDArray[np.float32]"
+    """The similarity of the nearest word-piece of the whole chunk to each of the question."""
+    asked: "NDArray[np.float32]"
+    """The mean vector of the question."""
+
+    def pieces_of(self, sentence: Sentence) -> "NDArray[np.intp]":
+        """Return the word-pieces of a sentence and of the head of its table."""
+        starts, (head, head_end) = self.starts, sentence.head
+        within = ((starts >= sentence.start) & (starts < sentence.end)) | ((starts >= head) & (starts < head_end))
+        return within.nonzero()[0]
+
+
 def _compare_all(
     asked: TokenVectors, said: TokenVectors, weights: _PieceWeights, sentences: Sequence[Sentence]
 ) -> list[Similarity]:
+    """Compare each sentence of a chunk. `vecdot`, because BLAS runs `@` on threads that then wait for more work."""
     if not asked.offsets or not said.offsets:
         return [NONE] * len(sentences)
-    table = asked.vectors @ said.vectors.T
-    return [_compare(asked, said, table, weights, sentence) for sentence in sentences]
-
-
-def _compare(
-    asked: TokenVectors, said: TokenVectors, table: "NDArray[np.float32]", weights: _PieceWeights, sentence: Sentence
-) -> Similarity:
     import numpy as np
 
-    (first, last), (head, head_end) = (sentence.start, sentence.end), sentence.head
-    pieces = [
-        place for place, (start, _) in enumerate(said.offsets) if first <= start < last or head <= start < head_end
-    ]
-    if not pieces:
+    table = np.vecdot(asked.vectors[:, None, :], said.vectors[None, :, :])
+    starts = np.array([start for start, _ in said.offsets])
+    chunk = _Chunk(said, starts, table, table.max(axis=1), asked.vectors.mean(axis=0))
+    return [_compare(chunk, weights, sentence) for sentence in sentences]
+
+
+def _compare(chunk: _Chunk, weights: _PieceWeights, sentence: Sentence) -> Similarity:
+    import numpy as np
+
+    pieces = chunk.pieces_of(sentence)
+    if not len(pieces):
         return NONE
-    nearest, anywhere = table[:, pieces].max(axis=1), table.max(axis=1)
+    nearest = chunk.table[:, pieces].max(axis=1)
     content = weights.content > 0
     beyond = weights.content * np.array([not stems & sentence.title for stems in weights.stems], dtype=np.float32)
-    middle = said.vectors[pieces].mean(axis=0)
-    whole = asked.vectors.mean(axis=0) @ middle
-    lengths = float(np.linalg.norm(asked.vectors.mean(axis=0)) * np.linalg.norm(middle))
+    middle = chunk.said.vectors[pieces].mean(axis=0)
+    whole = chunk.asked @ middle
+    lengths = float(np.linalg.norm(chunk.asked) * np.linalg.norm(middle))
     function = _mean(nearest, weights.function) if weights.function.any() else _mean(nearest, weights.every)
     return Similarity(
         content=_mean(nearest, weights.content),
@@ -119,7 +139,7 @@ def _compare(
         asking=_mean(nearest, weights.asking),
         least=round(1000 * float(nearest[content].min())) if content.any() else 0,
         aspect=_mean(nearest, beyond if beyond.any() else weights.content),
-        gap=_mean(anywhere - nearest, weights.content),
+        gap=_mean(chunk.nearest - nearest, weights.content),
         whole=round(1000 * float(whole) / max(lengths, 1e-9)),
     )
 

@@ -9,7 +9,7 @@ from sourcebound.contracts.validation.support.word_lists import (
     COMPARISONS,
     NEGATIONS,
     QUANTIFIERS,
-    are_opposites,
+    has_opposite,
 )
 from sourcebound.contracts.validation.support.words import Word
 
@@ -125,13 +125,13 @@ def _opposites(edit: Edit, here: frozenset[str], there: frozenset[str]) -> bool:
     """Whether an edit replaces a word by its opposite. A word that both texts hold was moved, not replaced."""
     added = {word.stem for word in edit.added if word.stem not in there}
     removed = {word.stem for word in edit.removed if word.stem not in here}
-    return any(are_opposites(first, second) for first in added for second in removed)
+    return any(has_opposite(stem, removed) for stem in added)
 
 
 def opposites_anywhere(here: frozenset[str], there: frozenset[str]) -> int:
     """Count the stems that only one text holds and whose opposites only the other holds, up to three."""
     only_here, only_there = here - there, there - here
-    return min(sum(any(are_opposites(first, second) for second in only_there) for first in only_here), 3)
+    return min(sum(has_opposite(stem, only_there) for stem in only_here), 3)
 
 
 def _replaces(edit: Edit, here: frozenset[str], there: frozenset[str], kind: str) -> bool:

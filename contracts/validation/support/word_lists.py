@@ -1,6 +1,7 @@
 """Small word lists of the verifier: negations, quantifiers, comparisons, opposites, and frames (R5-17)."""
 
 import re
+from collections.abc import Set
 from typing import Final
 
 from sourcebound.contracts.text.content_words import STOP_WORDS, stem
@@ -89,15 +90,22 @@ def root_of(form: str) -> str:
     return form if form in STOP_WORDS or len(form) == 1 else stem(form)
 
 
-OPPOSITES: Final = frozenset(
-    pair
-    for line in PAIRS.replace("\n", " ").split(";")
-    for first, second in [map(root_of, line.split())]
-    for pair in ((first, second), (second, first))
-    if first != second
-)
+def _read_opposites() -> dict[str, frozenset[str]]:
+    opposites: dict[str, frozenset[str]] = {}
+    for line in PAIRS.replace("\n", " ").split(";"):
+        first, second = map(root_of, line.split())
+        if first != second:
+            opposites[first] = opposites.get(first, frozenset()) | {second}
+            opposites[second] = opposites.get(second, frozenset()) | {first}
+    return opposites
+
+
+OPPOSITES: Final = _read_opposites()
+"""The opposites of each stem of a listed pair."""
 PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "de", "anti")
 """Prefixes that turn a word into its opposite."""
+SHORTEST: Final = 2
+"""The most letters of a word that no prefix turns into its opposite."""
 SOURCE: Final = (
     r"(?:passages?|context|texts?|sources?|documents?|articles?|information|evidence|manual|excerpts?|study|authors?)"
 )
@@ -111,9 +119,12 @@ FRAME: Final = re.compile(
 """Words that name the source of a statement and add nothing to it."""
 
 
-def are_opposites(first: str, second: str) -> bool:
-    """Return whether two stems are opposites: a listed pair, or a word and the same word with a negative prefix."""
-    if (first, second) in OPPOSITES:
+def has_opposite(stem: str, others: Set[str]) -> bool:
+    """Return whether stems hold the opposite of one: of a listed pair, or the same word with or without a prefix."""
+    if not others.isdisjoint(OPPOSITES.get(stem, ())):
         return True
-    longer, shorter = (first, second) if len(first) > len(second) else (second, first)
-    return len(shorter) > 2 and any(longer == prefix + shorter for prefix in PREFIXES)
+    return any(
+        (len(stem) > SHORTEST and prefix + stem in others)
+        or (stem.startswith(prefix) and len(stem) > len(prefix) + SHORTEST and stem[len(prefix) :] in others)
+        for prefix in PREFIXES
+    )

@@ -5,6 +5,7 @@ number word is a literal of its own only there or before a noun of time (`treint
 """
 
 import re
+from collections import Counter
 from typing import Final
 
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
@@ -113,8 +114,8 @@ KEYED: Final = re.compile(r"\w_(?P<unit>[a-z]{1,3})[\"']?\s*[:=]\s*[\"']?(?P<num
 
 def language_of_words(text: str) -> str:
     """Return the language of most function words and scales of a text; English without a clear majority."""
-    words = WORD.findall(text.casefold())
-    counts = {name: sum(word in known for word in words) for name, known in FUNCTION_WORDS.items()}
+    words = Counter(WORD.findall(text.casefold()))
+    counts = {name: sum(words[word] for word in known & words.keys()) for name, known in FUNCTION_WORDS.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > counts["en"] and counts[best] >= 2 else "en"
 
