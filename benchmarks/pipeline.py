@@ -249,7 +249,7 @@ def own_side(services: Services, server: ModelClient, corpus: Corpus) -> Side:
     services._embedders["minilm"] = PrecomputedEmbedder(corpus.questions)
     services.models = InstantModels(server)  # type: ignore[assignment]
     stopwatch = Stopwatch()
-    retriever = PostgresRetriever(services.pool, services.open_embedder)
+    retriever = PostgresRetriever(services.pool, services.open_embedder, services.open_reranker)
     services.retriever = TimedRetriever(retriever, stopwatch)  # type: ignore[assignment]
     engine, evidence_counts = Engine(services), list[int]()
 

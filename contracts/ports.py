@@ -74,6 +74,19 @@ class Embedder(TokenCounter, Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """A model that reads a question and a passage together, and scores the passage (R1-6)."""
+
+    @property
+    def name(self) -> str:
+        """The stable name with its digest; a policy names it."""
+        ...
+
+    async def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return the score of each text for a question, in order; higher is better."""
+        ...
+
+
 class Catalog(Protocol):
     """The list of collections."""
 

@@ -38,6 +38,8 @@ class Settings(BaseSettings):
     """The default collection of `ingest` and `ask`."""
     embedder: str = "auto"
     """`auto`, `minilm`, `lexical`, `ollama:MODEL` or `openai:MODEL`; auto is minilm if its weights are installed."""
+    reranker: str | None = None
+    """`onnx:FOLDER`, the model that orders candidates under a policy that names it."""
     language: str = "english"
     """The language of new collections: a text search configuration of the server, or `simple` for other languages."""
     durability: Literal["async", "sync"] = "async"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sourcebound.contracts.policy.lock import FoundPolicy
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.ports import Embedder
+from sourcebound.contracts.ports import Embedder, Reranker
 from sourcebound.errors import StoreError
 from sourcebound.ingest.sandbox.parser_pool import ParserPool
 from sourcebound.models.registry import Models
@@ -53,10 +53,11 @@ class Services:
     settings: Settings
     pool: Pool
     _embedders: dict[str, Embedder | None] = field(default_factory=dict)
+    _reranker: Reranker | None = None
 
     def __post_init__(self) -> None:
         self.index = PostgresIndex(self.pool)
-        self.retriever = PostgresRetriever(self.pool, self.open_embedder)
+        self.retriever = PostgresRetriever(self.pool, self.open_embedder, self.open_reranker)
         self.lease = ProcessLease(self.pool)
         self.buffer = CheckpointBuffer(self.pool, self.lease, is_sync=self.settings.durability == "sync")
         self.run_log = PostgresRunLog(self.pool, self.lease, self.buffer)
@@ -82,6 +83,21 @@ class Services:
         if name not in self._embedders:
             self._embedders[name] = await open_embedder(name, self.settings)
         return self._embedders[name]
+
+    async def open_reranker(self, name: str) -> Reranker:
+        """Return the reranker of the settings, opened once.
+
+        Args:
+            name: The name that the policy has for it.
+
+        Raises:
+            ConfigurationError: The settings have no reranker, or another one (`RERANKER_MISMATCH`).
+            ModelError: Its files are missing or damaged.
+        """
+        from sourcebound.models.rerankers import check_reranker, open_reranker
+
+        self._reranker = self._reranker or await open_reranker(self.settings.reranker)
+        return check_reranker(self._reranker, name)
 
     async def open_ingest(
         self,

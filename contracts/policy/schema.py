@@ -61,6 +61,10 @@ class RetrievalPolicy(Contract):
     lexical_weight: Weight | None = None
     """The weight of each list in the fusion; 1 if absent."""
     mmr_lambda: Unit | None = None
+    reranker: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """The name of the reranker that orders the best candidates, with its digest; none if absent (R1-6)."""
+    rerank_candidates: Annotated[Count | None, Field(exclude_if=is_absent)] = None
+    """How many candidates the reranker reads."""
     neighbours: Count | None = None
     """Chunks before and after each candidate that are added as `expanded` rows; none if absent."""
     plain_years: Annotated[bool | None, Field(exclude_if=is_absent)] = None
@@ -83,6 +87,16 @@ class RetrievalPolicy(Contract):
     max_requested_sources: Count | None = None
     """The largest `min_sources` of a request, which may then also be 0 for the policy's own value (P-4); no bound if
     absent."""
+
+    @model_validator(mode="after")
+    def _check_reranking(self) -> Self:
+        if (self.reranker is None) != (self.rerank_candidates is None):
+            raise ValueError("reranker and rerank_candidates belong together")
+        if self.rerank_candidates is not None and self.rerank_candidates < self.top_k:
+            raise ValueError("rerank_candidates must be at least top_k")
+        if self.reranker is not None and self.mmr_lambda is not None:
+            raise ValueError("a reranker would undo the order of mmr_lambda: use one of them")
+        return self
 
 
 class Calibration(Contract):

@@ -62,6 +62,8 @@ class RetrievalRow(Contract):
     """The positions of the row in the two fused lists, from 0 like `rank`; None if a list does not hold it."""
     lexical_score: Annotated[float | None, Field(allow_inf_nan=False)] = None
     """The score of the lexical list, on the retriever's own scale. It decides nothing."""
+    rerank_score: Annotated[float | None, Field(allow_inf_nan=False, exclude_if=is_absent)] = None
+    """The score of the policy's reranker, on its own scale. It orders, and gates nothing (R1-6)."""
 
 
 class RetrievalBundle(Contract):
@@ -88,6 +90,8 @@ class RetrievalBundle(Contract):
     """The number of different content words of the question, by which a policy may lower its minimum of coverage."""
     collection_chunks: Annotated[int | None, Field(ge=0, exclude_if=is_absent)] = None
     """The number of chunks of the collection, by which a policy may raise its minimum of coverage."""
+    reranker: Annotated[str | None, Field(exclude_if=is_absent)] = None
+    """The name of the model that ordered the rows (R1-6); none if absent."""
     retrieval_shortfall: int = 0
     notices: Annotated[tuple[str, ...], Field(strict=False)] = ()
 

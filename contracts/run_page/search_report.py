@@ -26,6 +26,7 @@ class SearchRow(Contract):
     dense_rank: int | None
     lexical_rank: int | None
     lexical_score: float | None
+    rerank_score: float | None = None
     outcome: RowOutcome | None
     """Its entry in the drop ledger; None if the bundle failed before selection."""
     anchor: str | None
@@ -128,8 +129,8 @@ def _build_row(row: RetrievalRow, outcome: RowOutcome | None, anchor: str | None
         excerpt=shorten(text, EXCERPT_CHARACTERS, placeholder=" …"),
         **row.model_dump(
             include={
-                "rank", "similarity_score", "dense_rank", "lexical_rank", "lexical_score", "chunk_id", "knowledge_id",
-                "source_reference", "title", "section", "page_number", "origin",
+                "rank", "similarity_score", "dense_rank", "lexical_rank", "lexical_score", "rerank_score", "chunk_id",
+                "knowledge_id", "source_reference", "title", "section", "page_number", "origin",
             }
         ),
     )  # fmt: skip

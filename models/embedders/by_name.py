@@ -10,8 +10,8 @@ from pathlib import Path
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError
 from sourcebound.models.embedders.minilm import INSTALL_COMMAND, find_weights, shared_minilm
-from sourcebound.models.embedders.onnx_folder import OnnxFolderEmbedder
 from sourcebound.models.embedders.remote import connect_ollama, connect_openai
+from sourcebound.models.onnx.embedder import OnnxEmbedder
 from sourcebound.settings import Settings
 
 KNOWN = ("auto", "minilm", "lexical", "onnx:FOLDER", "ollama:MODEL", "openai:MODEL")
@@ -68,7 +68,7 @@ async def open_embedder(name: str, settings: Settings) -> Embedder | None:
         return shared_minilm()
     provider, _, model = resolved.partition(":")
     if provider == "onnx":
-        return await asyncio.to_thread(OnnxFolderEmbedder, Path(model))
+        return await asyncio.to_thread(OnnxEmbedder, Path(model))
     if provider == "ollama":
         return await connect_ollama(model, settings.ollama_host)
     return await connect_openai(model, settings.openai_api_key, settings.openai_base_url)

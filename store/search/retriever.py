@@ -12,9 +12,10 @@ from psycopg import AsyncConnection
 
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.ports import Embedder
+from sourcebound.contracts.ports import Embedder, Reranker
 from sourcebound.contracts.request import Filters, Run
 from sourcebound.contracts.retrieval.query_variants import needs_fallback, query_variants, with_plain_years
+from sourcebound.contracts.retrieval.reranking import rerank, with_candidates
 from sourcebound.contracts.retrieval.retrieval_bundle import (
     CARRIED,
     EXPANDED,
@@ -42,6 +43,7 @@ LEXICAL_NOTICE: Final = "no embedder: retrieval is lexical, by full text alone"
 PROBE_NOTICE: Final = "the probe found nothing similar enough to the question, so nothing else was searched for"
 Result = TypeVar("Result")
 OpenEmbedder = Callable[[str], Awaitable[Embedder | None]]
+OpenReranker = Callable[[str], Awaitable[Reranker]]
 
 
 class RetrievalResult(NamedTuple):
@@ -79,17 +81,31 @@ class PostgresRetriever:
     Args:
         pool: Connections to the database.
         open_embedder: Opens the embedder that a collection was created with.
+        open_reranker: Opens the reranker that a policy names.
     """
 
-    def __init__(self, pool: Pool, open_embedder: OpenEmbedder) -> None:
+    def __init__(self, pool: Pool, open_embedder: OpenEmbedder, open_reranker: OpenReranker) -> None:
         self._pool = pool
         self._index = PostgresIndex(pool)
         self._open_embedder = open_embedder
+        self._open_reranker = open_reranker
         self._cache = VectorCache()
         self._remembered: dict[str, Collection] = {}
 
     async def retrieve(self, run: Run, policy: Policy) -> RetrievalBundle:
         """Return the ranked candidates of the run's question in the run's collection (R1-9)."""
+        name = policy.retrieval.reranker
+        if name is None:
+            return await self._retrieve_bundle(run, policy)
+        started = perf_counter()
+        reranker = await self._open_reranker(name)
+        bundle = await self._retrieve_bundle(run, with_candidates(policy))
+        texts = [row.chunk_text for row in bundle.results]
+        scores = await reranker.score(run.search_query or run.question, texts)
+        latency = round((perf_counter() - started) * 1000, 3)
+        return rerank(bundle, scores, run, policy, name).model_copy(update={"retrieval_latency_ms": latency})
+
+    async def _retrieve_bundle(self, run: Run, policy: Policy) -> RetrievalBundle:
         started = perf_counter()
         collection, searches, found = await self._retrieve(run, policy)
         with damaged_index(collection.name):

@@ -98,10 +98,11 @@ def candidate_cells(row: "SearchRow") -> list[str]:
 
 
 def candidate_place(row: "SearchRow") -> str:
-    """Return document and section as one line, without the control characters that a file name may hold."""
+    """Return document, section and a reranker's score as one line, without control characters of file names."""
     from sourcebound.contracts.text.sanitize import sanitize
 
-    parts = [row.source_reference or row.knowledge_id, row.section, row.origin]
+    rerank = None if row.rerank_score is None else f"rerank {row.rerank_score:.3f}"
+    parts = [row.source_reference or row.knowledge_id, row.section, row.origin, rerank]
     return " ".join(sanitize(" · ".join(part for part in parts if part)).text.split())
 
 

@@ -325,7 +325,7 @@ async def test_vectors_in_memory_find_what_the_database_finds(
 
 async def _fresh(services: Services, question: str, policy: Policy, **filters: str) -> RetrievalBundle:
     """As by a process that has just begun."""
-    retriever = PostgresRetriever(services.pool, services.open_embedder)
+    retriever = PostgresRetriever(services.pool, services.open_embedder, services.open_reranker)
     return await retriever.retrieve(run_for(question, policy, **filters), policy)
 
 

@@ -35,7 +35,7 @@ def _found(bundle: RetrievalBundle) -> Mapping[str, Any]:
 
 async def _afresh(services: Services, question: str = QUESTION) -> Mapping[str, Any]:
     """As a process that has just begun finds it."""
-    retriever = PostgresRetriever(services.pool, services.open_embedder)
+    retriever = PostgresRetriever(services.pool, services.open_embedder, services.open_reranker)
     return _found(await retriever.retrieve(run_for(question, policy_with()), policy_with()))
 
 
@@ -118,7 +118,7 @@ async def test_what_the_database_found_is_there_once_this_process_has_compared(
 @pytest.mark.contract("R1-6")
 async def test_distances_that_are_compared_are_those_of_the_database(library_services: Services, asked: Asked) -> None:
     policy = policy_with(mmr_lambda=0.5)
-    retriever = PostgresRetriever(library_services.pool, library_services.open_embedder)
+    retriever = PostgresRetriever(library_services.pool, library_services.open_embedder, library_services.open_reranker)
     expected = _found(await retriever.retrieve(run_for(QUESTION, policy), policy))
     await _search_twice(library_services)
     asked.names.clear()

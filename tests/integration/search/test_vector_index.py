@@ -242,7 +242,7 @@ async def test_a_search_leaves_its_settings_to_nobody(
     services: Services, database: str, placed: Collection, asked: Asked
 ) -> None:
     async with open_pool(database, max_size=1) as pool:
-        retriever = PostgresRetriever(pool, services.open_embedder)
+        retriever = PostgresRetriever(pool, services.open_embedder, services.open_reranker)
         async with pool.connection() as connection:
             await connection.execute("SELECT '[1]'::vector")  # which defines the settings
         before = await _settings(pool)

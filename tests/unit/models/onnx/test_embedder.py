@@ -6,20 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
-from tokenizers.processors import TemplateProcessing
 
 from sourcebound.contracts.ports import Embedder
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.models.embedders.by_name import describe_embedder, open_embedder, resolve_embedder
 from sourcebound.settings import Settings
+from support.onnx_files import token_input, write_network, write_tokenizer
 
-VOCABULARY = ["[UNK]", "[CLS]", "[SEP]", "query:", "filter", "filtro", "oil", "olio", "pump", "pompa"]
+VOCABULARY = ["query:", "filter", "filtro", "oil", "olio", "pump", "pompa"]
 VECTORS = np.array(
     [[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 9, 0, 0, 0], *np.repeat(np.eye(5)[2:], 2, axis=0) * 9],
     np.float32,
@@ -31,22 +27,14 @@ Folder = Callable[..., Path]
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     def make(**files: dict[str, object]) -> Path:
-        tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(VOCABULARY)}, unk_token="[UNK]"))
-        tokenizer.pre_tokenizer = Whitespace()
-        tokenizer.add_special_tokens(["[CLS]", "[SEP]", "query:"])
-        tokenizer.post_processor = TemplateProcessing(
-            single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
-        )
         path = tmp_path / "two-languages"
         (path / "1_Pooling").mkdir(parents=True)
-        tokenizer.save(str(path / "tokenizer.json"))
-        tokens = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])
-        mask = helper.make_tensor_value_info("attention_mask", TensorProto.INT64, [1, "tokens"])
+        write_tokenizer(path, VOCABULARY, ["query:"])
         states = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, [1, "tokens", 5])
         node = helper.make_node("Gather", ["words", "input_ids"], ["last_hidden_state"])
-        graph = helper.make_graph([node], "tiny", [tokens, mask], [states], [numpy_helper.from_array(VECTORS, "words")])
-        onnx.save(
-            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path / "model.onnx"
+        inputs = [token_input("input_ids"), token_input("attention_mask")]
+        write_network(
+            path, helper.make_graph([node], "tiny", inputs, [states], [numpy_helper.from_array(VECTORS, "words")])
         )
         for name, content in files.items():
             (path / f"{name.replace('__', '/')}.json").write_text(json.dumps(content), "utf-8")

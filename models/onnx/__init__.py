@@ -1,0 +1,1 @@
+"""Models that were exported to ONNX, from a folder on this machine: embedders and rerankers (§13)."""
