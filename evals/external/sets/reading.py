@@ -134,7 +134,8 @@ def _read_judged(found: FoundSet, reader: Reader) -> list[Collection]:
             score = partial(score_documents, names=names, relevance=grades)
             cites = partial(_is_among, frozenset(documents[key].name for key in grades))
             question = question._replace(cites=cites, ranking=score, evidence=partial(_recall, score))
-            answering[each.id] = documents[next(iter(grades))].name
+            if question.is_asked:
+                answering[each.id] = documents[next(iter(grades))].name
         questions.append(question)
     return [Collection(found.name, tuple(documents.values()), tuple(questions), answering)]
 

@@ -100,6 +100,19 @@ def test_judgements_that_are_no_table_are_named_by_their_line(tmp_path: Path) ->
         read(tmp_path)
 
 
+def test_a_judged_query_is_asked_only_if_its_answer_is_known(tmp_path: Path) -> None:
+    write(tmp_path / "rooms/one.jsonl", SEAL, OIL)
+    known = {"_id": "q2", "text": "How often?", "answer": "12 hours"}
+    write(tmp_path / "rooms/two.jsonl", {"_id": "q1", "text": "Seals wear."}, known, {"_id": "q3", "text": "Unjudged."})
+    (tmp_path / "rooms/judged.tsv").write_text("head\nq1\tp2\t1\nq2\tp1\t1\nq2\tp2\t0\n", "utf-8")
+    (judged,) = read(tmp_path)
+    assert [(each.id, each.kind, each.is_asked) for each in judged.questions] == [
+        ("q1", Kind.CLAIM, False),
+        ("q2", Kind.ANSWERABLE, True),
+    ]
+    assert judged.answering == {"q2": "0000.md"}
+
+
 def test_texts_are_shown_alone_with_true_ones_and_with_changed_ones(tmp_path: Path) -> None:
     write(
         tmp_path / "rgb/items.jsonl",
