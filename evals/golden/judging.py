@@ -43,7 +43,7 @@ def judge(item: GoldenItem, seen: Observed) -> ItemResult:
         seen: The end of its run.
     """
     released = seen.outcome.status is Status.OK and seen.validation is not None and seen.assembly is not None
-    chunks = _cited_chunks(seen) if released else []
+    chunks = cited_chunks(seen) if released else []
     answer = seen.validation.validated_answer_text if released and seen.validation else ""
     said = CITATION.sub(" ", answer)
     facts_said = sum(any(contains_text(said, form) for form in fact) for fact in item.facts) if released else 0
@@ -89,7 +89,8 @@ class _Place(NamedTuple):
     text: str
 
 
-def _cited_chunks(seen: Observed) -> list[EvidenceChunk]:
+def cited_chunks(seen: Observed) -> list[EvidenceChunk]:
+    """Return the chunks that a released answer cites."""
     assert seen.validation is not None
     assert seen.assembly is not None
     by_anchor = {chunk.anchor: chunk for chunk in seen.assembly.selected_evidence}

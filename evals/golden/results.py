@@ -7,6 +7,7 @@ evaluation without a summary was interrupted, and continues under the same circu
 import subprocess
 import tomllib
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -40,6 +41,8 @@ class Circumstances(Contract):
     versions: Versions
     commit: str | None
     """The commit of the code, if it runs from a checkout."""
+    judge: str | None = None
+    """The model that judges released answers, if any does."""
     started_at: str
     """UTC, ISO 8601."""
 
@@ -47,6 +50,17 @@ class Circumstances(Contract):
         """Return the names of the fields that differ, without the time."""
         names = [name for name in type(self).model_fields if name != "started_at"]
         return [name for name in names if getattr(self, name) != getattr(other, name)]
+
+
+class ModelVerdict(StrEnum):
+    """The verdict of a judge on a released answer."""
+
+    RIGHT = "RIGHT"
+    WRONG = "WRONG"
+    UNREADABLE = "UNREADABLE"
+    """Its reply does not begin with a verdict."""
+    FAILED = "FAILED"
+    """It did not reply."""
 
 
 class ItemResult(Contract):
@@ -94,6 +108,8 @@ class ItemResult(Contract):
     """The milliseconds of each node."""
     hallucinated: bool
     passed: bool
+    model_verdict: ModelVerdict | None = None
+    """The verdict of the optional judge on a released answer. It decides nothing."""
 
     @property
     def may_answer(self) -> bool:

@@ -20,6 +20,7 @@ from sourcebound.evals.golden.corpus import GoldenSet, collection_of, open_colle
 from sourcebound.evals.golden.frozen import replay_frozen
 from sourcebound.evals.golden.items import FrozenRun, GoldenItem
 from sourcebound.evals.golden.judging import Observed, judge
+from sourcebound.evals.golden.model_judge import Judge, open_judge
 from sourcebound.evals.golden.results import (
     Circumstances,
     ItemResult,
@@ -46,6 +47,8 @@ class Options(NamedTuple):
     model: str | None = None
     at_once: int = 4
     again: bool = False
+    judge: str | None = None
+    """A model that judges released answers too."""
 
 
 async def run_evaluation(
@@ -68,6 +71,7 @@ async def run_evaluation(
     """
     collections = await open_collections(services, golden, options.collection, options.documents)
     asking = _Asking(services, options, collections)
+    await asking.open_judge()
     folder = ResultFolder(options.output)
     circumstances = asking.circumstances(golden)
     done = folder.begin(circumstances, again=options.again)
@@ -101,6 +105,7 @@ class _Asking:
         self._embedding_model = next((each.embedding_model for each in collections.values()), NO_COLLECTION)
         self._named = options.policy or services.settings.policy
         self._policy = self._find_policy(self._named, self._embedding_model)
+        self._judge: Judge | None = None
 
     def circumstances(self, golden: GoldenSet) -> Circumstances:
         """Return the circumstances of the evaluation of a set."""
@@ -115,15 +120,29 @@ class _Asking:
             index_versions={name: each.index_version for name, each in sorted(self._collections.items())},
             versions=THIS_VERSION,
             commit=find_commit(),
+            judge=self._options.judge,
             started_at=_now(),
         )
 
+    async def open_judge(self) -> None:
+        """Open the model that judges released answers, if one was asked for.
+
+        Raises:
+            SourceboundError: It does not exist, or cannot judge.
+        """
+        if self._options.judge:
+            self._judge = await open_judge(self._services.models, self._options.judge, self._policy)
+
     async def ask(self, item: GoldenItem) -> ItemResult:
         """Ask an item and judge its end."""
+        seen = await self._observe(item)
+        verdict = await self._judge.verdict(seen) if self._judge else None
+        return judge(item, seen).model_copy(update={"model_verdict": verdict})
+
+    async def _observe(self, item: GoldenItem) -> Observed:
         if item.frozen is None:
-            return judge(item, await self._run(item))
-        policy = self._policy_of(item.frozen)
-        return judge(item, await replay_frozen(item, policy, self._write))
+            return await self._run(item)
+        return await replay_frozen(item, self._policy_of(item.frozen), self._write)
 
     async def _run(self, item: GoldenItem) -> Observed:
         collection = collection_of(self._options.collection, item)

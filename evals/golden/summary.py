@@ -15,7 +15,7 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.calibration.gate_minima import Share, wilson_interval
 from sourcebound.contracts.outcome import Status
 from sourcebound.evals.golden.items import Kind
-from sourcebound.evals.golden.results import Circumstances, ItemResult
+from sourcebound.evals.golden.results import Circumstances, ItemResult, ModelVerdict
 from sourcebound.evals.metrics import Interval, mean_interval, ndcg, share_by_group
 
 K: Final = 10
@@ -67,6 +67,18 @@ class NodeLatency(Contract):
     p95: float
 
 
+class Agreement(Contract):
+    """The verdicts of a judge next to the judgements of the evaluation."""
+
+    model: str
+    verdicts: dict[ModelVerdict, int]
+    """How often each verdict was given."""
+    right_and_passed: int
+    right_and_not_passed: int
+    wrong_and_passed: int
+    wrong_and_not_passed: int
+
+
 class Summary(Contract):
     """The summary of an evaluation."""
 
@@ -78,6 +90,8 @@ class Summary(Contract):
     latency: tuple[NodeLatency, ...]
     codes: dict[str, int]
     """The number of items for each refusal and failure code."""
+    judge: Agreement | None = None
+    """The agreement with the optional judge. It is no metric, so that no gate can be about it."""
 
 
 Results = Sequence[ItemResult]
@@ -243,6 +257,20 @@ def summarize(circumstances: Circumstances, results: Results, ended_at: str) -> 
         kinds=count_kinds(results),
         latency=measure_latency(results),
         codes=dict(sorted(Counter(each.code for each in results if each.code).items())),
+        judge=_compare(circumstances.judge, results) if circumstances.judge else None,
+    )
+
+
+def _compare(model: str, results: Results) -> Agreement:
+    judged = [(each.model_verdict, each.passed) for each in results if each.model_verdict]
+    counts = Counter(judged)
+    return Agreement(
+        model=model,
+        verdicts=dict(Counter(verdict for verdict, _ in judged)),
+        right_and_passed=counts[ModelVerdict.RIGHT, True],
+        right_and_not_passed=counts[ModelVerdict.RIGHT, False],
+        wrong_and_passed=counts[ModelVerdict.WRONG, True],
+        wrong_and_not_passed=counts[ModelVerdict.WRONG, False],
     )
 
 

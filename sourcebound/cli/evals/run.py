@@ -12,7 +12,7 @@ from sourcebound.errors import RequestError
 if TYPE_CHECKING:
     from sourcebound.evals.golden.corpus import GoldenSet
     from sourcebound.evals.golden.running import Options
-    from sourcebound.evals.golden.summary import Summary
+    from sourcebound.evals.golden.summary import Agreement, Summary
 
 
 def run(
@@ -30,6 +30,9 @@ def run(
     output: Annotated[
         Path | None, typer.Option(help="The folder of the results. Default: SET.results in the current folder.")
     ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="A language model that judges released answers too. It decides no gate.")
+    ] = None,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="The number of concurrent items.")] = 4,
     again: Annotated[bool, typer.Option("--again", help="Replace the results in the folder.")] = False,
 ) -> None:
@@ -46,7 +49,7 @@ def run(
     folder = output or Path(f"{golden_set.stem}.results")
     check_output(folder)
     name = collection or ("eval" if documents else get_settings().collection)
-    options = Options(folder, name, tuple(documents or ()), policy, model, at_once, again)
+    options = Options(folder, name, tuple(documents or ()), policy, model, at_once, again, judge)
     summary = run_async(lambda: _run(golden, options))
     render(summary)
     say(f"Next: sourcebound eval gate {folder}")
@@ -83,3 +86,13 @@ def render(summary: "Summary") -> None:
         counts = (kind.items, kind.passed, kind.answered, kind.refused, kind.failed, kind.hallucinated)
         kinds.add_row(kind.scope, kind.name, *map(str, counts))
     print_rich(figures, kinds)
+    if summary.judge:
+        print(_describe_judge(summary.judge))
+
+
+def _describe_judge(judge: "Agreement") -> str:
+    verdicts = ", ".join(f"{verdict} {number}" for verdict, number in judge.verdicts.items()) or "no released answer"
+    return (
+        f"judge {judge.model} (decides nothing): {verdicts}; of RIGHT {judge.right_and_not_passed} did not pass, "
+        f"of WRONG {judge.wrong_and_passed} passed"
+    )

@@ -11,6 +11,7 @@ from sourcebound.contracts.calibration.proposed_policy import render_policy
 from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.ports import AnswerModel
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.state import RunContext
 from sourcebound.contracts.validation import firewall
@@ -20,13 +21,14 @@ from sourcebound.evals.golden.corpus import read_set
 from sourcebound.evals.golden.gates import GateReport, GateVerdict, check_gates, load_gates
 from sourcebound.evals.golden.judging import judge
 from sourcebound.evals.golden.ratchet import Expectation, append_item, freeze_run
-from sourcebound.evals.golden.results import ResultFolder
+from sourcebound.evals.golden.results import ModelVerdict, ResultFolder
 from sourcebound.evals.golden.running import Options, run_evaluation
 from sourcebound.evals.golden.summary import Summary
 from sourcebound.graph.engine import Engine
 from sourcebound.models.registry import Models
 from sourcebound.wiring import Services
 from support.builders import generation
+from support.fakes import FakeModel
 from support.places import ROOT
 from support.processes.databases import COLLECTION, MANUALS, rows
 
@@ -142,8 +144,7 @@ async def test_a_broken_validator_turns_the_gate_red(
     monkeypatch.setattr(firewall, "check_support", lambda *_: [])
     await evaluate(library_services, tmp_path / "out")
     assert not_passed(hold_to_gates(tmp_path / "out")) == {
-        ("pass_rate", "golden"),
-        ("hallucination_rate", "golden"),
+        (metric, scope) for metric in ("pass_rate", "hallucination_rate") for scope in ("golden", "perturbed")
     }
 
 
@@ -154,7 +155,10 @@ async def test_a_loosened_gate_turns_the_gate_red(library_services: Services, tm
     loose = shipped.model_copy(update={"policy_version": "LOOSE_V1", "retrieval": gate})
     (tmp_path / "LOOSE_V1.toml").write_text(render_policy(loose, []), "utf-8")
     await evaluate(library_services, tmp_path / "out", policy=str(tmp_path / "LOOSE_V1.toml"))
-    assert ("hallucination_rate", "golden") in not_passed(hold_to_gates(tmp_path / "out"))
+    assert not_passed(hold_to_gates(tmp_path / "out")) >= {
+        ("hallucination_rate", "golden"),
+        ("hallucination_rate", "perturbed"),
+    }
 
 
 SHUFFLED = (
@@ -182,7 +186,29 @@ async def test_a_shuffled_index_turns_the_gate_red(library: str, library_service
         ("pass_rate", "golden"),
         ("incorrect_refusal_rate", "golden"),
         ("pass_rate", "perturbed"),
+        ("incorrect_refusal_rate", "perturbed"),
     }
+
+
+async def test_a_judge_is_recorded_with_each_released_answer_and_decides_nothing(
+    library_services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_model, judge = Models.open, FakeModel(generation("WRONG"))
+
+    async def open_judge_or_model(models: Models, name: str) -> AnswerModel:
+        return judge if name == "openai:judge" else await open_model(models, name)
+
+    monkeypatch.setattr(Models, "check", lambda *_: None)
+    monkeypatch.setattr(Models, "open", open_judge_or_model)
+    summary = await evaluate(library_services, tmp_path / "out", judge="openai:judge")
+    results = ResultFolder(tmp_path / "out").results()
+    assert {each.model_verdict for each in results if each.released} == {ModelVerdict.WRONG}
+    assert {each.model_verdict for each in results if not each.released} == {None}
+    released = sum(each.released for each in results)
+    assert summary.judge is not None
+    assert (summary.judge.model, summary.judge.wrong_and_passed) == ("openai:judge", released)
+    assert len(judge.prompts) == released
+    assert hold_to_gates(tmp_path / "out").is_passed
 
 
 class InventingModel:

@@ -4,13 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.replay.report import ReplayStatus
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.state import AskInput, RunContext
+from sourcebound.contracts.validation.firewall import validate
+from sourcebound.evals.golden.judging import Observed
+from sourcebound.evals.golden.model_judge import open_judge
+from sourcebound.evals.golden.results import ModelVerdict
 from sourcebound.evals.model.asking import write_profile
 from sourcebound.graph.engine import Engine
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
 from sourcebound.models.local.server import CONTEXT_TOKENS, ServedModel
+from sourcebound.models.registry import Models
+from sourcebound.settings import Settings
+from support.builders import SEAL, answer_bundle, policy
 from support.processes.databases import rows, settings_for
 from support.replaying import recorded, verified
 
@@ -29,6 +37,18 @@ def check_ending(response: PublicResponse) -> None:
     else:
         assert response.failure_code is not None
         assert (response.answer, response.citations) == ("", ())
+
+
+async def test_a_trained_model_judges_an_answer(tmp_path: Path, small_model: ServedModel) -> None:
+    models = Models(Settings(models_file=write_profile(tmp_path / "models.toml", small_model, CONTEXT_TOKENS)))
+    try:
+        judge = await open_judge(models, f"openai:{small_model.name}", load_shipped_policy("SOURCEBOUND_V2"))
+        bundle = answer_bundle()
+        result = validate(f"{SEAL} [C0]", bundle, policy())
+        verdict = await judge.verdict(Observed("run", result.outcome, assembly=bundle, validation=result))
+    finally:
+        await models.close()
+    assert verdict in (ModelVerdict.RIGHT, ModelVerdict.WRONG, ModelVerdict.UNREADABLE)
 
 
 @pytest.mark.contract("R4-7")
