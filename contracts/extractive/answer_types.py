@@ -8,6 +8,7 @@ from sourcebound.contracts.extractive import patterns
 from sourcebound.contracts.extractive.languages import ANSWERS
 from sourcebound.contracts.extractive.question import Asked, Question
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.extractive.vocabulary.people import ROLES
 
 PATTERNS: Final = {
     Asked.TIME: patterns.A_TIME,
@@ -24,6 +25,8 @@ PLACE_BEFORE: Final = frozenset(
     "in at near from to on of into through across around outside inside between over within under via along".split()
 )
 OPENING_QUOTES: Final = frozenset('"“„«‘')
+CONDITIONS: Final = frozenset({"when", "if"})
+"""The beginnings of what answers `when is …`, though the question has them too."""
 FIRST_NAME: Final = 50
 """The weight from which the first word of a sentence may be a name."""
 
@@ -58,6 +61,14 @@ def _names(question: Question, sentence: Sentence) -> tuple[int, ...]:
         for place, word in enumerate(sentence.words)
         if not word.is_number and word.stem not in question.weights and _is_name(sentence, place)
     )
+
+
+def _people(question: Question, sentence: Sentence) -> tuple[int, ...]:
+    """Return the names, and the words for people by what they do: `the shift supervisor`."""
+    roles = (
+        place for place, word in enumerate(sentence.words) if word.form in ROLES and word.stem not in question.weights
+    )
+    return tuple(sorted({*_names(question, sentence), *roles}))
 
 
 def _is_name(sentence: Sentence, place: int) -> bool:
@@ -98,6 +109,8 @@ def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
     if question.asked is Asked.MEASURE:
         pattern = next((units for asked, units in patterns.QUANTITIES if asked.search(question.text)), pattern)
     forms = {word.form for word in question.words}
+    if question.asked is Asked.TIME and patterns.STANDING.search(question.text):
+        forms -= CONDITIONS
     starts = [word.start for word in sentence.words]
     return tuple(
         max(0, bisect_right(starts, match.start()) - 1)
@@ -108,7 +121,7 @@ def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
 
 FINDERS: Final[dict[Asked, Callable[[Question, Sentence], tuple[int, ...] | None]]] = {
     Asked.CODE: _code,
-    Asked.PERSON: _names,
+    Asked.PERSON: _people,
     Asked.NAME: _names,
     Asked.PLACE: _places,
     **dict.fromkeys(PATTERNS, _matches),

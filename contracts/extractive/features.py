@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.question import Asked, Form, Question
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
+from sourcebound.contracts.extractive.vocabulary.families import FAMILIES
 from sourcebound.contracts.validation.support.passages import FAMILY
 from sourcebound.contracts.validation.support.words import Word
 
@@ -102,7 +104,7 @@ def lexical_features(
         "type_window": _window(question, sentence, kind or ()),
         "definition": 1000 * (question.asked is Asked.DEFINITION and _defines(question, sentence)),
         "rank": 1000 // (1 + sentence.chunk),
-        "length": 1000 * min(len(sentence.words), LONGEST) // LONGEST,
+        "length": 1000 * min(_length(question, sentence), LONGEST) // LONGEST,
         "new": 1000 * min(sum(word.weight for word in new), MOST_NEW) // MOST_NEW,
         "nothing_new": 1000 * (not new and not _may_repeat(question)),
     }
@@ -125,11 +127,16 @@ def _may_repeat(question: Question) -> bool:
 
 def _held(question: Question, stems: frozenset[str]) -> dict[str, int]:
     """Return how far stems hold each stem of the question: whole, by a word of its family, or not."""
-    families = {stem[:FAMILY] for stem in stems if len(stem) >= FAMILY}
+    beginnings = {stem[:FAMILY] for stem in stems if len(stem) >= FAMILY}
     return {
-        stem: 1000 if stem in stems else FAMILY_SHARE * (len(stem) >= FAMILY and stem[:FAMILY] in families)
+        stem: 1000 if stem in stems else FAMILY_SHARE * (stem[:FAMILY] in beginnings or _has_other_word(stem, stems))
         for stem in question.weights
     }
+
+
+def _has_other_word(stem: str, stems: frozenset[str]) -> bool:
+    """Return whether stems hold another word for what a stem means: `nois` for `loud`."""
+    return stem in FAMILIES and not FAMILIES[stem].isdisjoint(stems)
 
 
 def _covered(held: Mapping[str, int], weights: Mapping[str, int], otherwise: int = 0) -> int:
@@ -151,15 +158,32 @@ def _heaviest_missing(held: Mapping[str, int], local: Mapping[str, int]) -> int:
 
 
 def _field(question: Question, sentence: Sentence) -> int:
-    """Return the share of the question that stands before the colon of a value: `Interval: 6 months`."""
+    """Return the share of the question that names a value: `Interval: 6 months`.
+
+    Words before the colon name it. If they name what the question asks for (`Done by`), so does the whole row.
+    """
     best = 0
+    columns = COLUMNS.get(question.asked.value, frozenset())
+    row = sum(weight for stem, weight in question.weights.items() if stem in sentence.stems)
     for match in FIELD.finditer(sentence.text):
         end = match.end("head")
         head = {word.stem for word in sentence.words if match.start("head") <= word.start < end}
         value = [word for word in sentence.words if end < word.start < match.end()]
         if any(word.stem not in question.weights for word in value if word.weight or word.is_number):
-            best = max(best, sum(weight for stem, weight in question.weights.items() if stem in head))
+            named = sum(weight for stem, weight in question.weights.items() if stem in head)
+            best = max(best, row if columns & head else named)
     return 1000 * best // max(1, question.total)
+
+
+def _length(question: Question, sentence: Sentence) -> int:
+    """Return the number of words; of a row, those of the values that the question has words of."""
+    if not sentence.is_row:
+        return len(sentence.words)
+    length = 0
+    for match in FIELD.finditer(sentence.text):
+        words = [word for word in sentence.words if match.start() <= word.start < match.end()]
+        length += len(words) * any(word.stem in question.weights for word in words)
+    return length
 
 
 def _ordered(asked: Sequence[Word], said: Sequence[Word]) -> int:

@@ -23,6 +23,11 @@ JOINED: Final = re.compile(r"\W*(?:,|and|or|to|versus|vs)\W+([a-z]|\d{1,3})\b(?!
 ARTICLE: Final = re.compile(r"[ai] [a-z]")
 """The article or pronoun after a kind: `at this stage a sample is taken`."""
 SEPARATORS: Final = re.compile(r"[-_./]+")
+PAGE: Final = re.compile(r"(?:\.\w{1,5})?(?:, p\. \d+)?$")
+"""The end of a document's name, and the page that follows it."""
+NAME_PART: Final = re.compile(r"[^\W_]+")
+YEAR: Final = 4
+"""The digits of a number that says something by itself in the name of a document."""
 Labels = dict[str, frozenset[str]]
 """The labels by their kind, in lower case."""
 
@@ -62,6 +67,27 @@ def _kind(word: str) -> str:
 def read_source_labels(source: str, kinds: Iterable[str]) -> Labels:
     """Read the labels of a document's name, in which hyphens separate words."""
     return read_labels(SEPARATORS.sub(" ", source), kinds, is_prose=False)
+
+
+def spell_source(source: str) -> str:
+    """Return the words of a document's name, with its identifiers written as one word.
+
+    Hyphens separate words there, so only the order tells an identifier: `hp-200-manual-rev-c.pdf` is read as
+    `hp manual rev c hp200`.
+
+    Args:
+        source: The name of a document, with a page or without.
+    """
+    parts = NAME_PART.findall(PAGE.sub("", source, count=1))
+    words = [part for part in parts if not part.isdigit() or len(part) >= YEAR]
+    for place, part in enumerate(parts):
+        if part.isdigit() and place and parts[place - 1].isalpha():
+            end = next((after for after in range(place, len(parts)) if not parts[after].isdigit()), len(parts))
+            name = parts[place - 1]
+            prefixes = [name, parts[place - 2] + name] if place > 1 and parts[place - 2].isalpha() else [name]
+            numbers = dict.fromkeys(["".join(parts[place:end]), part])
+            words.extend(prefix + number for prefix in prefixes for number in numbers)
+    return " ".join(words)
 
 
 def conflicts(asked: Mapping[str, frozenset[str]], text: str, source: str) -> bool:

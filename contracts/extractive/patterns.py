@@ -32,6 +32,8 @@ TIME: Final = pattern(
     rf"^\W*(?:\w+ )?when\b|\bwhen {AUXILIARY}\b|\b(?:and|or) when\b",
     WHICH + one_of("year date day month century decade time season era age") + r"s?\b",
 )
+STANDING: Final = pattern(r"\bwhen (?:is|are|does|do|must|should|shall|can|may|will|has|have)\b")
+"""A question about each time, which a condition answers. `When did` asks for one time."""
 PLACE: Final = pattern(
     rf"^\W*(?:\w+ )?where\b|\bwhere {AUXILIARY}\b|\b(?:and|or) where\b",
     WHICH
@@ -186,7 +188,7 @@ A_TIME: Final = pattern(
     r"\b\w+ centur(?:y|ies)\b",
     r"\b" + one_of("spring summer autumn winter (?:mon|tues|wednes|thurs|fri|satur|sun)day bce? ad ce") + r"\b",
     r"\b\d{1,2}:\d\d\b",
-    r"\b" + one_of("when after before until during once as_soon_as whenever every later earlier ago") + r"\b",
+    r"\b" + one_of("when if after before until during once as_soon_as whenever every later earlier ago") + r"\b",
 )
 A_COUNT: Final = pattern(rf"\b{NUMBER}\b", r"\bpercent\b", r"\bnone\b", r"\bno\b")
 A_PRICE: Final = pattern(r"[$€£¥₹]\s?\d", r"\bfree\b", r"(?<![\w-])\d")

@@ -65,11 +65,16 @@ class Ranking(NamedTuple):
 
     @property
     def answers(self) -> bool:
-        """Whether the best sentence is about the question's subject, and likely enough to answer."""
+        """Whether the best sentence is about the question's subject, and likely enough to answer.
+
+        A row of a table answers only what one of its words names: not the weight, if it has only the thing.
+        """
         if not self.ranked or self.answering < self.minimum:
             return False
         features = self.ranked[0].features
         if needs_type(self.question) and features["type_missing"]:
+            return False
+        if self.ranked[0].sentence.is_row and not features["aspect_own"]:
             return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from sourcebound.contracts.extractive.labels import spell_source
 from sourcebound.contracts.extractive.sentences import read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.content_words import STOP_WORDS
@@ -35,6 +36,6 @@ def in_the_spelling_of(evidence: Sequence[EvidencePart], question: str) -> str:
 
 def _words_of(evidence: Sequence[EvidencePart]) -> Iterable[Word]:
     for part in evidence:
-        yield from read_words(part.source)
+        yield from read_words(spell_source(part.source))
     for sentence in read_evidence(evidence):
         yield from sentence.words

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.extractive.labels import spell_source
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.blocks import LIST_MARKER, MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.text.citations import find_citations, find_look_alikes
@@ -70,6 +71,11 @@ class Sentence(NamedTuple):
     source: str = ""
     """The name of its document."""
 
+    @property
+    def is_row(self) -> bool:
+        """Whether it names each of its values, as a row of a table does: `Alarm: A-203; Limit: 17.5 bar`."""
+        return ROW.match(self.text) is not None
+
 
 def read_evidence(evidence: Sequence[EvidencePart]) -> list[Sentence]:
     """Return the sentences of the evidence in order, those that must not be quoted included."""
@@ -87,7 +93,8 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     quotes = [_quote(piece, text[slice(*head)]) for piece, head in zip(pieces, heads, strict=True)]
     words = [read_words(quote) for quote in quotes]
     stems = [frozenset(word.stem for word in each if word.weight) for each in words]
-    title = frozenset(word.stem for word in read_words(source) if word.weight) | (stems[0] if stems else frozenset())
+    named = frozenset(word.stem for word in read_words(spell_source(source)) if word.weight)
+    title = named | (stems[0] if stems else frozenset())
     headings: frozenset[str] = frozenset()
     sentences, block = [], 0
     for index, piece in enumerate(pieces):
@@ -132,7 +139,7 @@ def _join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
             and WRAP.fullmatch(text[last.end : piece.start])
             and not STATEMENT_END.search(last.text)
             and not ROW.match(piece.text)
-            and len(last.text) - last.text.rfind("\n") > WIDE
+            and last.end - text.rfind("\n", 0, last.end) > WIDE
         ):
             joined[-1] = Segment(last.kind, last.start, piece.end, text[last.start : piece.end])
         else:

@@ -1,0 +1,119 @@
+"""What a sentence reaches beyond its own words: its document's name, a wrapped line, a column, another word (R4-9)."""
+
+import pytest
+
+from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.features import lexical_features
+from sourcebound.contracts.extractive.labels import spell_source
+from sourcebound.contracts.extractive.question import read_question
+from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
+from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
+from support.builders import answer_bundle, policy
+
+ORDERS = (
+    "Work order: WO-41; Date: 2024-03-12; Work done: Belt of the mill replaced; Done by: K. Olsen\n"
+    "Work order: WO-42; Date: 2024-05-02; Work done: Lamp of the hall replaced; Done by: R. Brandt"
+)
+
+
+def read(text: str, source: str = "notes.txt") -> list[Sentence]:
+    """Read one chunk."""
+    return read_evidence([EvidencePart("C0", source, text)])
+
+
+def features(question: str, text: str, source: str = "notes.txt") -> dict[str, int]:
+    """Return the features of the first sentence of a chunk."""
+    sentence = read(text, source)[0]
+    asked = read_question(question)
+    return lexical_features(asked, sentence, dict.fromkeys(asked.weights, 100), sentence.stems)
+
+
+def texts(question: str, *chunks: str) -> list[str]:
+    """Return the quoted sentences for a question on these chunks."""
+    prompt: PromptParts = read_prompt(build_prompt(answer_bundle(*chunks, question=question), policy()).prompt.messages)
+    return [sentence.text for sentence in answer(prompt)]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("kx-40-mill-manual-rev-b.pdf, p. 13", "kx mill manual rev b kx40"),
+        ("report-dv-2023-007.rtf", "report dv 2023 dv2023007 dv2023 reportdv2023007 reportdv2023"),
+        ("sop-qa-9.md", "sop qa qa9 sopqa9"),
+        ("Normans.txt", "Normans"),
+        ("mx200.csv", "mx200"),
+        ("plan 2024", "plan 2024 plan2024"),
+    ],
+)
+def test_the_identifiers_of_a_document_are_read_from_its_name(source: str, words: str) -> None:
+    assert spell_source(source) == words
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_belongs_to_the_identifier_of_its_document() -> None:
+    sentence = read("The lid is locked. The lid opens at 40 °C.", "kx-40-mill-manual.pdf, p. 2")[1]
+    assert "kx40" in sentence.title
+    assert "2" not in sentence.title
+    assert features("At what temperature does the KX-40 open?", "It opens at 40 °C.", "kx-40.md")["names_far"] == 0
+    assert features("At what temperature does the KX-40 open?", "It opens at 40 °C.", "kx-50.md")["names_far"] == 1000
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_that_begins_within_a_long_line_is_joined_over_its_end() -> None:
+    page = (
+        "No more than three starts per hour are permitted for the mill. The noise level of the\n"
+        "KX-40 at its rated point is 71 dB(A)."
+    )
+    assert [each.text for each in read(page)][-1] == "The noise level of the KX-40 at its rated point is 71 dB(A)."
+
+
+@pytest.mark.contract("R4-9")
+def test_a_condition_answers_when_something_happens_and_not_when_it_happened() -> None:
+    alarm = "The alarm is raised when the tank is full."
+    assert features("When is the alarm raised?", alarm)["type"] == 1000
+    assert features("When was the alarm raised?", alarm)["type_missing"] == 1000
+
+
+@pytest.mark.contract("R4-9")
+def test_a_role_answers_who() -> None:
+    assert features("Who may open the panel?", "The panel is opened by trained electricians only.")["type"] == 1000
+    assert features("Who may open the panel?", "The panel is opened by its two screws only.")["type_missing"] == 1000
+    assert features("Which electricians may open it?", "It is opened by electricians.")["type"] == 0
+
+
+@pytest.mark.contract("R4-9")
+def test_a_column_that_holds_the_asked_kind_lets_the_row_name_the_value() -> None:
+    row, mill = ORDERS.split("\n")[0], "the belt of the mill"
+    assert features(f"Who replaced {mill}?", row)["field"] == 1000
+    assert features(f"When was {mill} replaced?", row)["field"] == 1000
+    assert features(f"Why was {mill} replaced?", row)["field"] == 0
+    assert texts(f"Who replaced {mill}?", ORDERS) == [row]
+
+
+@pytest.mark.contract("R4-9")
+def test_of_a_row_only_the_values_that_are_asked_about_count_as_its_length() -> None:
+    row, *others = ORDERS.split("\n")
+    long = f"{row}; Remark: the belt was ordered from the works and came after three weeks by rail"
+    question = "When was the mill replaced?"
+    assert features(question, f"{long}\n{others[0]}")["length"] == features(question, ORDERS)["length"]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_answers_only_what_one_of_its_words_names() -> None:
+    rows = "# KX-40\n\nProperty of the KX-40: Oil charge; Value: 3 kg\nProperty of the KX-40: Speed; Value: 90 rpm"
+    assert texts("What is the oil charge of the KX-40?", rows) == ["Property of the KX-40: Oil charge; Value: 3 kg"]
+    assert texts("How much does the KX-40 weigh?", rows) == []
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("How loud is the mill?", "The mill has a noise level of 71 dB(A)."),
+        ("How heavy is the mill?", "The mill has a mass of 800 kg."),
+        ("Is the mill tested weekly?", "The mill is inspected each week."),
+    ],
+)
+def test_another_word_for_the_same_thing_counts(question: str, sentence: str) -> None:
+    assert features(question, sentence)["own"] > features(question, "The mill has a flow of 40 m³/h.")["own"]
