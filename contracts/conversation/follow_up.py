@@ -18,6 +18,7 @@ from sourcebound.contracts.conversation.follow_up_rules import (
     add_condition,
     ask_attribute,
     ask_otherwise,
+    forget_edition,
     is_bare_mark,
     name_pronoun,
     swap_modifier,
@@ -25,6 +26,7 @@ from sourcebound.contracts.conversation.follow_up_rules import (
     swap_value,
 )
 from sourcebound.contracts.conversation.question_grammar import PREPOSITIONS, read_phrases, words
+from sourcebound.contracts.text.questions import without_unit_wish
 from sourcebound.contracts.versions import CONTRACTS
 
 LEAD: Final = re.compile(
@@ -104,10 +106,12 @@ def resolve_follow_up(question: str, earlier: str, version: int = CONTRACTS["con
     """
     if not needs_context(question):
         return None
-    remark, before = read_remark(question), _core(earlier)
+    remark, before = read_remark(question), _core(earlier if version == 1 else without_unit_wish(earlier))
     plain = not SENTENCE_END.search(before) and bool(ENGLISH & {*words(before)})
     for rule, apply in RULES if plain else RULES[:1]:
         query = "" if version == 1 and rule is Rule.ANOTHER_MODIFIER else apply(remark, before)
+        if version > 1 and rule is Rule.ANOTHER_VALUE:
+            query = forget_edition(remark, query)
         if query:
             return FollowUp(rule, f"{query[0].upper()}{query[1:]}?")
     return None

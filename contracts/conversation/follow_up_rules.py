@@ -43,6 +43,12 @@ ATTRIBUTES: Final = frozenset(
 )
 """Attributes of a thing: "and the weight?" does not replace the thing."""
 ADJUNCTS: Final = frozenset("in under at during after before without with above below".split())
+EDITION: Final = re.compile(
+    r",?\s(?:(?:in|of|under|per|for|from|according to)\s)?(?:the\s)?(?:revision|rev\.?|version|issue|edition)\s"
+    r"(?:[A-Za-z]|\d+(?:\.\d+)*)(?![\w/-])",
+    re.IGNORECASE,
+)
+"""The edition of a document, with its preposition: `in revision C`."""
 HOLDERS: Final = frozenset(("", "for", "of", "on", "in", "with"))
 GENERIC: Final = frozenset("pump compressor machine device unit series variant product system".split()) | frozenset(
     LABELS
@@ -76,6 +82,18 @@ def swap_value(remark: Remark, before: str) -> str:
         for place in reversed(places):
             result = result[: place.start] + mark.written + result[place.end :]
     return result if len({mark.family for mark in marks}) == len(marks) else ""
+
+
+def forget_edition(remark: Remark, query: str) -> str:
+    """Remove the one revision of a question that now names another thing: it was a revision of the earlier thing.
+
+    Args:
+        remark: The follow-up whose marks were put into the question.
+        query: The question.
+    """
+    names_thing = any(map(is_identifier, read_marks(remark.phrase))) and not EDITION.search(f" {remark.phrase}")
+    found = EDITION.findall(query)
+    return EDITION.sub("", query) if names_thing and len(found) == 1 else query
 
 
 def is_bare_mark(phrase: str) -> bool:

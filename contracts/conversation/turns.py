@@ -16,6 +16,7 @@ from sourcebound.contracts.execution.generation import Generation
 from sourcebound.contracts.outcome import Outcome, RefusalCode, RefusalSource, Status, proceed, refuse
 from sourcebound.contracts.prompt.build import Prompt
 from sourcebound.contracts.request import MAX_QUESTION_CHARACTERS, Run
+from sourcebound.contracts.text.questions import without_unit_wish
 from sourcebound.contracts.text.sanitize import sanitize
 from sourcebound.contracts.versions import CONTRACTS
 
@@ -111,12 +112,13 @@ def resolve(question: str, turns: Sequence[Turn], version: int = CONTRACTS["conv
     Args:
         question: The user's question.
         turns: The earlier runs, the latest first.
-        version: The version of this contract. Version 1 searched for an unclear follow-up unchanged.
+        version: The version of this contract. Version 1 searched for an unclear follow-up unchanged, and read the wish
+            for a unit (`, in kg?`) as part of the question.
 
     Returns:
         The resolution, with the considered runs; none if the question stands alone.
     """
-    asked = one_line(question)
+    asked = one_line(question) if version == 1 else without_unit_wish(one_line(question))
     if not turns or not needs_context(asked):
         return Resolution()
     notices: list[str] = []

@@ -8,6 +8,7 @@ from sourcebound.contracts.extractive import patterns
 from sourcebound.contracts.extractive.languages import ANSWERS
 from sourcebound.contracts.extractive.question import Asked, Question
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.extractive.vocabulary.people import ROLES
 
 PATTERNS: Final = {
@@ -24,6 +25,8 @@ PATTERNS: Final = {
 PLACE_BEFORE: Final = frozenset(
     "in at near from to on of into through across around outside inside between over within under via along".split()
 )
+ABSENT: Final = frozenset({"none", "n", "nil", "unknown"})
+"""What a cell says that has no value, such as `n/a`."""
 OPENING_QUOTES: Final = frozenset('"“„«‘')
 CONDITIONS: Final = frozenset({"when", "if"})
 """The beginnings of what answers `when is …`, though the question has them too."""
@@ -42,7 +45,8 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
         The numbers of the words; None if the question asks for a kind that has no form of its own.
     """
     finder = FINDERS.get(question.asked)
-    return None if finder is None else finder(question, sentence)
+    found = None if finder is None else finder(question, sentence)
+    return found or _columns(question, sentence) or found
 
 
 def needs_type(question: Question) -> bool:
@@ -53,6 +57,17 @@ def needs_type(question: Question) -> bool:
     if question.asked is Asked.MEASURE:
         return any(asked.search(question.text) for asked, _ in patterns.QUANTITIES)
     return question.asked in (Asked.MONEY, Asked.CONTACT)
+
+
+def _columns(question: Question, sentence: Sentence) -> tuple[int, ...]:
+    """Return the values of a row that stand under a head of the asked kind: `Done by: Workshop`."""
+    heads = COLUMNS.get(question.asked.value, frozenset())
+    return tuple(
+        field.value
+        for field in sentence.fields
+        if sentence.is_row and heads & field.head and field.value < field.end
+        if sentence.words[field.value].form not in ABSENT
+    )
 
 
 def _names(question: Question, sentence: Sentence) -> tuple[int, ...]:

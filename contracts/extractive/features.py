@@ -4,7 +4,6 @@ Shares are in thousandths. *Local* weights follow the rarity of a word among the
 rarity in the language.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import log
@@ -25,8 +24,6 @@ NEAR: Final = 5
 AROUND: Final = 9
 """The words on each side of the thing that was asked for."""
 LONGEST_RUN: Final = 8
-FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
-"""A value with its name, in a row of a table or alone."""
 LONGEST: Final = 60
 MOST_NEW: Final = 600
 Features = dict[str, int]
@@ -165,13 +162,11 @@ def _field(question: Question, sentence: Sentence) -> int:
     best = 0
     columns = COLUMNS.get(question.asked.value, frozenset())
     row = sum(weight for stem, weight in question.weights.items() if stem in sentence.stems)
-    for match in FIELD.finditer(sentence.text):
-        end = match.end("head")
-        head = {word.stem for word in sentence.words if match.start("head") <= word.start < end}
-        value = [word for word in sentence.words if end < word.start < match.end()]
+    for field in sentence.fields:
+        value = sentence.words[field.value : field.end]
         if any(word.stem not in question.weights for word in value if word.weight or word.is_number):
-            named = sum(weight for stem, weight in question.weights.items() if stem in head)
-            best = max(best, row if columns & head else named)
+            named = sum(weight for stem, weight in question.weights.items() if stem in field.head)
+            best = max(best, row if columns & field.head else named)
     return 1000 * best // max(1, question.total)
 
 
@@ -179,11 +174,8 @@ def _length(question: Question, sentence: Sentence) -> int:
     """Return the number of words; of a row, those of the values that the question has words of."""
     if not sentence.is_row:
         return len(sentence.words)
-    length = 0
-    for match in FIELD.finditer(sentence.text):
-        words = [word for word in sentence.words if match.start() <= word.start < match.end()]
-        length += len(words) * any(word.stem in question.weights for word in words)
-    return length
+    values = (sentence.words[field.first : field.end] for field in sentence.fields)
+    return sum(len(words) for words in values if any(word.stem in question.weights for word in words))
 
 
 def _ordered(asked: Sequence[Word], said: Sequence[Word]) -> int:

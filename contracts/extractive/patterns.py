@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from sourcebound.contracts.text.questions import UNIT
+
 
 def one_of(words: str) -> str:
     """Return a pattern for one of the alternatives, which blanks separate; `_` is a blank within one."""
@@ -173,13 +175,6 @@ NUMBER: Final = one_of(
 TIME_UNIT: Final = one_of(
     "seconds? secs? minutes? mins? hours? hrs? days? weeks? months? years? decades? centur(?:y|ies) [sh]"
 )
-UNIT: Final = one_of(
-    r"% percent per_cent °\s?[CF]? [kcmµn]?m [kmµ]?g lbs? ton(?:ne)?s? "
-    r"(?:kilo|centi|milli)?met(?:er|re)s? miles? feet foot "
-    r"ft inch(?:es)? in lit(?:er|re)s? m?l gallons? bar psi [km]?pa n·?m nm volts? [kmµ]?v amps? m?a "
-    r"[km]?w watts? [kmg]?hz "
-    "rpm mph km/h acres? hectares? degrees? bytes? [kmg]b(?:ps)? bits?"
-)
 A_TIME: Final = pattern(
     r"\b(?:1\d|20)\d\d(?:s\b|\b)",
     rf"\b{MONTH}\.? \d{{1,4}}",
@@ -210,7 +205,7 @@ A_FREQUENCY: Final = pattern(
     r"\d\s?[kmg]?hz\b",
 )
 A_MEASURE: Final = pattern(
-    r"\d\s?(?:to \d+ |million |billion |thousand |square |cubic )?" + UNIT + r"(?!\w)", rf"\b{NUMBER}\b"
+    r"\d\s?(?:to \d+ |million |billion |thousand |square |cubic )?(?:" + UNIT + r")(?!\w)", rf"\b{NUMBER}\b"
 )
 QUANTITIES: Final = tuple(
     (pattern(rf"\b{one_of(asked)}\b"), pattern(r"\d\s?" + one_of(units) + r"(?!\w)"))

@@ -1,7 +1,7 @@
 """Ranks the sentences of a prompt's evidence by how well they answer its question (R4-9). Only the prompt is used."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import exp
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from sourcebound.contracts.extractive.features import (
 from sourcebound.contracts.extractive.labels import conflicts
 from sourcebound.contracts.extractive.question import Asked, Form, Question, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
-from sourcebound.contracts.extractive.weights import Linear, read_weights
+from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.validation.support.verify import score_answering
 
@@ -34,6 +34,9 @@ MOST_CHUNK: Final = 850
 LEAST_CONTENT: Final = 600
 """The least similarity of the content words with which less of them is enough."""
 MILLION: Final = 1_000_000
+NEAR_ROW: Final = MILLION * 6 // 10
+"""How far behind the best sentence a row may be that answers in its place."""
+MOST_ROWS: Final = 5
 NO_QUANTITY: Final = 2 * MILLION
 QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
@@ -104,9 +107,27 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
     ranked = tuple(sorted(scored, key=lambda each: (-each.score, each.sentence.chunk, each.sentence.place)))
     if not ranked:
         return Ranking(question, tuple(sentences), (), 0, 1)
-    first = ranked[0].sentence
-    features = answering_features(question, ranked, prompt.evidence[first.chunk].text)
-    return Ranking(question, tuple(sentences), ranked, weights.answering.sum(features), weights.minimum)
+    answering = _sum_answering(prompt, question, ranked, weights)
+    if answering < weights.minimum:
+        for other in _rows_first(ranked):
+            if (sum_of_row := _sum_answering(prompt, question, other, weights)) >= weights.minimum:
+                ranked, answering = other, sum_of_row
+                break
+    return Ranking(question, tuple(sentences), ranked, answering, weights.minimum)
+
+
+def _rows_first(ranked: tuple[Ranked, ...]) -> Iterator[tuple[Ranked, ...]]:
+    """Return the ranking with each row first that is little behind and has a column for what is asked."""
+    for place, each in enumerate(ranked[:MOST_ROWS]):
+        if each.score < ranked[0].score - NEAR_ROW:
+            return
+        if each.sentence.is_row and each.features["field"] and not each.features["type_missing"]:
+            yield each, *ranked[:place], *ranked[place + 1 :]
+
+
+def _sum_answering(prompt: PromptParts, question: Question, ranked: Sequence[Ranked], weights: Weights) -> int:
+    chunk = prompt.evidence[ranked[0].sentence.chunk].text
+    return weights.answering.sum(answering_features(question, ranked, chunk))
 
 
 def score(question: Question, weights: Linear, features: Features) -> int:

@@ -5,6 +5,7 @@ Markdown table is quoted with the heads of its columns: `Limit: 2.4 bar`.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import zip_longest
@@ -40,7 +41,22 @@ WIDE: Final = 45
 """The least width of a line that the page has cut."""
 ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
 """The beginning of a row that names each of its values. It continues no line."""
+FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
+"""A value with its name."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
+
+
+class Field(NamedTuple):
+    """A value with its name, in a row of a table or alone: `Interval: 6 months`."""
+
+    head: frozenset[str]
+    """The stems of its name."""
+    first: int
+    """The number of the first word of its name."""
+    value: int
+    """The number of the first word of its value."""
+    end: int
+    """The number of the word after it."""
 
 
 class Sentence(NamedTuple):
@@ -68,6 +84,7 @@ class Sentence(NamedTuple):
     """The number of its list or paragraph in the chunk."""
     is_heading: bool
     is_quotable: bool
+    fields: tuple[Field, ...]
     source: str = ""
     """The name of its document."""
 
@@ -121,6 +138,7 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
                 block=block,
                 is_heading=is_heading,
                 is_quotable=not is_heading and not _is_cut(text, pieces, index) and is_quotable(quotes[index]),
+                fields=_read_fields(quotes[index], words[index]),
                 source=source,
             )
         )
@@ -153,6 +171,16 @@ def _quote(piece: Segment, head: str) -> str:
         return " ".join(piece.text.split())
     named = zip_longest(_cells(head), _cells(piece.text), fillvalue="")
     return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+
+def _read_fields(quote: str, words: Sequence[Word]) -> tuple[Field, ...]:
+    """Return the values of a row with their names."""
+    starts = [word.start for word in words]
+    fields = []
+    for match in FIELD.finditer(quote):
+        first, value, end = (bisect_left(starts, at) for at in (match.start("head"), match.end("head"), match.end()))
+        fields.append(Field(frozenset(word.stem for word in words[first:value]), first, value, end))
+    return tuple(fields)
 
 
 def _head(pieces: Sequence[Segment], index: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ counts only with its full stop.
 import re
 from typing import Final
 
-from sourcebound.contracts.extractive.patterns import UNIT
+from sourcebound.contracts.text.questions import without_unit_wish
 
 MEANINGS: Final = {
     "approx": "approximately",
@@ -44,13 +44,6 @@ SHORT: Final = re.compile(
     rf"|(?P<stopped>{'|'.join(WITH_STOP)})\.(?= ?(?-i:[a-z\d])))(?![\w'-])",
     re.IGNORECASE,
 )
-WISH: Final = re.compile(
-    rf"[,;] (?:given |expressed |stated )?in (?:{UNIT}|deg(?:rees?)?\.? (?:c(?:elsius)?|f(?:ahrenheit)?)"
-    r"|newton met(?:er|re)s"
-    r"|kilograms|grams|(?:milli|kilo)?met(?:er|re)s per second|cubic met(?:er|re)s(?: per hour)?|parts per [mb]illion"
-    r"|m[3³]/h|[lu]/min|ppb|ppm|[uµ]m|microns|millibar|hours|minutes|seconds|days)(?=\W*$)",
-    re.IGNORECASE,
-)
 
 
 def write_out(text: str) -> str:
@@ -59,8 +52,7 @@ def write_out(text: str) -> str:
     Args:
         text: A question.
     """
-    short = SHORT.sub(_meaning, text)
-    return WISH.sub("", short) if short.rstrip().endswith("?") else short
+    return without_unit_wish(SHORT.sub(_meaning, text))
 
 
 def _meaning(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Questions that are answered by yes or no, in five languages."""
+"""Questions that are answered by yes or no, in five languages, and the wish for a unit at the end of a question."""
 
 import re
 from typing import Final
@@ -16,6 +16,30 @@ INTERROGATIVES: Final = re.compile(
 GERMAN_WAS: Final = re.compile(
     r"^\W*Was\s+(?:ist|sind|war|waren|wird|werden|hat|haben|muss|müssen|darf|kann|soll|passiert|gilt)\b"
 )
+UNIT: Final = "|".join(
+    (
+        r"% percent per_cent °\s?[CF]? [kcmµn]?m [kmµ]?g lbs? ton(?:ne)?s? (?:kilo|centi|milli)?met(?:er|re)s? miles? "
+        r"feet foot ft inch(?:es)? in lit(?:er|re)s? m?l gallons? bar psi [km]?pa n·?m nm volts? [kmµ]?v amps? m?a "
+        "[km]?w watts? [kmg]?hz rpm mph km/h acres? hectares? degrees? bytes? [kmg]b(?:ps)? bits?"
+    ).split()
+).replace("_", " ")
+"""Alternatives of a pattern: the units of quantities."""
+UNIT_WISH: Final = re.compile(
+    rf"[,;] (?:given |expressed |stated )?in (?:(?:{UNIT})|deg(?:rees?)?\.? (?:c(?:elsius)?|f(?:ahrenheit)?)"
+    r"|newton met(?:er|re)s"
+    r"|kilograms|grams|(?:milli|kilo)?met(?:er|re)s per second|cubic met(?:er|re)s(?: per hour)?|parts per [mb]illion"
+    r"|m[3³]/h|[lu]/min|ppb|ppm|[uµ]m|microns|millibar|hours|minutes|seconds|days)(?=\W*$)",
+    re.IGNORECASE,
+)
+
+
+def without_unit_wish(question: str) -> str:
+    """Remove the wish for a unit at the end of a question: `How heavy is it, in kg?`.
+
+    Args:
+        question: A question. Text without a question mark is returned unchanged.
+    """
+    return UNIT_WISH.sub("", question) if question.rstrip().endswith("?") else question
 
 
 def asks_yes_or_no(question: str) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sourcebound.contracts.conversation.antecedents import find_topic
 from sourcebound.contracts.conversation.follow_up import Rule, needs_context, resolve_follow_up
 from sourcebound.contracts.conversation.question_grammar import read_marks, read_phrases, shape
+from sourcebound.contracts.conversation.turns import Turn, resolve
 from support.places import ROOT
 
 ASSET = ROOT / "tests" / "assets" / "follow_ups.toml"
@@ -222,3 +223,40 @@ def test_the_word_before_the_same_noun_is_replaced(earlier: str, question: str, 
 def test_the_word_before_a_noun_is_kept_unless_one_place_has_another(earlier: str) -> None:
     found = resolve_follow_up("And the action limit?", earlier)
     assert found is None or found.rule is not Rule.ANOTHER_MODIFIER
+
+
+@pytest.mark.contract("CP-6")
+@pytest.mark.parametrize(
+    ("earlier", "question", "query"),
+    [
+        (
+            "How tight are the bolts of the HP-200 in revision C?",
+            "And for the HP-300?",
+            "How tight are the bolts of the HP-300?",
+        ),
+        (
+            "How tight are the bolts of the HP-200 in revision C?",
+            "And for the HP-300 in revision A?",
+            "How tight are the bolts of the HP-300 in revision A?",
+        ),
+        (
+            "How tight are the bolts of the HP-200 in revision C?",
+            "And in revision B?",
+            "How tight are the bolts of the HP-200 in revision B?",
+        ),
+        (
+            "How do revision B and revision C of the HP-200 differ?",
+            "And of the HP-300?",
+            "How do revision B and revision C of the HP-300 differ?",
+        ),
+    ],
+)
+def test_a_revision_goes_with_the_thing_that_it_was_named_with(earlier: str, question: str, query: str) -> None:
+    assert resolve_follow_up(question, earlier) == (Rule.ANOTHER_VALUE, query)
+
+
+@pytest.mark.contract("CP-6")
+def test_the_wish_for_a_unit_is_no_part_of_a_follow_up() -> None:
+    earlier = Turn(run_id="1", thread_id="t", ordinal=1, status="OK", question="How heavy is the HP-200, in kg?")
+    assert resolve("And the HP-300, in lbs?", [earlier]).search_query == "How heavy is the HP-300?"
+    assert resolve("And the HP-300, in lbs?", [earlier], version=1).search_query is None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sourcebound.contracts.extractive import ranking
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.features import lexical_features
 from sourcebound.contracts.extractive.labels import spell_source
@@ -117,3 +118,30 @@ def test_a_row_answers_only_what_one_of_its_words_names() -> None:
 )
 def test_another_word_for_the_same_thing_counts(question: str, sentence: str) -> None:
     assert features(question, sentence)["own"] > features(question, "The mill has a flow of 40 m³/h.")["own"]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_that_holds_the_value_answers_in_place_of_a_sentence_that_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    book = "Visitors\n\nVisitors sign the book at the door."
+    prose = (
+        "Results of the plant\n\nA result above the alert limit for carbon or hardness after washing is reported to "
+        "the shift supervisor of the early shift on the same day, and is entered in the log of the laboratory with the "
+        "name of the analyst and the number of the sample."
+    )
+    rows = (
+        "Limits of the plant\n\nParameter: Organic carbon; Alert limit: 200 ppb; Action limit: 400 ppb\n"
+        "Parameter: Hardness; Alert limit: 3 ppm; Action limit: 9 ppm"
+    )
+    question = "What alert limit does hardness have on the same day after washing?"
+    assert texts(question, book, prose, rows) == ["Parameter: Hardness; Alert limit: 3 ppm; Action limit: 9 ppm"]
+    monkeypatch.setattr(ranking, "NEAR_ROW", -1)
+    assert texts(question, book, prose, rows) == []
+
+
+@pytest.mark.contract("R4-9")
+def test_a_cell_under_the_right_head_is_of_the_asked_kind_whatever_it_says() -> None:
+    row = "Task: Bearings replaced; Date: {}; Section: 4"
+    assert features("When were the bearings replaced?", row.format("week 12"))["type"] == 1000
+    assert features("When were the bearings replaced?", row.format("none"))["type_missing"] == 1000
