@@ -7,7 +7,7 @@ caller.
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sourcebound.api.metrics import Metrics
 from sourcebound.api.problems import Problem
@@ -17,16 +17,21 @@ from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.batch.resume_all import ResumeOutcome, resume_all
 from sourcebound.graph.engine import Engine
 
+if TYPE_CHECKING:
+    from sourcebound.api.callers import Caller
+
 LOG = logging.getLogger("sourcebound.api")
 RESUME_SECONDS: Final = 30.0
 """The time between two searches for interrupted runs: as long as the lease of a process on another machine."""
 
 
 class Question(NamedTuple):
-    """A question with the policy and the model of its run."""
+    """A question with the policy and the model of its run, and its caller."""
 
     request: AskInput
     context: RunContext
+    caller: "Caller"
+    """Its run sees what this caller sees."""
 
 
 class Asking:
@@ -90,7 +95,8 @@ class Asking:
             if stages:
                 stages.put_nowait(stage)
 
-        task = asyncio.create_task(self._engine.ask(question.request, question.context, on_node=end_stage))
+        asked = question.caller.restrict(question.request)
+        task = asyncio.create_task(self._engine.ask(asked, question.context, on_node=end_stage))
         self._tasks.add(task)
         self._metrics.in_progress.set(len(self._tasks))
 

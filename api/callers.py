@@ -8,7 +8,7 @@ or client addressed it by a loopback name, so that no web page elsewhere can rea
 refuses requests that a browser sends for a page of another origin, because a form can send an upload without asking.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -17,11 +17,14 @@ from fastapi import Depends, Request
 
 from sourcebound.api.problems import Problem
 from sourcebound.api.server import Server, ServerOf
-from sourcebound.contracts.ports import Access
+from sourcebound.contracts.labels import may_see
+from sourcebound.contracts.run_page.page import documents_of
+from sourcebound.contracts.state import AskInput
 from sourcebound.store.connection.visibility import restrict_to
 from sourcebound.store.keys.api_keys import SCOPES, ApiKey
+from sourcebound.store.runs.conversations import RunAccess
 from sourcebound.store.runs.log import RunSummary
-from sourcebound.wiring import Services
+from sourcebound.store.search.corpus import PostgresIndex
 
 if TYPE_CHECKING:
     from sourcebound.api.tokens.verify import TokenVerifier
@@ -44,10 +47,28 @@ class Caller(NamedTuple):
     scopes: frozenset[str] = frozenset(SCOPES)
     collections: frozenset[str] | None = None
     """The collections that it may read; None: all."""
+    labels: frozenset[str] | None = None
+    """It may read the documents all of whose labels are among these; None: every document of its collections."""
 
     def may_use(self, collection: str | None) -> bool:
         """Whether the caller may read a collection. A run of an external bundle has none: None needs all of them."""
         return self.collections is None or (collection is not None and collection in self.collections)
+
+    def may_see(self, labels: Sequence[str] | None) -> bool:
+        """Whether the caller holds all of these labels, of a document or of the caller of a run (None: all)."""
+        return self.labels is None or (labels is not None and may_see(self.labels, labels))
+
+    def may_read(self, run: RunSummary | RunAccess) -> bool:
+        """Whether the caller may read everything that the caller of a run could see."""
+        return self.may_use(run.collection) and self.may_see(run.caller_labels)
+
+    def restrict(self, request: AskInput) -> AskInput:
+        """Return a request that searches only what the caller sees."""
+        return request if self.labels is None else {**request, "caller_labels": sorted(self.labels)}
+
+    def restrict_reads(self) -> None:
+        """Restrict the reads of this context to what the caller sees, also where a route forgets to check."""
+        restrict_to(self.collections, self.labels)
 
     def require_scope(self, scope: Scope) -> None:
         """Raise a problem unless the caller has a scope."""
@@ -65,16 +86,25 @@ class Caller(NamedTuple):
                 "Name a collection of the key: GET /v1/collections",
             )
 
+    def require_labels(self, labels: Sequence[str]) -> None:
+        """Raise a problem unless the caller holds the labels that it gives to documents."""
+        if not self.may_see(labels):
+            detail, next_step = "the key does not have all of these labels.", "Give labels of the key only."
+            raise Problem(403, "LABEL_FORBIDDEN", detail, next_step)
+
 
 class CallerAccess(NamedTuple):
     """Decides for one caller which documents may be read (R6-7)."""
 
-    documents: Access
+    documents: PostgresIndex
     caller: Caller
 
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
-        """Return whether the document is in a collection that the caller may read."""
-        return self.caller.may_use(collection) and await self.documents.may_read(caller, collection, knowledge_id)
+        """Return whether the caller may read the document, and whether it is still in its collection."""
+        if not self.caller.may_use(collection):
+            return False
+        labels = await self.documents.find_labels(collection, knowledge_id)
+        return labels is not None and self.caller.may_see(labels)
 
 
 async def identify(request: Request, server: ServerOf) -> Caller:
@@ -90,7 +120,7 @@ async def identify(request: Request, server: ServerOf) -> Caller:
     tokens: TokenVerifier | None = request.app.state.tokens
     if tokens and given and given.count(".") == TOKEN_DOTS:
         caller = Caller(*await tokens.verify(given))
-        restrict_to(caller.collections)
+        caller.restrict_reads()
         return caller
     found = await server.services.api_keys.look_up(given)
     if found.is_required or tokens:
@@ -98,7 +128,7 @@ async def identify(request: Request, server: ServerOf) -> Caller:
     else:
         _require_this_machine(request)
         caller = Caller()
-    restrict_to(caller.collections)
+    caller.restrict_reads()
     return caller
 
 
@@ -118,8 +148,8 @@ def _given_key(request: Request) -> str | None:
 
 def _caller_of(key: ApiKey | None, *, is_given: bool) -> Caller:
     if key is not None and key.state == "active":
-        collections = None if key.collections is None else frozenset(key.collections)
-        return Caller(key.key_id, frozenset(key.scopes), collections)
+        rights = (None if names is None else frozenset(names) for names in (key.collections, key.labels))
+        return Caller(key.key_id, frozenset(key.scopes), *rights)
     if key is not None:
         code, detail = f"KEY_{key.state.upper()}", f"the key is {key.state}."
     elif is_given:
@@ -178,23 +208,41 @@ CallerOf = Annotated[Caller, Depends(identify)]
 
 async def require_conversation(server: Server, caller: Caller, conversation_id: str) -> None:
     """Raise a problem unless the caller may read every run of a conversation. A new one has no run."""
-    collections = await server.services.conversations.list_collections(conversation_id)
-    if not all(map(caller.may_use, collections)):
+    runs = await server.services.conversations.list_access(conversation_id)
+    if not all(map(caller.may_read, runs)):
         raise Problem(
             404, "CONVERSATION_NOT_FOUND", "there is no such conversation.", "Start one with POST /v1/conversations."
         )
 
 
-async def find_run(services: Services, caller: Caller, run_id: str) -> RunSummary:
+async def find_run(server: Server, caller: Caller, run_id: str) -> RunSummary:
     """Return a run that the caller may read.
 
     Raises:
-        Problem: There is none (404), whether it does not exist or is of another caller's collection.
+        Problem: There is none (404), whether it does not exist, its caller could see what this one may not, or one of
+            its documents was hidden from this caller later.
     """
-    run = await services.run_log.find_run(run_id)
-    if run is None or not caller.may_use(run.collection):
+    run = await server.services.run_log.find_run(run_id)
+    if run is None or not caller.may_read(run) or await _has_hidden(server, caller, run):
         raise Problem(404, "RUN_NOT_FOUND", "there is no such run.", "Use the run_id of a response.")
     return run
+
+
+async def require_document(server: Server, caller: Caller, collection: str, knowledge_id: str) -> None:
+    """Raise a problem unless the caller may read a document, whether or not it exists."""
+    caller.require_collection(collection)
+    if not await CallerAccess(server.services.index, caller).may_read(caller.key_id, collection, knowledge_id):
+        raise Problem(
+            404, "DOCUMENT_NOT_FOUND", "the collection has no such document.", "See GET /v1/documents?collection=…"
+        )
+
+
+async def _has_hidden(server: Server, caller: Caller, run: RunSummary) -> bool:
+    """Whether the search of a run found a document that is hidden from the caller now."""
+    if caller.labels is None or run.collection is None:
+        return False
+    documents = documents_of(await server.engine.state(run.thread_id, run.run_id))
+    return bool(await server.services.index.list_hidden(run.collection, sorted(documents), caller.labels))
 
 
 def is_loopback(host: str) -> bool:

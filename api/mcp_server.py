@@ -28,7 +28,6 @@ from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.contracts.validation.firewall import check_answer as check_answer_text
 from sourcebound.errors import SourceboundError
 from sourcebound.graph.workflow import new_id
-from sourcebound.store.connection.visibility import restrict_to
 from sourcebound.wiring import DEFAULT_POLICY
 
 PATH: Final = "/mcp"
@@ -98,7 +97,7 @@ class McpTools:
             if conversation_id is not None:
                 await require_conversation(self._server, caller, conversation_id)
                 asked["conversation_id"] = conversation_id
-            return await self._server.asking.ask(Question(asked, RunContext()))
+            return await self._server.asking.ask(Question(asked, RunContext(), caller))
 
     async def search(
         self,
@@ -129,7 +128,7 @@ class McpTools:
         caller = _caller_of(context)
         with _problems_as_tool_errors():
             caller.require_scope("read")
-            run = await find_run(self._server.services, caller, run_id)
+            run = await find_run(self._server, caller, run_id)
             access = CallerAccess(self._server.services.index, caller)
             return await self._server.engine.source(run.thread_id, anchor, access, caller.key_id, run.run_id)
 
@@ -168,7 +167,7 @@ class McpTools:
         asked = AskInput(question=question, collection=named, request_id=new_id())
         if filters is not None:
             asked["filters"] = filters.model_dump(mode="json", exclude_none=True)
-        return asked
+        return caller.restrict(asked)
 
 
 class McpEndpoint:
@@ -215,7 +214,7 @@ def _caller_of(context: Context[Any, Any]) -> Caller:
         return Caller()
     caller = request.scope["state"]["caller"]
     assert isinstance(caller, Caller)
-    restrict_to(caller.collections)  # a tool runs in a task of its own
+    caller.restrict_reads()  # a tool runs in a task of its own
     return caller
 
 

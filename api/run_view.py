@@ -117,6 +117,8 @@ class RunView(BaseModel):
     """The meaning of the reason, in words."""
     question: str | None
     collection: str | None
+    caller_labels: list[str] | None
+    """The labels that its search was restricted to; None: it saw every document."""
     conversation_id: str | None
     policy_version: str | None
     policy_sha256: str | None
@@ -153,6 +155,7 @@ def view_run(page: RunPage, feedback: list[Feedback]) -> RunView:
         explanation=page.explanation,
         question=page.question,
         collection=page.head.collection,
+        caller_labels=None if page.head.caller_labels is None else list(page.head.caller_labels),
         conversation_id=run.conversation_id if run else None,
         policy_version=page.head.policy_version,
         policy_sha256=run.policy_sha256 if run else None,

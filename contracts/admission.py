@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.corpus.collection import Collection
+from sourcebound.contracts.labels import read_labels
 from sourcebound.contracts.outcome import (
     OPENING,
     FailureCode,
@@ -73,6 +74,7 @@ def admit(
     bundle = request.get("retrieval_bundle")
     filters, violations = _read_filters(request)
     violations.extend(_find_wrong_types(request))
+    labels = _read_labels(request, violations)
     question = _read_question(request, bundle)
     if bundle is not None:
         violations.extend(_find_unapplied_options(request, filters))
@@ -95,6 +97,7 @@ def admit(
         is_draft=is_draft,
         salt=salt,
         made_by=made_by,
+        caller_labels=labels,
     )
     if violations:
         return Admission(run, fail_with(STAGE, tuple(violations)))
@@ -114,6 +117,16 @@ def _read_filters(request: AskInput) -> tuple[Filters, list[Violation]]:
         return Filters(), [_invalid_request("filters", message)]
 
 
+def _read_labels(request: AskInput, violations: list[Violation]) -> tuple[str, ...] | None:
+    """Return the labels of the caller, ordered. Unreadable ones become an empty list, which opens the least (R6-7)."""
+    given: object = request.get("caller_labels")
+    try:
+        return None if given is None else read_labels(given)
+    except ValueError as error:
+        violations.append(_invalid_request("caller_labels", f"caller_labels {error}"))
+        return ()
+
+
 def _find_wrong_types(request: AskInput) -> list[Violation]:
     """Report fields of the wrong type that admission would otherwise pass over (S-4)."""
     violations = []
@@ -129,7 +142,8 @@ def _find_wrong_types(request: AskInput) -> list[Violation]:
 
 def _check_index(run: Run, policy: Policy, collection: Collection | None) -> Outcome:
     """Check that the collection exists and that its index is the calibrated one (R1-2, P-3)."""
-    if collection is None or not collection.chunks:
+    is_filled = collection is not None and (collection.chunks > 0 or run.caller_labels is not None)
+    if collection is None or not is_filled:  # that it has only hidden documents is not said (R6-7)
         state = "does not exist" if collection is None else "holds no documents"
         return refuse(
             STAGE,

@@ -124,11 +124,20 @@ class DocumentStore(Catalog, Protocol):
         """Return the stored vectors of these chunks."""
         ...
 
-    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
+    async def replace_documents(
+        self, collection_id: int, documents: Sequence[StoredDocument], labels: Sequence[str] | None = None
+    ) -> None:
         """Replace the documents with the same knowledge ids, all or none.
 
-        The knowledge ids must be distinct.
+        Args:
+            collection_id: The collection.
+            documents: The documents, with distinct knowledge ids.
+            labels: The labels of each document; None to keep those of a replaced document. A new one then has none.
         """
+        ...
+
+    async def label_documents(self, collection_id: int, knowledge_ids: Sequence[str], labels: Sequence[str]) -> int:
+        """Replace the labels of documents, all or none, and return the number of documents that had others."""
         ...
 
     async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:

@@ -64,6 +64,14 @@ class AskInput(TypedDict, total=False):
     ]
     request_id: Annotated[str, Field(description="The caller's id of the request. Default: a new id.")]
     run_id: Annotated[str, Field(description="The id of the run. Default: a new id.")]
+    caller_labels: Annotated[
+        list[str],
+        Field(
+            description="The labels that the caller holds. The search sees only documents all of whose labels are "
+            "among them; an empty list, only documents without labels. Default: every document.",
+            examples=[["qa"]],
+        ),
+    ]
     retrieval_bundle: Annotated[
         JsonObject | str,  # a text is the reason why a bundle could not be read (evidence.intake.unreadable)
         JsonSchemaHint(RetrievalBundle),

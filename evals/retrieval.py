@@ -17,7 +17,8 @@ from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import unrecorded_run
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.ingest.loaders.sidecar import Sidecar
-from sourcebound.ingest.pipeline import Ingest, IngestSummary
+from sourcebound.ingest.pipeline import Ingest
+from sourcebound.ingest.summary import IngestSummary
 from sourcebound.settings import Settings
 from sourcebound.store.connection.migrations import migrate
 from sourcebound.store.server.embedded import EmbeddedServer

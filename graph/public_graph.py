@@ -33,7 +33,7 @@ NODE = "ask"
 CHAT: Final = ("human", "ai", "system")
 """The types of the messages that are part of a chat."""
 HOST_FIELDS: Final = (
-    "question", "messages", "collection", "filters", "limits", "conversation_id", "retrieval_bundle",
+    "question", "messages", "collection", "filters", "limits", "conversation_id", "caller_labels", "retrieval_bundle",
 )  # fmt: skip
 """The channels of a surrounding graph that a subgraph reads. Ids there are the host's own."""
 

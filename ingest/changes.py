@@ -4,12 +4,13 @@ The digest covers the file, the operator's metadata, the chunker and the readers
 document is unchanged. Files are classified in order: if two files have the same knowledge id, the first one gets it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownDocument
 from sourcebound.contracts.corpus.digests import digest_source
+from sourcebound.contracts.labels import may_see
 from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.discovery import UPLOADED, Skipped, SourceFile, skip_unreadable
@@ -46,14 +47,23 @@ class ChangeDetector:
         metadata: Metadata of every file; it overrides sidecars.
         chunker: The chunker's name.
         max_bytes: Larger files are skipped.
+        held: The labels of the caller, which replaces no document that is hidden from it (R6-7). None for any document.
     """
 
-    def __init__(self, known: Mapping[str, KnownDocument], metadata: Sidecar, chunker: str, max_bytes: int) -> None:
+    def __init__(
+        self,
+        known: Mapping[str, KnownDocument],
+        metadata: Sidecar,
+        chunker: str,
+        max_bytes: int,
+        held: Collection[str] | None = None,
+    ) -> None:
         self._known = known
         self._metadata = metadata
         self._overrides = metadata.model_dump(exclude_none=True)
         self._chunker = chunker
         self._max_bytes = max_bytes
+        self._held = held
         self._claims: dict[str, str] = {}
         """The path of the file that has each knowledge id."""
 
@@ -96,7 +106,8 @@ class ChangeDetector:
             DocumentError: Another existing file has the id (`KNOWLEDGE_ID_TAKEN`).
         """
         other = self._claims.get(knowledge_id)
-        if other is None and stored and stored.source_path != file.resolved and _has_file(stored):
+        is_others = stored is not None and stored.source_path != file.resolved and _has_file(stored)
+        if other is None and stored and (is_others or not may_see(self._held, stored.labels)):
             other = stored.source_path
         if other is not None:
             raise DocumentError(

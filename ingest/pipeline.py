@@ -6,25 +6,24 @@ Only a few documents are in memory at a time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Collection as Names
 from contextlib import aclosing
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
-from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.errors import ConfigurationError
-from sourcebound.ingest.changes import Change, ChangeDetector, Unchanged
+from sourcebound.ingest.changes import Change, ChangeDetector
 from sourcebound.ingest.discovery import NOTHING_FOUND, FoundFiles, Skipped, SourceFile, find_files
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.prepare import Preparer
 from sourcebound.ingest.pruning import find_obsolete_documents
 from sourcebound.ingest.sandbox.deadline import Clock
+from sourcebound.ingest.summary import IngestSummary, Tally
 
 LEXICAL: Final = "lexical"
 INDEXING: Final = "vector index"
@@ -52,98 +51,23 @@ class Progress(NamedTuple):
     chunks_done: int = 0
 
 
-class FileOutcome(StrEnum):
-    """The result of an ingest for one file that was not skipped."""
-
-    ADDED = "added"
-    REPLACED = "replaced"
-    UNCHANGED = "unchanged"
-
-
-class IngestedFile(NamedTuple):
-    """A file whose document is stored."""
-
-    source_path: str
-    knowledge_id: str
-    outcome: FileOutcome
-
-
-class IngestSummary(NamedTuple):
-    """The result of an ingest, or its plan if nothing was written."""
-
-    collection: str
-    embedding_model: str
-    added: int
-    replaced: int
-    unchanged: int
-    chunks: int
-    skipped: tuple[Skipped, ...]
-    removed: tuple[str, ...] = ()
-    """The knowledge ids of the documents whose files no longer exist."""
-    reused_vectors: int = 0
-    """The number of chunks whose vectors were already stored."""
-    vector_index: VectorIndex | None = None
-    """The approximate index, if this ingest built or measured it."""
-    other_kinds: Mapping[str, int] = MappingProxyType({})
-    """The number of files under the paths that are not ingested, by suffix or kind (IX-1)."""
-    ingested: tuple[IngestedFile, ...] = ()
-    """The files whose documents are stored, in the order in which they were stored."""
-
-
-class _Tally:
-    """The counts of an ingest so far."""
-
-    def __init__(self, known: dict[str, KnownDocument], found: FoundFiles) -> None:
-        self.known = known
-        self.files = len(found.files)
-        self.skipped = list(found.skipped)
-        self.other_kinds = found.other_kinds
-        self.examined = self.added = self.replaced = self.unchanged = self.chunks = self.reused_vectors = 0
-        self.operator_ids: dict[str, str] = {}
-        """The knowledge id of each stored file that the operator named, by its path."""
-        self.ingested: list[IngestedFile] = []
-
-    def count_document(self, is_new: bool) -> None:
-        if is_new:
-            self.added += 1
-        else:
-            self.replaced += 1
-
-    def record_stored(self, document: StoredDocument) -> None:
-        is_new = document.knowledge_id not in self.known
-        self.count_document(is_new)
-        outcome = FileOutcome.ADDED if is_new else FileOutcome.REPLACED
-        self.ingested.append(IngestedFile(document.source_path, document.knowledge_id, outcome))
-
-    def record_unchanged(self, file: Unchanged) -> None:
-        self.unchanged += 1
-        self.ingested.append(IngestedFile(file.file.resolved, file.knowledge_id, FileOutcome.UNCHANGED))
-        self.record_operator_id(file.knowledge_id, file.file.resolved, file.overrides)
-
-    def record_operator_id(self, knowledge_id: str, source_path: str, overrides: Sidecar) -> None:
-        if overrides.knowledge_id:
-            self.operator_ids[source_path] = knowledge_id
-
-    def summary(
-        self, collection: str, model: str, removed: tuple[str, ...], index: VectorIndex | None
-    ) -> IngestSummary:
-        counts = (self.added, self.replaced, self.unchanged, self.chunks)
-        skipped, ingested = tuple(self.skipped), tuple(self.ingested)
-        return IngestSummary(
-            collection, model, *counts, skipped, removed, self.reused_vectors, index, self.other_kinds, ingested
-        )
-
-
 class _Target:
     """The collection of an ingest. The first batch makes it, so that an ingest that stores nothing makes none.
 
     Args:
         collection: The collection; None if it does not exist.
         create: Makes it.
+        labels: The labels of its documents; None to keep those that are stored.
     """
 
-    def __init__(self, collection: Collection | None, create: Callable[[], Awaitable[Collection]]) -> None:
+    def __init__(
+        self,
+        collection: Collection | None,
+        create: Callable[[], Awaitable[Collection]],
+        labels: Sequence[str] | None,
+    ) -> None:
         self.collection = collection
+        self.labels = labels
         self._create = create
 
     async def open(self) -> int:
@@ -197,6 +121,7 @@ class Ingest:
         metadata: Sidecar,
         *,
         language: str | None = None,
+        labels: Sequence[str] | None = None,
         prune: bool = False,
         dry_run: bool = False,
     ) -> IngestSummary:
@@ -207,6 +132,7 @@ class Ingest:
             collection_name: The collection; it is created with its first document if it does not exist.
             metadata: Metadata of every file of this ingest; it overrides sidecars.
             language: The language of the collection; None for its current one.
+            labels: The labels of each document, also of unchanged ones; None to keep those that are stored (R6-7).
             prune: Whether to remove documents under these paths whose files no longer exist.
             dry_run: Whether to plan the ingest only: nothing is parsed or written.
 
@@ -220,7 +146,13 @@ class Ingest:
         """
         found = await asyncio.to_thread(find_files, paths)
         return await self.run_files(
-            found, collection_name, metadata, language=language, pruned=paths if prune else (), dry_run=dry_run
+            found,
+            collection_name,
+            metadata,
+            language=language,
+            labels=labels,
+            pruned=paths if prune else (),
+            dry_run=dry_run,
         )
 
     async def run_files(
@@ -230,6 +162,8 @@ class Ingest:
         metadata: Sidecar,
         *,
         language: str | None = None,
+        labels: Sequence[str] | None = None,
+        held: Names[str] | None = None,
         pruned: Sequence[Path] = (),
         dry_run: bool = False,
     ) -> IngestSummary:
@@ -240,20 +174,26 @@ class Ingest:
             collection_name: The collection.
             metadata: Metadata of every file.
             language: The language of the collection; None for its current one.
+            labels: As for `run`.
+            held: The labels of the caller, which replaces no document that is hidden from it. None for any document.
             pruned: Paths whose documents are removed if their files no longer exist.
             dry_run: Whether to plan the ingest only.
         """
         collection = await self._find_collection(collection_name, language)
-        target = _Target(collection, partial(self._create_collection, collection_name, language))
+        target = _Target(collection, partial(self._create_collection, collection_name, language), labels)
         known = await self._store.known_documents(collection.collection_id) if collection else {}
-        tally = _Tally(known, found)
-        detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes)
+        tally = Tally(known, found)
+        detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes, held)
         async with aclosing(self._find_changes(found.files, detector, tally)) as changes:
             if not dry_run:
                 await self._ingest(target, changes, detector, tally)
             else:
                 async for change in changes:
                     tally.count_document(change.is_new)
+        if collection and labels is not None:
+            others = tally.find_unchanged_with_other(labels)
+            if not dry_run:
+                await self._store.label_documents(collection.collection_id, others, labels)
         removed: tuple[str, ...] = ()
         if pruned:
             obsolete = await asyncio.to_thread(find_obsolete_documents, known.values(), pruned, tally.operator_ids)
@@ -303,7 +243,7 @@ class Ingest:
             )
 
     async def _find_changes(
-        self, files: Sequence[SourceFile], detector: ChangeDetector, tally: _Tally
+        self, files: Sequence[SourceFile], detector: ChangeDetector, tally: Tally
     ) -> AsyncGenerator[Change, None]:
         """Yield the files that have changed, in order."""
         for start in range(0, len(files), HASH_BATCH_FILES):
@@ -318,7 +258,7 @@ class Ingest:
             self._report(Progress(tally.examined, tally.files, files[start].knowledge_id, tally.chunks))
 
     async def _ingest(
-        self, target: _Target, changes: AsyncIterator[Change], detector: ChangeDetector, tally: _Tally
+        self, target: _Target, changes: AsyncIterator[Change], detector: ChangeDetector, tally: Tally
     ) -> None:
         batch: list[StoredDocument] = []
         batch_started = 0.0
@@ -344,7 +284,7 @@ class Ingest:
             return True
         return len(batch) >= BATCH_DOCUMENTS or chunks >= self._batch_chunks or monotonic() - started > BATCH_SECONDS
 
-    async def _store_batch(self, target: _Target, documents: Sequence[StoredDocument], tally: _Tally) -> None:
+    async def _store_batch(self, target: _Target, documents: Sequence[StoredDocument], tally: Tally) -> None:
         """Embed and store documents, all or none."""
 
         def report(chunks: int) -> None:
@@ -352,7 +292,7 @@ class Ingest:
 
         known = await self._read_known_vectors(target, documents, tally)
         embedded = await self._preparer.embed(documents, known, report)
-        await self._store.replace_documents(await target.open(), embedded.documents)
+        await self._store.replace_documents(await target.open(), embedded.documents, target.labels)
         tally.reused_vectors += embedded.reused_vectors
         for document in embedded.documents:
             tally.record_stored(document)
@@ -362,7 +302,7 @@ class Ingest:
             )
 
     async def _read_known_vectors(
-        self, target: _Target, documents: Sequence[StoredDocument], tally: _Tally
+        self, target: _Target, documents: Sequence[StoredDocument], tally: Tally
     ) -> dict[str, KnownVector]:
         """Return the stored vectors of the documents that this batch replaces."""
         replacing = [document for document in documents if document.knowledge_id in tally.known]

@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     """The beginning of the scopes that are meant for this server."""
     oidc_collections_claim: str = "sourcebound_collections"
     """The claim with the collections of the holder: names, or `*` for all. Without it, a token opens none."""
+    oidc_labels_claim: str = "sourcebound_labels"
+    """The claim with the labels of the holder: names, or `*` for every document. Without it, a token opens documents
+    without labels only."""
     openai_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("OPENAI_API_KEY"))
     openai_base_url: str | None = Field(default=None, validation_alias=AliasChoices("OPENAI_BASE_URL"))
     ollama_host: str = Field(default="http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST"), repr=False)

@@ -76,7 +76,8 @@ def read_question(
     asked = AskInput(messages=messages, collection=collection, request_id=request_id)
     if choice.filters is not None:
         asked["filters"] = choice.filters.model_dump(mode="json", exclude_none=True)
-    return Question(asked, RunContext(policy=choice.policy or name.policy, model=choice.generator or name.generator))
+    context = RunContext(policy=choice.policy or name.policy, model=choice.generator or name.generator)
+    return Question(asked, context, caller)
 
 
 def check_last_question(text: str) -> None:

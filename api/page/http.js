@@ -44,10 +44,11 @@ function takeEvents(text) {
   return { events: events.map(([, name, data]) => ({ name, data: JSON.parse(data) })), rest };
 }
 
-// Uploads files into a collection. Calls `onSent` with the share that was sent, and `onStep` with each step of the ingest.
-export function upload(collection, files, onSent, onStep) {
+// Uploads files with labels into a collection. Calls `onSent` with the share that was sent, and `onStep` with each step of the ingest.
+export function upload(collection, files, labels, onSent, onStep) {
   const form = new FormData();
   for (const file of files) form.append("file", file, file.name);
+  for (const label of labels) form.append("label", label);
   const request = new XMLHttpRequest(); // fetch does not say how much was sent
   request.open("POST", `/v1/collections/${encodeURIComponent(collection)}/documents`);
   request.setRequestHeader("Accept", "text/event-stream");

@@ -18,18 +18,19 @@ export function openUpload(collection) {
 export function addFiles(files, onStored) {
   const collection = byId("upload-collection").value.trim();
   if (!byId("upload-collection").reportValidity() || !collection) return;
+  const labels = byId("upload-labels").value.split(/[\s,]+/).filter(Boolean);
   const names = new Set(files.map((file) => file.name));
   const isSidecar = (file) => file.name.endsWith(SIDECAR) && names.has(file.name.slice(0, -SIDECAR.length));
   for (const file of files.filter((each) => !isSidecar(each))) {
     const sidecars = files.filter((each) => each.name === file.name + SIDECAR);
     const row = new Row(file.name);
-    queue = queue.then(() => send(row, collection, [file, ...sidecars], onStored));
+    queue = queue.then(() => send(row, collection, [file, ...sidecars], labels, onStored));
   }
 }
 
-async function send(row, collection, files, onStored) {
+async function send(row, collection, files, labels, onStored) {
   try {
-    const report = await upload(collection, files, (share) => row.sent(share), (step) => row.step(step));
+    const report = await upload(collection, files, labels, (share) => row.sent(share), (step) => row.step(step));
     row.end(report);
     await onStored(collection);
   } catch (problem) {

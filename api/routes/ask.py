@@ -68,7 +68,7 @@ async def rag_query(
     caller.require_collection(query.project_id)
     asked = query.request()
     asked["request_id"] = request_id_of(request)
-    answered = await server.asking.ask(Question(asked, RunContext(policy=POLICY)))
+    answered = await server.asking.ask(Question(asked, RunContext(policy=POLICY), caller))
     response.headers["X-Run-ID"] = answered.run_id
     view = await server.engine.answer(answered.run_id, CallerAccess(server.services.index, caller), caller.key_id)
     return rag_answer(view, strip_markers=query.strip_markers)
@@ -98,4 +98,4 @@ async def _read_question(form: AskForm, request: Request, server: Server, caller
     caller.require_collection(None if is_bundle else form.collection or server.services.settings.collection)
     if form.conversation_id is not None:
         await require_conversation(server, caller, form.conversation_id)
-    return Question(form.request(request_id_of(request)), form.context())
+    return Question(form.request(request_id_of(request)), form.context(), caller)

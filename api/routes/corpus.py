@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel
 
-from sourcebound.api.callers import CallerOf, requiring
+from sourcebound.api.callers import CallerOf, require_document, requiring
 from sourcebound.api.problems import Problem
 from sourcebound.api.server import ServerOf
 from sourcebound.contracts.request import Name
@@ -44,6 +44,8 @@ class DocumentView(BaseModel):
     event_date: date | None
     chunks: int
     ingested_at: datetime
+    labels: list[str]
+    """A key with labels opens the document if it holds all of these."""
 
 
 class DocumentList(BaseModel):
@@ -73,19 +75,23 @@ class PageView(BaseModel):
 
 @router.get("/v1/collections")
 async def list_collections(server: ServerOf, caller: CallerOf) -> CollectionList:
-    """Return the collections that the caller may read."""
+    """Return the collections that the caller may read. They have the counts of the documents that it may read."""
+    index = server.services.index
+    found = [each for each in await index.list_collections() if caller.may_use(each.name)]
+    counts = {each.collection_id: (each.documents, each.chunks) for each in found}
+    if caller.labels is not None:
+        counts = dict.fromkeys(counts, (0, 0)) | await index.count_visible(caller.labels)
     return CollectionList(
         collections=[
             CollectionView(
                 name=each.name,
-                documents=each.documents,
-                chunks=each.chunks,
+                documents=counts[each.collection_id][0],
+                chunks=counts[each.collection_id][1],
                 language=each.language,
                 embedding_model=each.embedding_model,
                 index_version=each.index_version,
             )
-            for each in await server.services.index.list_collections()
-            if caller.may_use(each.name)
+            for each in found
         ],
         default=server.services.settings.collection,
         scopes=sorted(caller.scopes),
@@ -107,6 +113,7 @@ async def list_documents(server: ServerOf, caller: CallerOf, collection: Annotat
         documents=[
             DocumentView.model_validate({name: getattr(each, name) for name in DocumentView.model_fields})
             for each in documents
+            if caller.may_see(each.labels)
         ],
     )
 
@@ -120,13 +127,13 @@ async def read_page(
     collection: Annotated[Name, Query()],
 ) -> PageView:
     """Return a page by its number, from 1. A document without page numbers has its parts counted."""
-    caller.require_collection(collection)
+    await require_document(server, caller, collection, knowledge_id)
     page = await server.services.sources.read_page(collection, knowledge_id, number)
     if page is None:
         raise Problem(
             404,
             "DOCUMENT_NOT_FOUND",
-            "the collection has no such document, or the document no such page.",
+            "the document has no such page.",
             "See GET /v1/documents?collection=…",
         )
     return PageView(collection=collection, knowledge_id=knowledge_id, **page._asdict())

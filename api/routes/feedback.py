@@ -21,6 +21,6 @@ class StoredFeedback(BaseModel):
 @router.post("/v1/feedback", status_code=201)
 async def give_feedback(form: FeedbackForm, server: ServerOf, caller: CallerOf) -> StoredFeedback:
     """Store the words of a reader about the answer of a run. Earlier feedback stays."""
-    run = await find_run(server.services, caller, form.run_id)
+    run = await find_run(server, caller, form.run_id)
     stored = await server.services.feedback.add(new_id(), run.run_id, form.rating, form.comment or None, caller.key_id)
     return StoredFeedback(feedback_id=stored.feedback_id, run_id=run.run_id)

@@ -10,8 +10,9 @@ from typing import Annotated, Final, cast
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import StringConstraints
 
-from sourcebound.api.callers import CallerOf, requiring
+from sourcebound.api.callers import CallerOf, require_document, requiring
 from sourcebound.api.problems import Problem
+from sourcebound.api.server import ServerOf
 from sourcebound.contracts.corpus.page_view import MAX_SPANS, MAX_WIDTH, MIN_WIDTH, PageMarks, PageRequest
 from sourcebound.contracts.request import Name
 from sourcebound.errors import DocumentError
@@ -70,6 +71,7 @@ class PageImages:
 )
 async def read_page_image(
     request: Request,
+    server: ServerOf,
     caller: CallerOf,
     knowledge_id: str,
     number: Number,
@@ -77,7 +79,7 @@ async def read_page_image(
     width: Annotated[int, Query(ge=MIN_WIDTH, le=MAX_WIDTH, description="Pixels.")] = 1200,
 ) -> Response:
     """Return a page as it was printed, as PNG. Documents other than PDFs have none."""
-    caller.require_collection(collection)
+    await require_document(server, caller, collection, knowledge_id)
     image = await _images_of(request).view(collection, knowledge_id, PageRequest(number=number, width=width))
     return Response(cast("bytes", image), media_type=IMAGE)
 
@@ -85,6 +87,7 @@ async def read_page_image(
 @router.get("/v1/documents/{knowledge_id:path}/pages/{number}/marks")
 async def find_marks(
     request: Request,
+    server: ServerOf,
     caller: CallerOf,
     knowledge_id: str,
     number: Number,
@@ -95,7 +98,7 @@ async def find_marks(
 
     They are in points from the top left corner of the page. A range whose words are not found on the page has none.
     """
-    caller.require_collection(collection)
+    await require_document(server, caller, collection, knowledge_id)
     images = _images_of(request)
     text = await images.read_text(collection, knowledge_id, number)
     spans = tuple((int(start), int(end)) for start, _, end in (each.partition("-") for each in span))

@@ -21,7 +21,7 @@ RunId = Annotated[str, Path(min_length=1, max_length=200)]
 async def read_run(run_id: RunId, server: ServerOf, caller: CallerOf) -> RunView:
     """Return a recorded run: its response and how it was made."""
     services = server.services
-    run = await find_run(services, caller, run_id)
+    run = await find_run(server, caller, run_id)
     access = CallerAccess(services.index, caller)
     page = await build_run_page(services, run, access=access, caller=caller.key_id)
     return view_run(page, await services.feedback.list(run_id))
@@ -36,7 +36,7 @@ async def read_receipt(run_id: RunId, server: ServerOf, caller: CallerOf) -> Res
     `sourcebound receipt verify` checks it.
     """
     services = server.services
-    run = await find_run(services, caller, run_id)
+    run = await find_run(server, caller, run_id)
     key = SigningKey.load(services.settings.signing_key_file)
     history = PostgresHistory(services.pool)
     receipt = await issue_receipt(server.engine, services.audit_log, history, run, key)
@@ -52,6 +52,6 @@ async def read_evidence(
 
     Whether the caller may read the document is checked again. Offsets count characters (Unicode code points).
     """
-    run = await find_run(server.services, caller, run_id)
+    run = await find_run(server, caller, run_id)
     access = CallerAccess(server.services.index, caller)
     return await server.engine.source(run.thread_id, anchor, access, caller.key_id, run.run_id)

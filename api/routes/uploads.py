@@ -53,7 +53,7 @@ async def upload_documents(request: Request, caller: CallerOf, collection: Annot
     """
     caller.require_collection(collection)
     uploads = cast("Uploads", request.app.state.uploads)
-    progress = uploads.ingest(request, collection)
+    progress = uploads.ingest(request, collection, caller)
     try:
         if MEDIA_TYPE in request.headers.get("accept", ""):
             return await stream_events(progress, request_id_of(request), _event_of)

@@ -24,6 +24,7 @@ class TokenSettings(NamedTuple):
     scope_claim: str
     scope_prefix: str
     collections_claim: str
+    labels_claim: str
 
 
 def read_token_settings(settings: Settings) -> TokenSettings | None:
@@ -58,6 +59,7 @@ def read_token_settings(settings: Settings) -> TokenSettings | None:
         settings.oidc_scope_claim,
         settings.oidc_scope_prefix,
         settings.oidc_collections_claim,
+        settings.oidc_labels_claim,
     )
 
 

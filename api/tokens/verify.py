@@ -14,6 +14,7 @@ from jwt.exceptions import PyJWKClientConnectionError, PyJWKClientError
 
 from sourcebound.api.problems import Problem
 from sourcebound.api.tokens.settings import TokenSettings
+from sourcebound.contracts.labels import is_label
 from sourcebound.store.keys.api_keys import SCOPES
 
 LOG = logging.getLogger("sourcebound.api")
@@ -27,7 +28,7 @@ FETCH_SECONDS: Final = 5
 MAX_CHARACTERS: Final = 16_000
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 EVERY: Final = "*"
-"""The name in a claim that means all collections."""
+"""The name in a claim that means all collections, or every document whatever its labels."""
 
 
 class TokenRights(NamedTuple):
@@ -38,6 +39,8 @@ class TokenRights(NamedTuple):
     scopes: frozenset[str]
     collections: frozenset[str] | None
     """None: all."""
+    labels: frozenset[str] | None
+    """None: labels do not restrict it."""
 
 
 class TokenVerifier:
@@ -87,11 +90,13 @@ class TokenVerifier:
         named = _list_names(claims.get(self._settings.scope_claim), separator=True)
         scopes = frozenset(name.removeprefix(prefix) for name in named if name.startswith(prefix))
         collections = _list_names(claims.get(self._settings.collections_claim), separator=False)
+        labels = _list_names(claims.get(self._settings.labels_claim), separator=False)
         subject = f"{self._settings.issuer}\n{claims['sub']}".encode()
         return TokenRights(
             holder=f"oidc_{hashlib.sha256(subject).hexdigest()[:12]}",
             scopes=scopes & frozenset(SCOPES),
             collections=None if EVERY in collections else frozenset(collections),
+            labels=None if EVERY in labels else frozenset(filter(is_label, labels)),
         )
 
 

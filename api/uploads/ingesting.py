@@ -13,11 +13,13 @@ from typing import Final, Literal
 from fastapi import Request
 from pydantic import BaseModel, Field
 
+from sourcebound.api.callers import Caller
 from sourcebound.api.problems import UNPROCESSABLE, FieldError, Problem
 from sourcebound.api.uploads.receiving import Upload, receive, upload_folder
 from sourcebound.errors import StoreError
 from sourcebound.ingest.discovery import UPLOADED, Skipped
-from sourcebound.ingest.pipeline import IngestSummary, Progress
+from sourcebound.ingest.pipeline import Progress
+from sourcebound.ingest.summary import IngestSummary
 from sourcebound.wiring import Services, open_corpus
 
 LOG = logging.getLogger("sourcebound.api")
@@ -76,12 +78,15 @@ class Uploads:
         self._in_progress = 0
         self._tasks: set[asyncio.Task[UploadReport]] = set()
 
-    async def ingest(self, request: Request, collection: str) -> AsyncIterator[UploadProgress | UploadReport]:
+    async def ingest(
+        self, request: Request, collection: str, caller: Caller
+    ) -> AsyncIterator[UploadProgress | UploadReport]:
         """Receive an upload completely and ingest it: its progress, and its report at the end.
 
         Args:
             request: The request. Its body was not read yet.
             collection: The collection; its first document makes it.
+            caller: The caller. It gives labels of its own only, and replaces no document that is hidden from it.
 
         Raises:
             Problem: There are too many uploads, the body is not an upload, or no file was ingested.
@@ -93,8 +98,10 @@ class Uploads:
         with ExitStack() as stack:
             stack.enter_context(self._take_place())
             upload = await receive(request, stack.enter_context(upload_folder()))
+            caller.require_labels(upload.fields.label or ())
             held = stack.pop_all()
-        task = asyncio.create_task(self._ingest(upload, collection, lambda state: steps.put_nowait(_step_of(state))))
+        work = self._ingest(upload, collection, caller, lambda state: steps.put_nowait(_step_of(state)))
+        task = asyncio.create_task(work)
         self._tasks.add(task)
 
         def end(ended: "asyncio.Task[UploadReport]") -> None:
@@ -126,21 +133,49 @@ class Uploads:
         finally:
             self._in_progress -= 1
 
-    async def _ingest(self, upload: Upload, collection: str, report: Callable[[Progress], None]) -> UploadReport:
+    async def remove(self, collection: str, knowledge_id: str) -> None:
+        """Remove a document; one that does not exist is already removed.
+
+        Raises:
+            Problem: The account of the server may not change documents (403).
+            SourceboundError: The database does not answer.
+        """
+        with _not_permitted_as_problem("remove"):
+            async with open_corpus(self._services.settings) as index:
+                found = await index.find_collection(collection)
+                if found is not None:
+                    await index.remove_documents(found.collection_id, [knowledge_id])
+
+    async def _ingest(
+        self, upload: Upload, collection: str, caller: Caller, report: Callable[[Progress], None]
+    ) -> UploadReport:
         fields = upload.fields
-        try:
+        with _not_permitted_as_problem("store"):
             async with open_corpus(self._services.settings) as index:
                 known = await index.find_collection(collection)
                 embedder = known.embedder if known else None
                 work = await self._services.open_ingest(report, index=index, embedder=embedder)
-                summary = await work.run_files(upload.files, collection, fields.metadata(), language=fields.language)
-        except StoreError as error:
-            if error.failure_code != "STORE_FORBIDDEN":
-                raise
-            LOG.error("the account of the database may not store uploads: set SOURCEBOUND_INGEST_DATABASE_URL")
-            detail = "the server may not store documents."
-            raise Problem(403, "UPLOADS_NOT_PERMITTED", detail, "Ask its operator to permit uploads.") from error
+                summary = await work.run_files(
+                    upload.files,
+                    collection,
+                    fields.metadata(),
+                    language=fields.language,
+                    labels=fields.label,
+                    held=caller.labels,
+                )
         return report_on(upload, summary)
+
+
+@contextmanager
+def _not_permitted_as_problem(action: str) -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        if error.failure_code != "STORE_FORBIDDEN":
+            raise
+        LOG.error("the account of the database may not %s documents: set SOURCEBOUND_INGEST_DATABASE_URL", action)
+        detail = f"the server may not {action} documents."
+        raise Problem(403, "UPLOADS_NOT_PERMITTED", detail, "Ask its operator to permit uploads.") from error
 
 
 def report_on(upload: Upload, summary: IngestSummary) -> UploadReport:

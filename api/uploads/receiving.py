@@ -21,6 +21,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from sourcebound.api.problems import Problem
 from sourcebound.contracts.base import Contract
+from sourcebound.contracts.labels import MAX_LABELS, Label
 from sourcebound.contracts.text.sanitize import REPLACEMENT, UNSHOWABLE, one_line
 from sourcebound.ingest.discovery import UPLOADED, FoundFiles, Skipped, SourceFile
 from sourcebound.ingest.loaders.sidecar import SIDECAR_SUFFIX, Sidecar
@@ -29,6 +30,12 @@ from sourcebound.ingest.sandbox.failures import DocumentFailure
 MEDIA_TYPE: Final = "multipart/form-data"
 FILES: Final = "file"
 """The name of the parts that are files."""
+LABEL: Final = "label"
+"""The name of the parts that are labels."""
+LABELS: Final = (
+    "The labels of each file. A key with labels opens a document if it has all of its labels. Default: documents keep "
+    "their labels, and new ones have none."
+)
 MAX_FILES: Final = 100
 MAX_NAME_BYTES: Final = 200
 MAX_END_BYTES: Final = 500
@@ -45,6 +52,7 @@ class UploadFields(Contract):
     authority: Text | None = None
     event_date: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     language: Text | None = None
+    label: Annotated[list[Label] | None, Field(max_length=MAX_LABELS, description=LABELS)] = None
 
     @classmethod
     def read(cls, form: FormData) -> Self:
@@ -53,7 +61,9 @@ class UploadFields(Contract):
         Raises:
             RequestValidationError: A field is unknown or has an invalid value.
         """
-        given = {name: value for name, value in form.multi_items() if name != FILES}
+        given: dict[str, Any] = {name: value for name, value in form.multi_items() if name not in (FILES, LABEL)}
+        if LABEL in form:
+            given[LABEL] = sorted({each for each in form.getlist(LABEL) if isinstance(each, str)})
         try:
             fields = cls.model_validate(given)
             fields.metadata()
@@ -64,7 +74,7 @@ class UploadFields(Contract):
 
     def metadata(self) -> Sidecar:
         """Return the metadata of every file."""
-        return Sidecar.model_validate(self.model_dump(exclude={"language"}))
+        return Sidecar.model_validate(self.model_dump(exclude={"language", LABEL}))
 
 
 class Upload(NamedTuple):
@@ -107,7 +117,7 @@ async def receive(request: Request, folder: Path) -> Upload:
 
 async def _read_form(request: Request) -> FormData:
     """Return the parts of an upload. Its files are in temporary files, which the form closes."""
-    limits: dict[str, int] = {"max_files": MAX_FILES, "max_fields": len(UploadFields.model_fields)}
+    limits: dict[str, int] = {"max_files": MAX_FILES, "max_fields": len(UploadFields.model_fields) + MAX_LABELS}
     try:
         return await MultiPartParser(request.headers, _require_end(request), **limits).parse()
     except (MultiPartException, ValueError) as error:  # a client may name an encoding that its bytes do not have

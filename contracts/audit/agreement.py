@@ -32,6 +32,7 @@ class RunRow(NamedTuple):
     is_pruned: bool
     removals: frozenset[str]
     """The kinds of its removals that were noted: `erased`, `pruned`."""
+    caller_labels: Sequence[str] | None = None
 
 
 class TextRow(NamedTuple):
@@ -148,7 +149,7 @@ def _compare_answers(
 def _compare_place(
     run: RunRow, record: ChainedRow, texts: Mapping[int, TextRow], turn: TurnRow | None, state: JsonObject | None
 ) -> Iterator[str]:
-    """Compare the collection and the place in a conversation with what the record binds."""
+    """Compare the collection, the caller's labels and the place in a conversation with what the record binds."""
     text = texts.get(_attempt(record))
     if turn and turn.question is not None and text and turn.question != text.question:
         yield "its question in the conversation is not the one that was recorded"
@@ -157,6 +158,7 @@ def _compare_place(
     identity = state.get("run") or {}
     row = {
         "collection": run.collection,
+        "caller_labels": run.caller_labels,
         "conversation_id": turn and turn.conversation_id,
         "search_query": turn and turn.search_query,
     }

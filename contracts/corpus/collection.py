@@ -50,6 +50,7 @@ class KnownDocument(NamedTuple):
     knowledge_id: str
     source_path: str
     source_digest: bytes
+    labels: Sequence[str] = ()
 
 
 class DocumentSummary(NamedTuple):
@@ -62,6 +63,8 @@ class DocumentSummary(NamedTuple):
     revision: str | None
     event_date: date | None
     ingested_at: datetime
+    labels: Sequence[str] = ()
+    """A caller with labels sees the document if it holds all of these (R6-7)."""
 
 
 class KnownVector(NamedTuple):

@@ -1,8 +1,8 @@
 """The lexical list: BM25 over the chunks of a collection (R1-5).
 
-The weight of a word depends on the whole collection, not on filters: a filter restricts the candidates only. Scores are
-summed in whole millionths, so that neither the order of addition nor the query plan changes them, and chunks with the
-same word counts are equal.
+The weight of a word depends on the whole collection that the caller sees, not on filters: a filter restricts the
+candidates only. Scores are summed in whole millionths, so that neither the order of addition nor the query plan changes
+them, and chunks with the same word counts are equal.
 """
 
 from collections.abc import Sequence

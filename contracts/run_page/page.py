@@ -44,6 +44,8 @@ class RunHead(Contract):
     """The time at which its texts and checkpoints were erased (R5P-3)."""
     question: str | None
     """None if it was erased or is not recorded yet."""
+    caller_labels: tuple[str, ...] | None = None
+    """The labels of its caller, which its search was restricted to (R6-7); None: it saw every document."""
 
 
 class NodeTime(Contract):

@@ -10,7 +10,7 @@ from sourcebound.evals.natural.judging import Outcome
 from sourcebound.evals.natural.questions import Question
 from sourcebound.evals.retrieval import ingest, temporary_services
 from sourcebound.graph.engine import Engine
-from sourcebound.ingest.pipeline import IngestSummary
+from sourcebound.ingest.summary import IngestSummary
 from sourcebound.settings import Settings
 from sourcebound.wiring import Services, open_services
 

@@ -47,6 +47,7 @@ def check_run(stored: StoredRun) -> Iterator[str]:
         is_erased=summary.erased_at is not None,
         is_pruned=summary.pruned_at is not None,
         removals=stored.removals,
+        caller_labels=summary.caller_labels,
     )
     texts = {
         text.attempt: TextRow(text.question, text.raw_model_text, text.validated_answer_text, text.salt)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from sourcebound.cli.console import print_rich, run_async, say
+from sourcebound.cli.options import read_label_options
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ def create(
     collection: Annotated[
         list[str] | None, typer.Option(help="A collection that it opens. Repeatable. Default: all.")
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A label that its holder has. Repeatable. The key opens the documents all of whose labels it has. "
+            "Default: every document of its collections."
+        ),
+    ] = None,
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="It opens documents without labels only.")] = False,
     scope: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,9 +47,10 @@ def create(
     From the first key on that was ever made, every request to the server needs one.
     """
     scopes, expires_at = _read_scopes(scope), _read_end(expires)
+    labels = read_label_options(label, unlabelled, "--unlabelled")
 
     async def make(keys: "ApiKeys") -> "MadeKey":
-        return await keys.make(name, scopes, collection or None, expires_at)
+        return await keys.make(name, scopes, collection or None, expires_at, labels)
 
     made = run_async(lambda: _with_keys(make))
     print(made.text)
@@ -103,10 +113,14 @@ def _read_end(expires: str | None) -> "datetime | None":
 def _print_table(keys: "list[ApiKey]") -> None:
     from rich.table import Table
 
-    table = Table("id", "name", "state", "scopes", "collections", "created", "expires", box=None, pad_edge=False)
+    table = Table(
+        "id", "name", "state", "scopes", "collections", "labels", "created", "expires", box=None, pad_edge=False
+    )
     for key in keys:
         collections = "all" if key.collections is None else " ".join(key.collections)
         expires = f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never"
         scopes = " ".join(key.scopes)
-        table.add_row(key.key_id, key.name, key.state, scopes, collections, f"{key.created_at:%Y-%m-%d}", expires)
+        labels = "any" if key.labels is None else " ".join(key.labels) or "none"
+        created = f"{key.created_at:%Y-%m-%d}"
+        table.add_row(key.key_id, key.name, key.state, scopes, collections, labels, created, expires)
     print_rich(table)

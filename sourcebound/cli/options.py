@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from sourcebound.contracts.labels import read_labels
 from sourcebound.errors import RequestError
 
 DURATION: Final = re.compile(r"([0-9]{1,4})(h|d|w)")
@@ -37,3 +38,27 @@ def parse_duration(text: str) -> timedelta:
     if match is None:
         raise ValueError(f"{text!r} is not a duration: write a whole number (max 9999) followed by h, d or w")
     return timedelta(**{UNITS[match[2]]: int(match[1])})
+
+
+def read_label_options(labels: list[str] | None, is_none: bool, option: str) -> tuple[str, ...] | None:
+    """Read the labels that a command names.
+
+    Args:
+        labels: The values of `--label`.
+        is_none: Whether the option was given that means no label.
+        option: The name of that option.
+
+    Returns:
+        The labels in order; None if neither option was given.
+
+    Raises:
+        RequestError: A label has another form, or both options were given.
+    """
+    if labels and is_none:
+        raise RequestError(f"--label and {option} exclude each other.", "Omit one of them.")
+    if not labels:
+        return () if is_none else None
+    try:
+        return read_labels(labels)
+    except ValueError as error:
+        raise RequestError(f"--label {error}.", "Try --label qa.", code="BAD_LABEL") from error

@@ -38,17 +38,25 @@ ORDER BY d.knowledge_id
 UPDATE collections SET name = %(name)s WHERE collection_id = %(collection_id)s
 
 -- name: known_documents
-SELECT knowledge_id, source_path, source_digest
+SELECT knowledge_id, source_path, source_digest, labels
 FROM documents
 WHERE collection_id = %(collection_id)s
 
 -- name: list_documents
 SELECT d.knowledge_id, d.title, d.source_path,
        (SELECT count(*) FROM chunks k WHERE k.document_id = d.document_id) AS chunks,
-       d.revision, d.event_date, d.ingested_at
+       d.revision, d.event_date, d.ingested_at, d.labels
 FROM documents d
 WHERE d.collection_id = %(collection_id)s
 ORDER BY d.knowledge_id
+
+-- name: count_visible
+-- Counts the documents and the chunks of each collection that a caller with these labels may read.
+SELECT collection_id, count(*) AS documents, sum((SELECT count(*) FROM chunks k WHERE k.document_id = d.document_id))
+           ::bigint AS chunks
+FROM documents d
+WHERE d.labels <@ %(labels)s
+GROUP BY collection_id
 
 -- name: known_vectors
 SELECT k.chunk_id, d.title, k.heading_path, k.text, vector_send(k.embedding) AS vector
@@ -65,11 +73,20 @@ WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s
 -- name: insert_document
 INSERT INTO documents (collection_id, knowledge_id, source_path, source_reference, source_digest, media_type, title,
                        revision, event_date, equipment_id, knowledge_type, authority, chunk_digests, contents_digest,
-                       file_sha256, digest_suffix)
+                       file_sha256, digest_suffix, labels)
 VALUES (%(collection_id)s, %(knowledge_id)s, %(source_path)s, %(source_reference)s, %(source_digest)s, %(media_type)s,
         %(title)s, %(revision)s, %(event_date)s, %(equipment_id)s, %(knowledge_type)s, %(authority)s,
-        %(chunk_digests)s, %(contents_digest)s, %(file_sha256)s, %(digest_suffix)s)
+        %(chunk_digests)s, %(contents_digest)s, %(file_sha256)s, %(digest_suffix)s, %(labels)s)
 RETURNING document_id
+
+-- name: labels_of_documents
+SELECT knowledge_id, labels FROM documents
+WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s)
+
+-- name: label_documents
+UPDATE documents SET labels = %(labels)s
+WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s)
+  AND labels IS DISTINCT FROM %(labels)s::text[]
 
 -- name: lock_source_files
 -- `remove_unused_files` takes the same lock.
@@ -154,7 +171,8 @@ ORDER BY word.number, word.lexeme
 
 -- name: known_words
 -- Returns the words that are stop words of the collection's language, and those that its chunks hold, in any form.
-SELECT asked.word, bool_or(found.lexeme IS NULL) AS is_stop_word, coalesce(max(l.chunks), 0) AS chunks
+SELECT asked.word, bool_or(found.lexeme IS NULL) AS is_stop_word, coalesce(max(l.chunks), 0) AS chunks,
+       (array_agg(l.lexeme_id ORDER BY l.chunks DESC NULLS LAST))[1] AS lexeme_id
 FROM collections c
 CROSS JOIN unnest(%(words)s::text[]) AS asked (word)
 LEFT JOIN LATERAL unnest(search_words(c.language, asked.word)) AS found ON true
@@ -164,10 +182,23 @@ WHERE c.collection_id = %(collection_id)s
 GROUP BY asked.word
 HAVING bool_or(found.lexeme IS NULL) OR max(l.chunks) > 0
 
+-- name: visible_documents
+-- Returns the documents that a caller with these labels may read, and in each row whether the collection has others.
+-- The count of the collection includes documents that row-level security hides.
+SELECT d.document_id, count(*) OVER () < c.documents AS has_hidden
+FROM documents d JOIN collections c USING (collection_id)
+WHERE d.collection_id = %(collection_id)s AND d.labels <@ %(labels)s
+
+-- name: visible_chunks
+-- Returns the chunks of these documents, and their length in words.
+SELECT string_agg(int4send(chunk_no), '') AS packed, coalesce(sum(search_length(search)), 0)::bigint AS length
+FROM chunks WHERE document_id = ANY(%(visible)s::bigint[])
+
 -- name: filtered_documents
 SELECT d.document_id
 FROM documents d
 WHERE d.collection_id = %(collection_id)s
+  AND (%(visible)s::bigint[] IS NULL OR d.document_id = ANY(%(visible)s))
   AND (%(equipment_id)s::text IS NULL OR d.equipment_id = %(equipment_id)s)
   AND (%(knowledge_type)s::text IS NULL OR d.knowledge_type = %(knowledge_type)s)
   AND (%(authority)s::text IS NULL OR d.authority = %(authority)s)
@@ -197,7 +228,7 @@ ORDER BY distance, k.chunk_id
 SELECT string_agg(int4send(chunk_no) || int8send(document_id) || vector_send(embedding), '') AS packed,
        array_agg(chunk_no) AS chunk_nos, array_agg(chunk_id) AS chunk_ids
 FROM chunks
-WHERE collection_id = %(collection_id)s
+WHERE collection_id = %(collection_id)s AND (%(visible)s::bigint[] IS NULL OR document_id = ANY(%(visible)s))
 
 -- name: near_candidates
 -- Returns the nearest chunks that one index finds, by their exact distances. Only the index of that name has the
@@ -323,15 +354,16 @@ FROM (SELECT FROM chunks k
 -- run with a checkpoint is taken. A run without any starts again unless a process holds it.
 WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)),
 opened AS (
-    INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker)
+    INSERT INTO runs (run_id, request_id, thread_id, collection, model, status, started_at, context, worker,
+                      caller_labels)
     SELECT %(run_id)s, %(request_id)s, %(run_id)s, %(collection)s, %(model)s, 'RUNNING', now(), %(context)s::json,
-           %(worker)s
+           %(worker)s, %(caller_labels)s::text[]
     FROM durability
     WHERE NOT EXISTS (SELECT FROM checkpoints WHERE thread_id = %(run_id)s)
     ON CONFLICT (run_id) DO UPDATE
     SET request_id = excluded.request_id, collection = excluded.collection, model = excluded.model,
         started_at = excluded.started_at, context = excluded.context, worker = excluded.worker,
-        policy_version = NULL, conversation_id = NULL, ordinal = NULL
+        policy_version = NULL, conversation_id = NULL, ordinal = NULL, caller_labels = excluded.caller_labels
     WHERE runs.status = 'RUNNING' AND runs.thread_id = excluded.thread_id AND runs.erased_at IS NULL
       AND NOT is_lease_active(runs.worker)
     RETURNING run_id
@@ -347,15 +379,16 @@ WITH durability AS (
                 THEN set_config('synchronous_commit', 'off', true) END
 )
 INSERT INTO runs (run_id, request_id, thread_id, collection, policy_version, model, status, started_at,
-                  conversation_id, ordinal)
+                  caller_labels, conversation_id, ordinal)
 SELECT %(run_id)s, %(request_id)s, %(thread_id)s, %(collection)s, %(policy_version)s, %(model)s, 'RUNNING',
-       %(started_at)s, %(conversation_id)s,
+       %(started_at)s, %(caller_labels)s::text[], %(conversation_id)s,
        CASE WHEN %(conversation_id)s::text IS NOT NULL
             THEN (SELECT coalesce(max(ordinal), 0) + 1 FROM runs WHERE conversation_id = %(conversation_id)s) END
 FROM durability
 ON CONFLICT (run_id) DO UPDATE
 SET policy_version = excluded.policy_version, collection = excluded.collection, model = excluded.model,
-    started_at = excluded.started_at, conversation_id = excluded.conversation_id, ordinal = excluded.ordinal
+    started_at = excluded.started_at, caller_labels = excluded.caller_labels,
+    conversation_id = excluded.conversation_id, ordinal = excluded.ordinal
 WHERE runs.policy_version IS NULL
 
 -- name: hold_lease
@@ -501,14 +534,14 @@ WHERE run_id = %(run_id)s AND status = 'RUNNING'
 
 -- name: list_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, r.pruned_at, r.erased_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question, r.caller_labels
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 ORDER BY r.started_at DESC, r.run_id DESC
 LIMIT %(limit)s
 
 -- name: find_runs
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, r.pruned_at, r.erased_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question, r.caller_labels
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 WHERE starts_with(r.run_id, %(prefix)s) OR r.request_id = %(prefix)s
 ORDER BY r.started_at DESC, r.run_id DESC
@@ -516,7 +549,7 @@ LIMIT 2
 
 -- name: find_run
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, r.pruned_at, r.erased_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question, r.caller_labels
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 WHERE r.run_id = %(run_id)s
 
@@ -614,7 +647,7 @@ SELECT count(*) AS runs FROM runs WHERE %(since)s::timestamptz IS NULL OR starte
 -- name: page_runs
 -- Returns a page of runs, oldest first, after the last run of the previous page.
 SELECT r.run_id, r.request_id, r.thread_id, r.collection, r.policy_version, r.model, r.status, r.reason, r.started_at,
-       r.finished_at, r.pruned_at, r.erased_at, t.question
+       r.finished_at, r.pruned_at, r.erased_at, t.question, r.caller_labels
 FROM runs r LEFT JOIN run_texts t ON t.run_id = r.run_id AND t.attempt = 1
 WHERE (%(since)s::timestamptz IS NULL OR r.started_at >= %(since)s)
   AND (%(started_at)s::timestamptz IS NULL OR (r.started_at, r.run_id) > (%(started_at)s, %(run_id)s))
@@ -781,10 +814,16 @@ SELECT coalesce(sum(bytes) FILTER (WHERE purpose = 'runs'), 0)::bigint AS runs,
        (SELECT count(*) FROM validations) AS records
 FROM tables
 
--- name: document_is_there
-SELECT 1 AS there
+-- name: document_labels
+SELECT d.labels
 FROM documents d JOIN collections c USING (collection_id)
 WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
+
+-- name: hidden_documents
+-- Returns those of the given documents that a caller with these labels may not read.
+SELECT d.knowledge_id
+FROM documents d JOIN collections c USING (collection_id)
+WHERE c.name = %(collection)s AND d.knowledge_id = ANY(%(knowledge_ids)s) AND NOT d.labels <@ %(labels)s
 
 -- name: insert_certificate
 INSERT INTO model_certificates (model, policy_version, certified_at, certificate)
@@ -1024,8 +1063,9 @@ FROM feedback f JOIN runs r USING (run_id) LEFT JOIN run_texts t ON t.run_id = r
 WHERE %(rating)s::text IS NULL OR f.rating = %(rating)s
 ORDER BY f.given_at DESC, f.feedback_id DESC LIMIT %(limit)s
 
--- name: collections_of_conversation
-SELECT DISTINCT collection FROM runs WHERE conversation_id = %(conversation_id)s
+-- name: access_of_conversation
+-- Returns what a caller must be able to read: the collections and the labels of all runs of a conversation.
+SELECT DISTINCT collection, caller_labels FROM runs WHERE conversation_id = %(conversation_id)s
 
 -- name: chunk_place
 -- Returns the page that holds a chunk, as it is stored now.
@@ -1060,8 +1100,8 @@ JOIN source_files f ON f.sha256 = d.file_sha256
 WHERE c.name = %(collection)s AND d.knowledge_id = %(knowledge_id)s
 
 -- name: insert_api_key
-INSERT INTO api_keys (key_id, name, digest, scopes, collections, expires_at)
-VALUES (%(key_id)s, %(name)s, %(digest)s, %(scopes)s, %(collections)s, %(expires_at)s)
+INSERT INTO api_keys (key_id, name, digest, scopes, collections, labels, expires_at)
+VALUES (%(key_id)s, %(name)s, %(digest)s, %(scopes)s, %(collections)s, %(labels)s, %(expires_at)s)
 RETURNING *
 
 -- name: find_api_key

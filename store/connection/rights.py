@@ -15,7 +15,7 @@ from sourcebound.store.connection.queries import query
 READ: Final = "SELECT"
 CHANGED_RUN_COLUMNS: Final = (
     "request_id, collection, policy_version, model, status, reason, started_at, finished_at, context, worker, "
-    "conversation_id, ordinal"
+    "conversation_id, ordinal, caller_labels"
 )
 TABLE_RIGHTS: Final[dict[str, LiteralString]] = {
     "audit_head": READ,

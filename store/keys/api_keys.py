@@ -32,6 +32,8 @@ class ApiKey(NamedTuple):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    labels: tuple[str, ...] | None = None
+    """It opens the documents all of whose labels are among these. None: every document of its collections."""
 
     @property
     def state(self) -> str:
@@ -68,7 +70,12 @@ class ApiKeys:
         self._pool = pool
 
     async def make(
-        self, name: str, scopes: Sequence[str], collections: Sequence[str] | None, expires_at: datetime | None
+        self,
+        name: str,
+        scopes: Sequence[str],
+        collections: Sequence[str] | None,
+        expires_at: datetime | None,
+        labels: Sequence[str] | None = None,
     ) -> MadeKey:
         """Make a key.
 
@@ -77,6 +84,8 @@ class ApiKeys:
             scopes: Some of `SCOPES`.
             collections: The collections that it opens; None for all.
             expires_at: The time from which it opens nothing.
+            labels: The labels of its holder: it opens the documents all of whose labels are among them. None for every
+                document.
         """
         key_id = secrets.token_hex(6)
         text = f"sb_{key_id}_{secrets.token_urlsafe(32)}"
@@ -87,6 +96,7 @@ class ApiKeys:
             "scopes": list(scopes),
             "collections": None if collections is None else list(collections),
             "expires_at": expires_at,
+            "labels": None if labels is None else list(labels),
         }
         with store_faults():
             async with self._pool.connection() as connection:
@@ -138,4 +148,5 @@ def _to_key(row: Row) -> ApiKey:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
+        labels=None if row["labels"] is None else tuple(row["labels"]),
     )

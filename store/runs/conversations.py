@@ -4,6 +4,9 @@ A run gets its position when it begins, under a lock on its conversation. So two
 neither is lost.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.conversation.turns import MAX_TURNS, Turn
@@ -11,6 +14,14 @@ from sourcebound.contracts.request import Run
 from sourcebound.errors import RequestError
 from sourcebound.store.connection.database import Pool, Row, fetch_visible, retry_on_lost_connection
 from sourcebound.store.connection.queries import query
+
+
+class RunAccess(NamedTuple):
+    """The limits of what the caller of a run could see."""
+
+    collection: str | None
+    caller_labels: Sequence[str] | None
+    """None: labels did not restrict it."""
 
 
 class PostgresConversations:
@@ -39,13 +50,13 @@ class PostgresConversations:
         rows = await fetch_visible(self._pool, query("earlier_turns"), values)
         return [Turn.model_validate(row) for row in rows][::-1]
 
-    async def list_collections(self, conversation_id: str) -> list[str | None]:
-        """Return the collections of all runs of a conversation; none if it has no run or does not exist.
+    async def list_access(self, conversation_id: str) -> list[RunAccess]:
+        """Return what a caller must be able to read for all runs of a conversation; none if it has no run.
 
-        The caller may see them all, because this decides whether the caller may read the conversation.
+        This sees more than the caller, because it decides whether the caller may read the conversation.
         """
-        values = {"conversation_id": conversation_id}
-        return [row["collection"] for row in await self._fetch("collections_of_conversation", values)]
+        rows = await self._fetch("access_of_conversation", {"conversation_id": conversation_id})
+        return [RunAccess(**row) for row in rows]
 
     async def earlier(self, run: Run) -> list[Turn]:
         """Return the earlier runs of the conversation, the latest first, at most `MAX_TURNS`."""

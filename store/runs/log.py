@@ -11,6 +11,7 @@ from psycopg import AsyncConnection
 from sourcebound.contracts.admission import requested_collection
 from sourcebound.contracts.audit.agreement import CANCELLED, REPLACED
 from sourcebound.contracts.corpus.collection import Collection
+from sourcebound.contracts.labels import read_labels
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
@@ -50,6 +51,8 @@ class RunSummary(NamedTuple):
     pruned_at: datetime | None
     erased_at: datetime | None
     question: str | None
+    caller_labels: list[str] | None = None
+    """The labels of its caller; None if labels did not restrict it (R6-7)."""
 
 
 class Opened(NamedTuple):
@@ -115,6 +118,7 @@ class PostgresRunLog:
             "request_id": request_id,
             "collection": collection,
             "model": context.model,
+            "caller_labels": _labels_of(asked),
             "context": json.dumps({**asdict(context), "request": question}),
         }
         collections: list[Row] = []
@@ -146,7 +150,7 @@ class PostgresRunLog:
         """
         if run.conversation_id is None and run.run_id in self._lease.runs:
             return
-        values = run.model_dump(mode="json")
+        values = {"caller_labels": None, **run.model_dump(mode="json")}
 
         async def register(connection: AsyncConnection[Row]) -> None:
             if run.conversation_id is None:
@@ -367,6 +371,15 @@ class PostgresRunLog:
 
 async def _claim_run(connection: AsyncConnection[Row], values: Row) -> Row | None:
     return await (await connection.execute(query("claim_run"), values)).fetchone()
+
+
+def _labels_of(request: AskInput) -> list[str] | None:
+    """Return the labels of a request as admission reads them; an empty list if they are unreadable."""
+    given: object = request.get("caller_labels")
+    try:
+        return None if given is None else list(read_labels(given))
+    except ValueError:
+        return []
 
 
 def _restartable_request(request: AskInput) -> Mapping[str, object] | None:

@@ -4,13 +4,14 @@ A database adds up some two million postings a second, NumPy fifty times as many
 postings packed and returns them unchanged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sourcebound.contracts.retrieval.bm25 import Damping
+from sourcebound.contracts.retrieval.bm25 import Damping, QuestionWord
+from sourcebound.store.connection.database import Row
 
 POSTING: Final = np.dtype([("chunk_no", ">i4"), ("length", ">u2"), ("frequency", ">u2")])
 CHUNK_NO: Final = np.dtype(">i4")
@@ -32,6 +33,31 @@ class Terms(NamedTuple):
     def size(self) -> int:
         """The size in bytes."""
         return self.chunk_nos.nbytes + self.units.nbytes
+
+
+class SearchWords(NamedTuple):
+    """The content words of each search of a question, and the statistics of the collection that was searched."""
+
+    searches: Sequence[Sequence[QuestionWord]]
+    chunks: int
+    mean_length: float
+    removed: int
+    """The number of removed chunks that postings still name."""
+    documents_digest: str
+    """The state of the collection that is searched; empty if the collection was removed."""
+
+    def frequencies(self, search: int) -> dict[str, int]:
+        """Return the number of chunks that hold each word of a search."""
+        return {word.lexeme: word.chunks for word in self.searches[search]}
+
+
+def split_by_search(rows: Iterable[Row], searches: int) -> list[list[QuestionWord]]:
+    """Return the words of each search from rows of the query `question_words`."""
+    words: list[list[QuestionWord]] = [[] for _ in range(searches)]
+    for row in rows:
+        if row["lexeme"] is not None:
+            words[row["number"] - 1].append(QuestionWord(row["lexeme"], row["lexeme_id"], row["chunks"]))
+    return words
 
 
 def word_terms(weight: float, packed: bytes, damped: Damping) -> Terms:

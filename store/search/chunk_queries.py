@@ -12,14 +12,24 @@ from sourcebound.contracts.request import Filters
 from sourcebound.contracts.retrieval.bm25 import QuestionWord, damping, word_weight, words_to_read
 from sourcebound.store.connection.database import Row
 from sourcebound.store.connection.queries import query
+from sourcebound.store.connection.visibility import visible_labels
 from sourcebound.store.search.altered import check_seals
-from sourcebound.store.search.bm25 import Terms, best_chunks, find_matched_words, word_terms
+from sourcebound.store.search.bm25 import (
+    SearchWords,
+    Terms,
+    best_chunks,
+    find_matched_words,
+    split_by_search,
+    word_terms,
+)
 from sourcebound.store.search.vector_cache import CollectionVectors, NearestChunks, VectorCache, vector_bytes
 from sourcebound.store.search.vector_codec import PackedVector
 from sourcebound.store.search.vector_index import near_candidates
+from sourcebound.store.search.visible import Place, VisibleChunks
 
 FEW_POSTINGS: Final = EXACT_CHUNKS
 """The number of postings up to which a word is returned with its postings. It may not be worth reading more."""
+ALL_POSTINGS: Final = 1 << 60  # every word is returned with its postings
 CACHED_POSTINGS: Final = 200
 """The number of postings above which a word is cached, and then no longer returned with its postings."""
 SETTINGS: Final = ("name", "embedder", "embedding_model", "dimensions", "metric", "chunker", "language")
@@ -30,22 +40,6 @@ SentQuery = AsyncCursor[Any]
 
 class StaleCollection(Exception):
     """The collection has changed since it was looked up."""
-
-
-class SearchWords(NamedTuple):
-    """The content words of each search of a question, and the statistics of the collection that was searched."""
-
-    searches: Sequence[Sequence[QuestionWord]]
-    chunks: int
-    mean_length: float
-    removed: int
-    """The number of removed chunks that postings still name."""
-    documents_digest: str
-    """The state of the collection that is searched; empty if the collection was removed."""
-
-    def frequencies(self, search: int) -> dict[str, int]:
-        """Return the number of chunks that hold each word of a search."""
-        return {word.lexeme: word.chunks for word in self.searches[search]}
 
 
 class Ordering(NamedTuple):
@@ -72,6 +66,8 @@ class ChunkSearch:
         filters: The filters of the request.
         cache: The process's cache of vectors.
         remembered: Whether the collection was looked up for an earlier search, so that it may be stale.
+        labels: The labels of the caller: documents with others are hidden before anything is counted or ranked (R6-7).
+            None hides nothing.
     """
 
     def __init__(
@@ -82,6 +78,7 @@ class ChunkSearch:
         cache: VectorCache,
         *,
         remembered: bool = False,
+        labels: Sequence[str] | None = None,
     ) -> None:
         self._connection = connection
         self._cache = cache
@@ -98,17 +95,27 @@ class ChunkSearch:
         self._chunk_nos: bytes | None = None
         self._collection_id = collection.collection_id
         self._documents: list[int] | None = None
+        self._labels = labels
+        self._visible: list[int] | None = None  # the documents that the caller sees, if others are hidden from it
+        seen_by = visible_labels()
+        self._place: Place = (self._collection_id, None if seen_by is None else tuple(seen_by))
 
     async def begin(self) -> None:
-        """Find the documents that pass the filters, if there are filters.
+        """Find the documents that the caller sees and that pass the filters.
 
         A small enough set is searched exactly, because an index would have to search far for its few chunks.
         """
+        if self._labels is not None:
+            found = await self._fetch("visible_documents", labels=list(self._labels))
+            if found and not found[0]["has_hidden"]:
+                self._place = (self._collection_id, None)
+            else:
+                self._documents = self._visible = [row["document_id"] for row in found]
         if any(value is not None for value in self._filters.values()):
             found = await self._fetch("filtered_documents", **self._filters)
             self._documents = [row["document_id"] for row in found]
-            if self._index and await self.count(EXACT_CHUNKS + 1) <= EXACT_CHUNKS:
-                self._index = None
+        if self._documents is not None and self._index and await self.count(EXACT_CHUNKS + 1) <= EXACT_CHUNKS:
+            self._index = None
         if self._index:
             await self._connection.execute(query("search_width"), {"ef_search": str(self._index.ef_search)})
 
@@ -134,11 +141,11 @@ class ChunkSearch:
         Raises:
             StaleCollection: The collection was remembered, and has been removed or replaced.
         """
-        predicted = self._cache.latest(self._collection_id) if self._dimensions and not self._index else None
+        predicted = self._cache.latest(self._place) if self._dimensions and not self._index else None
         if predicted:  # the values of a statement then make no better plan
             await self._connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        few = CACHED_POSTINGS if predicted else FEW_POSTINGS
-        sent = await self._send("question_words", searches=list(searches), few=few if scored else 0)
+        few = self._few_postings(scored, is_predicted=predicted is not None)
+        sent = await self._send("question_words", searches=list(searches), few=few)
         if predicted:
             self._flush()
             self._orderings = {
@@ -147,27 +154,52 @@ class ChunkSearch:
         rows = await sent.fetchall()
         if self._remembered and not (rows and _is_unchanged(self._collection, rows[0])):
             raise StaleCollection
-        by_search: list[list[QuestionWord]] = [[] for _ in searches]
-        for row in rows:
-            if row["lexeme"] is not None:
-                by_search[row["number"] - 1].append(QuestionWord(row["lexeme"], row["lexeme_id"], row["chunks"]))
-            if row["packed"] is not None:
-                self._packed_postings[row["lexeme_id"]] = row["packed"]
         if not rows:
-            return SearchWords(by_search, 0, 0.0, 0, "")
+            return SearchWords([[] for _ in searches], 0, 0.0, 0, "")
         chunks, length, removed = rows[0]["all_chunks"], rows[0]["total_length"], rows[0]["removed"]
         digest = bytes(rows[0]["documents_digest"]).hex()
+        state = f"{digest} {rows[0]['writer']} {chunks} {length} {removed}"
+        if self._visible is not None:
+            seen = await self._load_visible(state)
+            chunks, length, removed = seen.chunks, seen.length, 0
+            rows = [seen.restrict_word(row, row["packed"]) for row in rows]
+        self._packed_postings |= {row["lexeme_id"]: row["packed"] for row in rows if row["packed"] is not None}
         if self._dimensions and not self._index:
-            self._vectors = await self._load_vectors(
-                f"{digest} {rows[0]['writer']} {chunks} {length} {removed}", chunks
-            )
+            self._vectors = await self._load_vectors(state, chunks)
         if self._vectors is not predicted:
             self._orderings.clear()
-        return SearchWords(by_search, chunks, length / chunks if chunks else 0.0, removed, digest)
+        return SearchWords(
+            split_by_search(rows, len(searches)), chunks, length / chunks if chunks else 0.0, removed, digest
+        )
+
+    def _few_postings(self, scored: bool, *, is_predicted: bool) -> int:
+        """Return the number of postings up to which a word is returned with its postings."""
+        if self._visible is not None:
+            return ALL_POSTINGS  # to count the chunks that the caller sees
+        if not scored:
+            return 0
+        return CACHED_POSTINGS if is_predicted else FEW_POSTINGS
 
     async def known_words(self, words: Sequence[str]) -> list[Row]:
         """Return the words that chunks hold, with their number, and the stop words of the collection's language."""
-        return await self._fetch("known_words", words=list(words))
+        rows = await self._fetch("known_words", words=list(words))
+        if self._visible is None:
+            return rows
+        seen = VisibleChunks(await self._fetch_packed("filtered_chunks", documents=self._visible) or b"")
+        held = [row["lexeme_id"] for row in rows if row["lexeme_id"] is not None]
+        postings = await self._fetch("packed_postings", lexeme_ids=held) if held else []
+        packed = {row["lexeme_id"]: row["packed"] for row in postings}
+        counted = [seen.restrict_word(row, packed.get(row["lexeme_id"])) for row in rows]
+        return [row for row in counted if row["is_stop_word"] or row["chunks"]]
+
+    async def _load_visible(self, state: str) -> VisibleChunks:
+        """Return the chunks that the caller sees in this state of the collection."""
+        seen = self._cache.visible.find(self._place, state)
+        if seen is None:
+            (row,) = await self._fetch("visible_chunks")
+            seen = VisibleChunks(row["packed"] or b"", row["length"])
+            self._cache.visible.keep(self._place, state, seen)
+        return seen
 
     async def dense(self, vector: PackedVector, limit: int, *, exact: bool = False) -> dict[str, float]:
         """Return the nearest chunks by id, nearest first, with their negated cosine distance.
@@ -203,13 +235,13 @@ class ChunkSearch:
 
     async def _load_vectors(self, state: str, chunks: int) -> CollectionVectors | None:
         """Return the vectors of this state if they are cached, or load them if they should be cached from now on."""
-        place, size = (self._collection_id, state), vector_bytes(self._dimensions, chunks)
-        cached = self._cache.find(*place)
-        if cached is None and self._cache.wants(*place, size):
+        size = vector_bytes(self._dimensions, chunks)
+        cached = self._cache.find(self._place, state)
+        if cached is None and self._cache.wants(self._place, state, size):
             (row,) = await self._fetch("packed_vectors")
             chunk_ids = dict(zip(row["chunk_nos"] or (), row["chunk_ids"] or (), strict=True))
             cached = CollectionVectors(row["packed"] or b"", self._dimensions, chunk_ids)
-            self._cache.keep(*place, cached, size)
+            self._cache.keep(self._place, state, cached, size)
         return cached
 
     async def distances_to(self, vectors: Sequence[PackedVector], chunk_ids: Sequence[str]) -> Mapping[str, float]:
@@ -274,8 +306,8 @@ class ChunkSearch:
             self._chunk_nos = await self._fetch_packed("filtered_chunks") or b""
         return self._chunk_nos
 
-    async def _fetch_packed(self, name: str) -> bytes | None:
-        (row,) = await self._fetch(name)
+    async def _fetch_packed(self, name: str, **values: object) -> bytes | None:
+        (row,) = await self._fetch(name, **values)
         packed: bytes | None = row["packed"]
         return packed
 
@@ -328,7 +360,7 @@ class ChunkSearch:
         return int(row["chunks"])
 
     def _values(self) -> dict[str, object]:
-        return {"collection_id": self._collection_id, "documents": self._documents}
+        return {"collection_id": self._collection_id, "documents": self._documents, "visible": self._visible}
 
     async def _send(self, name: str, **values: object) -> SentQuery:
         cursor = self._connection.cursor(binary=True)

@@ -5,7 +5,8 @@ data. The digest of a collection is computed over the digests of its documents, 
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection as Names
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Final
 
@@ -199,17 +200,60 @@ class PostgresIndex:
 
     async def may_read(self, caller: str | None, collection: str, knowledge_id: str) -> bool:
         """Tell whether the document is still in the collection (R6-7). There are no accounts: `caller` is ignored."""
-        values = {"collection": collection, "knowledge_id": knowledge_id}
-        return bool(await fetch_visible(self._pool, query("document_is_there"), values))
+        return await self.find_labels(collection, knowledge_id) is not None
 
-    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
-        """Store documents in one transaction, replacing those with the same knowledge ids."""
+    async def find_labels(self, collection: str, knowledge_id: str) -> Sequence[str] | None:
+        """Return the labels of a document; None if it is not in the collection."""
+        values = {"collection": collection, "knowledge_id": knowledge_id}
+        rows = await fetch_visible(self._pool, query("document_labels"), values)
+        return rows[0]["labels"] if rows else None
+
+    async def list_hidden(self, collection: str, knowledge_ids: Sequence[str], labels: Names[str]) -> list[str]:
+        """Return those of the documents that a caller with these labels may not read; removed ones are not among them.
+
+        This sees more than the caller, because it decides what the caller may read.
+        """
+        values = {"collection": collection, "knowledge_ids": list(knowledge_ids), "labels": sorted(labels)}
+        with store_faults():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query("hidden_documents"), values)
+                return [row["knowledge_id"] for row in await cursor.fetchall()]
+
+    async def count_visible(self, labels: Iterable[str]) -> dict[int, tuple[int, int]]:
+        """Return the number of documents and of chunks that a caller with these labels may read, by collection id."""
+        rows = await fetch_visible(self._pool, query("count_visible"), {"labels": sorted(labels)})
+        return {row["collection_id"]: (row["documents"], row["chunks"]) for row in rows}
+
+    async def replace_documents(
+        self, collection_id: int, documents: Sequence[StoredDocument], labels: Sequence[str] | None = None
+    ) -> None:
+        """Store documents in one transaction, replacing those with the same knowledge ids.
+
+        Args:
+            collection_id: The collection.
+            documents: The documents.
+            labels: The labels of each document; None to keep those of a replaced document. A new one then has none.
+        """
+        knowledge_ids = [document.knowledge_id for document in documents]
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await _lock_collection(connection, collection_id)
-                await _delete_rows(connection, collection_id, [document.knowledge_id for document in documents])
-                await _insert_rows(connection, collection_id, documents)
+                values = {"collection_id": collection_id, "knowledge_ids": knowledge_ids}
+                rows = await (await connection.execute(query("labels_of_documents"), values)).fetchall()
+                kept = {row["knowledge_id"]: row["labels"] for row in rows} if labels is None else {}
+                await _delete_rows(connection, collection_id, knowledge_ids)
+                await _insert_rows(connection, collection_id, documents, kept, labels or ())
                 await _write_digest(connection, collection_id)
+
+    async def label_documents(self, collection_id: int, knowledge_ids: Sequence[str], labels: Sequence[str]) -> int:
+        """Replace the labels of documents in one transaction, and return the number of documents that had others."""
+        values = {"collection_id": collection_id, "knowledge_ids": list(knowledge_ids), "labels": list(labels)}
+        with store_faults():
+            async with self._pool.connection() as connection, connection.transaction():
+                await _lock_collection(connection, collection_id)
+                changed = (await connection.execute(query("label_documents"), values)).rowcount
+                await _write_digest(connection, collection_id)  # a new version of the row, which no cache knows
+        return changed
 
     async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:
         """Remove documents with their pages and chunks in one transaction. No later search finds them."""
@@ -245,11 +289,18 @@ async def _delete_rows(connection: AsyncConnection[Row], collection_id: int, kno
 
 
 async def _insert_rows(
-    connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]
+    connection: AsyncConnection[Row],
+    collection_id: int,
+    documents: Sequence[StoredDocument],
+    kept: Mapping[str, Sequence[str]],
+    labels: Sequence[str],
 ) -> None:
     async with connection.cursor() as writer:
         await _insert_files(writer, documents)
-        ids = [await _insert_document(writer, collection_id, document) for document in documents]
+        ids = [
+            await _insert_document(writer, collection_id, document, kept.get(document.knowledge_id, labels))
+            for document in documents
+        ]
         await writer.execute(query("stage_pages"))
         async with writer.copy(query("copy_pages")) as copy:
             copy.set_types(PAGE_TYPES)
@@ -275,7 +326,9 @@ async def _insert_files(writer: AsyncCursor[Row], documents: Sequence[StoredDocu
         await writer.execute(query("insert_source_file"), {"sha256": sha256, "content": content})
 
 
-async def _insert_document(writer: AsyncCursor[Row], collection_id: int, document: StoredDocument) -> int:
+async def _insert_document(
+    writer: AsyncCursor[Row], collection_id: int, document: StoredDocument, labels: Sequence[str]
+) -> int:
     pages = [PageText(page.index, page.number, page.text) for page in document.parsed.pages]
     chunk_digests = b"".join(chunk.digest for chunk in seal_chunks(document))
     values = {
@@ -290,6 +343,7 @@ async def _insert_document(writer: AsyncCursor[Row], collection_id: int, documen
         "contents_digest": digest_document(document.knowledge_id, document.source_digest, pages, chunk_digests),
         "file_sha256": hashlib.sha256(document.file).digest() if document.file else None,
         "digest_suffix": document.digest_suffix if document.file else None,
+        "labels": list(labels),
     }
     await writer.execute(query("insert_document"), values)
     row = await writer.fetchone()

@@ -14,7 +14,8 @@ from sourcebound.contracts.retrieval.fusion import (
     relevance_of,
 )
 from sourcebound.contracts.retrieval.retrieval_bundle import similarity_from_distance
-from sourcebound.store.search.chunk_queries import ChunkSearch, SearchWords
+from sourcebound.store.search.bm25 import SearchWords
+from sourcebound.store.search.chunk_queries import ChunkSearch
 from sourcebound.store.search.vector_codec import PackedVector
 
 SIMILARITY_DIGITS: Final = 6

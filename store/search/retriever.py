@@ -30,8 +30,10 @@ from sourcebound.contracts.retrieval.retrieval_bundle import (
 from sourcebound.contracts.text.spelling import respell
 from sourcebound.errors import ConfigurationError, ModelError
 from sourcebound.store.connection.database import Pool, Row, read_snapshot, retry_on_lost_connection
+from sourcebound.store.connection.visibility import narrowed_to, visible_labels
 from sourcebound.store.search.altered import damaged_index
-from sourcebound.store.search.chunk_queries import ChunkSearch, SearchWords, StaleCollection
+from sourcebound.store.search.bm25 import SearchWords
+from sourcebound.store.search.chunk_queries import ChunkSearch, StaleCollection
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.fused_order import SIMILARITY_DIGITS, ListPosition, Searches, order_candidates
 from sourcebound.store.search.spelling import find_spellings
@@ -107,7 +109,8 @@ class PostgresRetriever:
 
     async def _retrieve_bundle(self, run: Run, policy: Policy) -> RetrievalBundle:
         started = perf_counter()
-        collection, searches, found = await self._retrieve(run, policy)
+        with narrowed_to(run.caller_labels):
+            collection, searches, found = await self._retrieve(run, policy)
         with damaged_index(collection.name):
             return RetrievalBundle(
                 **retrieval_request(run, policy),
@@ -193,7 +196,9 @@ class PostgresRetriever:
 
         async def work(connection: AsyncConnection[Row]) -> Result:
             async with read_snapshot(connection):
-                search = ChunkSearch(connection, collection, filters, self._cache, remembered=remembered)
+                search = ChunkSearch(
+                    connection, collection, filters, self._cache, remembered=remembered, labels=visible_labels()
+                )
                 await search.begin()
                 finish = await perform(search)
             return await finish()

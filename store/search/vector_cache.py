@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sourcebound.contracts.corpus.vector_index import DISTANCE_TOLERANCE
 from sourcebound.store.search.bm25 import Terms
 from sourcebound.store.search.vector_codec import PackedVector
+from sourcebound.store.search.visible import Place, VisibleCache
 
 FLOAT_BYTES: Final = 4
 HEADER_BYTES: Final = 4
@@ -134,7 +135,9 @@ def _direction(vector: PackedVector) -> NDArray[np.float32]:
 
 
 class VectorCache:
-    """The cache of a process: the most recently searched collections, each from its second search in one state on.
+    """The cache of a process: the most recently searched places, each from its second search in one state on.
+
+    A place is a collection as callers with the same labels see it.
 
     Args:
         max_bytes: The maximum size of all vectors together.
@@ -142,43 +145,45 @@ class VectorCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._states: OrderedDict[int, str] = OrderedDict()
-        self._entries: dict[int, tuple[CollectionVectors, int]] = {}
+        self._states: OrderedDict[Place, str] = OrderedDict()
+        self._entries: dict[Place, tuple[CollectionVectors, int]] = {}
+        self.visible = VisibleCache()
+        """The chunks at each place from which documents are hidden."""
 
-    def find(self, collection_id: int, state: str) -> CollectionVectors | None:
-        """Return the vectors of a collection in that state, or None if they are not cached."""
-        if self._states.get(collection_id) != state or collection_id not in self._entries:
+    def find(self, place: Place, state: str) -> CollectionVectors | None:
+        """Return the vectors at a place in that state, or None if they are not cached."""
+        if self._states.get(place) != state or place not in self._entries:
             return None
-        self._states.move_to_end(collection_id)
-        return self._entries[collection_id][0]
+        self._states.move_to_end(place)
+        return self._entries[place][0]
 
-    def latest(self, collection_id: int) -> CollectionVectors | None:
-        """Return the cached vectors of a collection in any state, or None."""
-        entry = self._entries.get(collection_id)
+    def latest(self, place: Place) -> CollectionVectors | None:
+        """Return the cached vectors at a place in any state, or None."""
+        entry = self._entries.get(place)
         return entry[0] if entry else None
 
-    def wants(self, collection_id: int, state: str, size: int) -> bool:
-        """Tell whether to cache a collection's vectors: they fit, and it was searched in this state before.
+    def wants(self, place: Place, state: str, size: int) -> bool:
+        """Tell whether to cache the vectors at a place: they fit, and it was searched in this state before.
 
         Args:
-            collection_id: The collection.
-            state: The name of its state.
+            place: The place.
+            state: The name of the state of its collection.
             size: The size of its vectors in bytes.
         """
-        if self._states.get(collection_id) == state:
+        if self._states.get(place) == state:
             return size <= self._max_bytes
-        self._forget(collection_id)
-        self._states[collection_id] = state
+        self._forget(place)
+        self._states[place] = state
         return False
 
-    def keep(self, collection_id: int, state: str, vectors: CollectionVectors, size: int) -> None:
-        """Cache vectors, and evict the least recently searched collections if the cache is too large."""
-        self._forget(collection_id)
-        self._states[collection_id], self._entries[collection_id] = state, (vectors, size)
+    def keep(self, place: Place, state: str, vectors: CollectionVectors, size: int) -> None:
+        """Cache vectors, and evict the least recently searched places if the cache is too large."""
+        self._forget(place)
+        self._states[place], self._entries[place] = state, (vectors, size)
         for other in list(self._states)[:-1]:
             if sum(entry for _, entry in self._entries.values()) > self._max_bytes:
                 self._forget(other)
 
-    def _forget(self, collection_id: int) -> None:
-        self._states.pop(collection_id, None)
-        self._entries.pop(collection_id, None)
+    def _forget(self, place: Place) -> None:
+        self._states.pop(place, None)
+        self._entries.pop(place, None)

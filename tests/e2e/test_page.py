@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from sourcebound.wiring import open_services
 from support.processes.commands import DEADLINE_SECONDS
-from support.processes.databases import MANUALS, ingest, settings_for
+from support.processes.databases import MANUALS, ingest, settings_for, single
 from support.processes.http_server import ANSWER, OFF_TOPIC, QUESTION, Served, served_over
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -194,10 +194,12 @@ def test_a_reader_uploads_with_the_keyboard_and_asks_the_document(
         page.find("#show-upload").send_keys(Keys.ENTER)
         page.find("#upload-collection").clear()
         page.find("#upload-collection").send_keys("valves")
+        page.find("#upload-labels").send_keys("qa, plant:7")
         page.find("#upload-files").send_keys(f"{good}\n{bad}")
         page.until(lambda: len(page.all(".upload.done, .upload.failed")) == 2)
         assert "Added (1 passage)" in page.find(".upload.done").text
         assert "drawing.pdf is not a PDF" in page.find(".upload.failed").text
+        assert single(library, "SELECT labels FROM documents WHERE knowledge_id = 'valve.txt'") == ["plant:7", "qa"]
         page.browser.switch_to.active_element.send_keys(Keys.ESCAPE)
         assert page.run("return document.getElementById('collection').value") == "default"
         Select(page.find("#collection")).select_by_value("valves")

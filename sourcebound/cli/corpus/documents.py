@@ -1,4 +1,4 @@
-"""`sourcebound documents`: the list of the documents of a collection, and their removal."""
+"""`sourcebound documents`: the list of the documents of a collection, their labels and their removal."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourcebound.cli.console import run_async, say
+from sourcebound.cli.options import read_label_options
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
     from sourcebound.contracts.corpus.collection import Collection, DocumentSummary
     from sourcebound.wiring import Services
 
-app = typer.Typer(help="List the documents of a collection, and remove some.", no_args_is_help=True)
+app = typer.Typer(help="List the documents of a collection, label some, and remove some.", no_args_is_help=True)
 MAX_SUGGESTIONS = 3
 MIN_LIKENESS = 0.6
 """The share of two ids that must agree for one to be suggested as the correction of the other."""
 
 CollectionOption = Annotated[str | None, typer.Option(help="The collection. Default: SOURCEBOUND_COLLECTION.")]
+
+KnowledgeIds = Annotated[
+    list[str], typer.Argument(metavar="KNOWLEDGE_ID…", help="Knowledge ids from `documents list`.")
+]
 
 
 @app.command("list")
@@ -26,7 +31,7 @@ def list_documents(
     collection: CollectionOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
-    """List the documents of a collection: knowledge id, chunks, revision, date, time of ingest, title and file."""
+    """List the documents of a collection: knowledge id, chunks, revision, date, labels, ingest, title and file."""
     documents = run_async(lambda: _list(collection))
     if not documents:
         say("The collection is empty. Next: sourcebound ingest PATH")
@@ -36,16 +41,36 @@ def list_documents(
             continue
         revision = f"  rev. {document.revision}" if document.revision else ""
         date = f"  {document.event_date}" if document.event_date else ""
+        labels = f"  labels {' '.join(document.labels)}" if document.labels else ""
         ingested = f"{document.ingested_at:%Y-%m-%d %H:%M}"
-        print(_line(f"{document.knowledge_id}  {document.chunks} chunks{revision}{date}  ingested {ingested}"))
+        print(_line(f"{document.knowledge_id}  {document.chunks} chunks{revision}{date}{labels}  ingested {ingested}"))
         print(f"    {_line(f'{document.title} · {document.source_path}')}")
+
+
+@app.command("label")
+def label_documents(
+    knowledge_ids: KnowledgeIds,
+    label: Annotated[list[str] | None, typer.Option(help="A label that they get. Repeatable.")] = None,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Remove their labels.")] = False,
+    collection: CollectionOption = None,
+) -> None:
+    """Replace the labels of documents, all or none, without reading their files again.
+
+    A key with labels opens a document if it has all of the document's labels. Keys without labels open every document
+    of their collections. The next question sees the change.
+    """
+    labels = read_label_options(label, no_labels, "--no-labels")
+    if labels is None:
+        raise RequestError("no label is given.", "Add --label qa, or --no-labels to remove the labels.")
+    documents = run_async(lambda: _label(knowledge_ids, collection, labels))
+    for document in documents:
+        before, after = (" ".join(each) or "none" for each in (document.labels, labels))
+        print(_line(f"{document.knowledge_id}  labels {before} -> {after}"))
 
 
 @app.command("remove")
 def remove_documents(
-    knowledge_ids: Annotated[
-        list[str], typer.Argument(metavar="KNOWLEDGE_ID…", help="Knowledge ids from `documents list`.")
-    ],
+    knowledge_ids: KnowledgeIds,
     collection: CollectionOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm. Nothing is removed without it.")] = False,
@@ -68,6 +93,20 @@ async def _list(name: str | None) -> "list[DocumentSummary]":
 
     async with open_services(get_settings()) as services:
         return await services.index.list_documents((await _find_collection(services, name)).collection_id)
+
+
+async def _label(knowledge_ids: Sequence[str], name: str | None, labels: tuple[str, ...]) -> "list[DocumentSummary]":
+    """Replace the labels of documents, and return the documents as they were before."""
+    from sourcebound.settings import get_settings
+    from sourcebound.wiring import open_services
+
+    async with open_services(get_settings(), as_owner=True) as services:
+        collection = await _find_collection(services, name)
+        documents = await services.index.list_documents(collection.collection_id)
+        chosen = _choose(documents, knowledge_ids, collection.name)
+        ids = [document.knowledge_id for document in chosen]
+        await services.index.label_documents(collection.collection_id, ids, labels)
+        return chosen
 
 
 async def _remove(
@@ -114,7 +153,7 @@ def _choose(
         similar = dict.fromkeys(found for knowledge_id in unknown for found in suggest_ids(knowledge_id, list(known)))
         hint = f"Nearest: {', '.join(map(repr, similar))}. " if similar else ""
         raise RequestError(
-            f"the collection {collection!r} has no document {', '.join(map(repr, unknown))}. Nothing was removed.",
+            f"the collection {collection!r} has no document {', '.join(map(repr, unknown))}. Nothing was changed.",
             f"{hint}See `sourcebound documents list --collection {collection}`.",
             code="DOCUMENT_NOT_FOUND",
         )

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourcebound.cli.console import BAD_USAGE, FAULT, INTERRUPTED, exit_with, progress, run_async, say
+from sourcebound.cli.options import read_label_options
 from sourcebound.errors import RequestError, SourceboundError, UsageError
 
 if TYPE_CHECKING:
     from sourcebound.ingest.loaders.sidecar import Sidecar
-    from sourcebound.ingest.pipeline import IngestSummary, Progress
+    from sourcebound.ingest.pipeline import Progress
+    from sourcebound.ingest.summary import IngestSummary
     from sourcebound.wiring import Services
 
 SHOWN = 20
@@ -33,6 +35,7 @@ class IngestOptions:
     collection: str | None
     language: str | None
     metadata: "Sidecar"
+    labels: tuple[str, ...] | None
     prune: bool
     dry_run: bool
 
@@ -54,6 +57,14 @@ def ingest(
     knowledge_type: Annotated[str | None, typer.Option(help="manual, procedure, bulletin …")] = None,
     event_date: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The date of every file.")] = None,
     authority: Annotated[str | None, typer.Option(help="The authority behind every file.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A label of every file, also of unchanged ones. Repeatable. A key with labels opens a document if it "
+            "has all of its labels. Default: documents keep their labels, and new ones have none."
+        ),
+    ] = None,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Remove the labels of every file.")] = False,
 ) -> None:
     """Ingest documents. An unchanged file is only checked, and a file that cannot be read does not stop the others.
 
@@ -69,7 +80,8 @@ def ingest(
     if watch and dry_run:
         raise RequestError("--watch and --dry-run exclude each other.", "Omit one of them.")
     metadata = Sidecar(event_date=event_date.date() if event_date else None, **texts)
-    options = IngestOptions(paths, collection, language, metadata, prune, dry_run)
+    labels = read_label_options(label, no_labels, "--no-labels")
+    options = IngestOptions(paths, collection, language, metadata, labels, prune, dry_run)
     if watch:
         _watch_until_stopped(options)
         return
@@ -153,6 +165,7 @@ async def _run(services: "Services", options: IngestOptions) -> "IngestSummary":
             options.collection or services.settings.collection,
             options.metadata,
             language=options.language,
+            labels=options.labels,
             prune=options.prune,
             dry_run=options.dry_run,
         )
@@ -161,10 +174,11 @@ async def _run(services: "Services", options: IngestOptions) -> "IngestSummary":
 
 
 def _render(summary: "IngestSummary", dry_run: bool) -> None:
-    removed = f", {len(summary.removed)} removed" if summary.removed else ""
+    changes = f", {len(summary.removed)} removed" if summary.removed else ""
+    changes += f", {summary.relabelled} with other labels" if summary.relabelled else ""
     counts = (
         f"{summary.collection}: {summary.added} added, {summary.replaced} replaced, {summary.unchanged} unchanged"
-        f"{removed}, {len(summary.skipped)} skipped"
+        f"{changes}, {len(summary.skipped)} skipped"
     )
     reused = f", {summary.reused_vectors} of them with a reused vector" if summary.reused_vectors else ""
     print(

@@ -62,6 +62,7 @@ def identity(page: "RunPage") -> list[Fact]:
         started=f"{head.started_at:%Y-%m-%d %H:%M:%S %Z}",
         took=_took(page),
         collection=head.collection,
+        caller_labels=None if head.caller_labels is None else " ".join(head.caller_labels) or "none",
         entry="an external retrieval bundle" if run and run.entry == "bundle" else None,
         filters=", ".join(f"{name}={value}" for name, value in filters.items()) or None,
         limits=", ".join(f"{name}={value}" for name, value in page.limits.items()) or None,

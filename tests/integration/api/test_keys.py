@@ -1,4 +1,4 @@
-"""API keys: a key opens its collections and nothing else, by any route, also to a caller who knows the ids."""
+"""API keys: a key opens its collections and labels only, by any route, also to a caller who knows the ids."""
 
 import asyncio
 import json
@@ -45,11 +45,12 @@ async def make_keys(database: str, folder: Path) -> dict[str, str]:
     write_pdf(folder / "valve.pdf", TEXT)
     ended = datetime.now(UTC) - timedelta(seconds=1)
     async with open_services(settings_for(database)) as services:
-        await ingest(services, folder, collection="second")
+        await ingest(services, folder, collection="second", labels=["secret"])
         keys: ApiKeys = services.api_keys
         made = {
             "first": await keys.make("first", SCOPES, ["default"], None),
-            "second": await keys.make("second", SCOPES, ["second"], None),
+            "second": await keys.make("second", SCOPES, ["second"], None, ["secret"]),
+            "stranger": await keys.make("stranger", SCOPES, ["second"], None, ["qa"]),
             "all": await keys.make("all", ("ask", "read"), None, None),
             "reader": await keys.make("reader", ("read",), None, None),
             "asker": await keys.make("asker", ("ask",), None, None),
@@ -143,6 +144,29 @@ def test_no_route_gives_anything_of_another_collection_away(guarded: Guarded) ->
 
 
 @pytest.mark.contract("R6-7")
+def test_no_route_gives_anything_of_a_labelled_document_away(guarded: Guarded) -> None:
+    """The caller may read the collection, but not its only document."""
+    served, stranger = guarded.served, bearer(guarded.keys["stranger"])
+    statuses = {}
+    for path, request in every_request(served, guarded.ids):
+        request.headers.update(stranger)
+        answer = served.client.send(request)
+        statuses[path, request.method] = answer.status_code
+        for secret in (SECRET, "4.7", "valve.pdf", "secret"):
+            assert secret not in answer.text, path
+    closed = {path for (path, _), status in statuses.items() if status == 404}
+    assert closed == {
+        path for path in {path for path, _ in statuses} if "{run_id}" in path or "{knowledge_id}" in path
+    } | {
+        "/v1/conversations/{conversation_id}",
+        "/v1/feedback",
+    }
+    assert all(status < 500 for status in statuses.values())
+    (listed,) = served.client.get("/v1/collections", headers=stranger).json()["collections"]
+    assert (listed["documents"], listed["chunks"]) == (1, 1)  # the upload of this test
+
+
+@pytest.mark.contract("R6-7")
 async def test_the_tools_of_an_agent_have_the_same_checks(guarded: Guarded) -> None:
     url, ids = f"{guarded.served.url}/mcp", guarded.ids
     assert guarded.served.client.post("/mcp", json={}).status_code == 401
@@ -151,14 +175,15 @@ async def test_the_tools_of_an_agent_have_the_same_checks(guarded: Guarded) -> N
         "search": {"question": "When is the valve opened?", "collection": "second"},
         "get_evidence": {"run_id": ids["run_id"], "anchor": "C0"},
     }
-    for name, is_open in (("first", False), ("second", True)):
+    for name, is_open in (("first", False), ("stranger", False), ("second", True)):
         async with (
             httpx2.AsyncClient(headers=bearer(guarded.keys[name]), timeout=60) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             for tool, arguments in calls.items():
                 result = await client.call_tool(tool, arguments)
-                assert (tool, bool(result.is_error)) == (tool, not is_open)
+                is_refused = not is_open and (name == "first" or tool == "get_evidence")
+                assert (tool, bool(result.is_error)) == (tool, is_refused)
                 assert (tool, SECRET in str(result)) == (tool, is_open)
 
 
@@ -221,9 +246,22 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(library: str) -> N
     assert "digest" not in listed
     assert program("keys", "revoke", listed["key_id"]).code == 0
     (_, shown) = program("keys", "list").stdout.splitlines()
-    assert shown.split()[:6] == [listed["key_id"], "anna", "revoked", "read", "default", listed["created_at"][:10]]
+    assert shown.split()[:6] == [listed["key_id"], "anna", "revoked", "read", "default", "any"]
     assert "[KEY_NOT_FOUND]" in program("keys", "revoke", "nothing").stderr
     assert "[UNKNOWN_SCOPE]" in program("keys", "create", "bert", "--scope", "all").stderr
+
+
+def test_the_labels_of_a_key_are_given_on_the_command_line(library: str) -> None:
+    program = Program({"DATABASE_URL": library})
+    for options in (("--label", "qa", "--label", "confidential", "--label", "qa"), ("--unlabelled",), ()):
+        assert program("keys", "create", "anna", *options).code == 0
+    listed = json.loads(program("keys", "list", "--json").stdout)
+    assert [key["labels"] for key in listed] == [["confidential", "qa"], [], None]
+    shown = [line.split()[4:-2] for line in program("keys", "list").stdout.splitlines()[1:]]
+    assert [line[-2:] for line in shown] == [["confidential", "qa"], ["all", "none"], ["all", "any"]]
+    for wrong in (("--label", "qa", "--unlabelled"), ("--label", "two words"), ("--label", "")):
+        refused = program("keys", "create", "bert", *wrong)
+        assert (refused.code, len(json.loads(program("keys", "list", "--json").stdout))) == (2, 3), refused.stderr
 
 
 @pytest.mark.contract("R5P-8")

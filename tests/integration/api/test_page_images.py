@@ -42,14 +42,14 @@ def test_a_quote_of_an_answer_is_found_on_its_printed_page(served: Served) -> No
     ("path", "status", "code"),
     [
         ("/v1/documents/shift-handover-policy.txt/pages/1/image?collection=default", 404, "NO_PAGE_IMAGE"),
-        (f"{MANUAL}/image?collection=nowhere", 404, "NO_PAGE_IMAGE"),
+        (f"{MANUAL}/image?collection=nowhere", 404, "DOCUMENT_NOT_FOUND"),
         (f"{MANUAL}9/image?collection=default", 404, "NO_PAGE_IMAGE"),
         (f"{MANUAL}9/marks?collection=default&span=0-5", 404, "NO_PAGE_IMAGE"),
         (f"{MANUAL}/marks?collection=default", 422, "INVALID_REQUEST"),
         (f"{MANUAL}/marks?collection=default&span=5", 422, "INVALID_REQUEST"),
         (f"{MANUAL}/marks?collection=default{'&span=0-5' * 101}", 422, "INVALID_REQUEST"),
         (f"{MANUAL}/image?collection=default&width=100000", 422, "INVALID_REQUEST"),
-        ("/v1/documents/..%2f..%2fetc%2fpasswd/pages/1/image?collection=default", 404, "NO_PAGE_IMAGE"),
+        ("/v1/documents/..%2f..%2fetc%2fpasswd/pages/1/image?collection=default", 404, "DOCUMENT_NOT_FOUND"),
     ],
 )
 def test_a_page_that_cannot_be_shown_is_a_problem(served: Served, path: str, status: int, code: str) -> None:

@@ -146,6 +146,28 @@ def test_a_star_and_a_single_name_are_collections_too(own: Served, issuer: Issue
         assert get(own, token, "/v1/documents?collection=default").status_code == 200
 
 
+@pytest.mark.contract("R6-7")
+def test_the_labels_of_a_token_are_those_of_its_claim(own: Served, issuer: Issuer) -> None:
+    labelled = "hp-200-manual-rev-c.pdf"
+    rows(own.database, "UPDATE documents SET labels = '{confidential,qa}' WHERE knowledge_id = %s", labelled)
+    cases: list[tuple[object, bool]] = [
+        (None, False),
+        ("qa", False),
+        (["confidential", "qa", "two words"], True),
+        ("*", True),
+        ({"confidential": True, "qa": True}, False),
+    ]
+    try:
+        for named, is_open in cases:
+            token = issuer.sign(sourcebound_labels=named)
+            listed = get(own, token, "/v1/documents?collection=default").json()["documents"]
+            assert (named, labelled in {each["knowledge_id"] for each in listed}) == (named, is_open)
+            page = get(own, token, f"/v1/documents/{labelled}/pages/1?collection=default")
+            assert (named, page.status_code) == (named, 200 if is_open else 404)
+    finally:
+        rows(own.database, "UPDATE documents SET labels = '{}'")
+
+
 def encode(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
@@ -257,6 +279,7 @@ def test_an_issuer_that_does_not_answer_is_a_fault_and_no_refusal(
     ("changes", "words"),
     [
         ({"oidc_audience": None}, "AUDIENCE"),
+        ({"oidc_issuer": "http://login.example.org/", "oidc_keys_url": None}, "TLS"),
         ({"oidc_keys_url": "http://login.example.org/keys"}, "TLS"),
         ({"oidc_algorithms": "RS256,HS256"}, "algorithm"),
         ({"oidc_algorithms": "none"}, "algorithm"),

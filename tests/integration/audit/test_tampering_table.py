@@ -80,6 +80,7 @@ TABLE: Final = {
     "run said to be replaced": Tampering(run_sql(f"UPDATE runs SET status = 'REPLACED' {ROW}"), AUDIT, "run-2"),
     "run said to be cancelled": Tampering(run_sql(f"UPDATE runs SET status = 'CANCELLED' {ROW}"), AUDIT, "run-2"),
     "collection of a run": Tampering(run_sql(f"UPDATE runs SET collection = 'x' {ROW}"), AUDIT, "run-2"),
+    "labels of a run's caller": Tampering(run_sql(f"UPDATE runs SET caller_labels = '{{qa}}' {ROW}"), AUDIT, "run-2"),
     "conversation of a run": Tampering(
         run_sql(f"UPDATE runs SET conversation_id = NULL, ordinal = NULL {ROW}"), AUDIT, "run-2"
     ),

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sourcebound.contracts.corpus.collection import KnownVector
-from sourcebound.ingest.pipeline import IngestSummary
 from sourcebound.ingest.prepare import Preparer
+from sourcebound.ingest.summary import IngestSummary
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.wiring import Services
 from support.fakes import FakeEmbedder

@@ -1,4 +1,4 @@
-"""The second wall of API keys: the database itself hides other collections, also where the first wall is gone."""
+"""The second wall of API keys: the database hides other collections and documents, also without the first wall."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,6 +24,8 @@ from support.processes.poolers import needs_pgbouncer, pooled
 pytestmark = pytest.mark.contract("R6-7")
 SECRET = "zanzibar"
 QUESTION = f"At what pressure is the {SECRET} valve opened?"
+HIDING: list[tuple[list[str] | None, list[str] | None]] = [(["default"], None), (["second"], ["qa"]), (None, [])]
+"""Collections and labels of callers who may not read the document: it is in `second` and has the label `secret`."""
 TABLES = ("collections", "documents", "pages", "chunks", "source_files", "runs", "run_texts", "turn_texts", "feedback")
 
 
@@ -31,10 +33,11 @@ async def fill(library: str, folder: Path) -> dict[str, str]:
     """Store a document, an answered question and feedback in a second collection, and return their ids."""
     write_pdf(folder / "valve.pdf", f"The {SECRET} valve is opened at 4.7 bar.")
     async with open_services(settings_for(library)) as services:
-        await ingest(services, folder, collection="second")
+        await ingest(services, folder, collection="second", labels=["secret"])
         engine = Engine(services)
         talk = await engine.start_conversation()
         asked: AskInput = {"question": QUESTION, "collection": "second", "conversation_id": talk}
+        asked["caller_labels"] = ["secret"]
         response = await engine.ask(asked)
         assert response.status == "OK"
         await services.feedback.add("feedback-1", response.run_id, "down", f"{SECRET}?", None)
@@ -48,9 +51,8 @@ async def ids(library: str, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 async def walled(ids: dict[str, str], application: str) -> AsyncIterator[Services]:
-    """Services of the role of the application, in a context that sees the collection `default`."""
+    """Services of the role of the application, which row-level security restricts."""
     async with open_services(settings_for(application)) as services:
-        restrict_to(["default"])
         yield services
     restrict_to(None)
 
@@ -63,14 +65,16 @@ async def count_rows(services: Services) -> dict[str, int]:
     return {name: (await fetch_visible(services.pool, count(name), {}))[0]["rows"] for name in TABLES}
 
 
-async def test_each_read_of_the_store_sees_the_collections_of_the_caller_only(
-    walled: Services, ids: dict[str, str], library: str
+@pytest.mark.parametrize(("collections", "labels"), HIDING)
+async def test_each_read_of_the_store_sees_what_the_caller_may_read_only(
+    walled: Services, ids: dict[str, str], library: str, collections: list[str] | None, labels: list[str] | None
 ) -> None:
-    restrict_to(["default"])
+    restrict_to(collections, labels)
     ((second,),) = rows(library, "SELECT collection_id FROM collections WHERE name = 'second'")
     ((chunk,),) = rows(library, "SELECT chunk_id FROM chunks WHERE collection_id = %s", second)
-    assert await walled.index.find_collection("second") is None
-    assert [each.name for each in await walled.index.list_collections()] == ["default"]
+    if labels is None:
+        assert await walled.index.find_collection("second") is None
+        assert [each.name for each in await walled.index.list_collections()] == ["default"]
     assert await walled.index.list_documents(second) == []
     assert not await walled.index.may_read(None, "second", "valve.pdf")
     assert await walled.sources.read_page("second", "valve.pdf", 1) is None
@@ -81,21 +85,22 @@ async def test_each_read_of_the_store_sees_the_collections_of_the_caller_only(
     assert await walled.conversations.list_turns(ids["conversation_id"]) == []
 
 
-async def test_a_search_of_another_collection_finds_nothing_also_after_others_searched_it(
-    walled: Services, ids: dict[str, str]
+@pytest.mark.parametrize(("collections", "labels"), HIDING)
+async def test_a_search_of_hidden_documents_finds_nothing_also_after_others_searched_them(
+    walled: Services, ids: dict[str, str], collections: list[str] | None, labels: list[str] | None
 ) -> None:
     engine = Engine(walled)
     asked: AskInput = {"question": QUESTION, "collection": "second"}
     restrict_to(None)
     for _ in range(2):  # the process now remembers the collection and its vectors
         assert "4.7 bar" in (await engine.ask(asked)).answer
-    restrict_to(["default"])
+    restrict_to(collections, labels)
     try:
         seen = (await engine.ask(asked)).model_dump_json()
     except SourceboundError as error:
         seen = str(error)
     assert "4.7 bar" not in seen
-    restrict_to(["second"])
+    restrict_to(["second"], ["secret"])
     assert "4.7 bar" in (await engine.ask(asked)).answer
 
 
@@ -108,6 +113,13 @@ async def test_no_table_shows_a_row_of_another_collection(walled: Services) -> N
     restrict_to(["default"])
     others = await count_rows(walled)
     assert {name: own[name] + others[name] for name in TABLES} == everything
+    restrict_to(["second"], ["qa"])
+    assert await count_rows(walled) == {name: int(name == "collections") for name in TABLES}
+    restrict_to(["second"], ["qa", "secret"])
+    assert await count_rows(walled) == own
+    restrict_to(None, [])
+    unlabelled = await count_rows(walled)
+    assert (unlabelled["collections"], unlabelled["documents"]) == (2, everything["documents"] - 1)
     restrict_to([])
     assert set((await count_rows(walled)).values()) == {0}
     restrict_to(None)
@@ -117,14 +129,18 @@ async def test_no_table_shows_a_row_of_another_collection(walled: Services) -> N
 @needs_pgbouncer
 async def test_a_pooler_passes_no_restriction_to_the_next_caller(library: str, ids: dict[str, str]) -> None:
     """The owner is not restricted, so the setting itself is read. A session setting would stay with the connection."""
-    setting: LiteralString = "SELECT coalesce(current_setting('sourcebound.collections', true), '') AS given"
+    setting: LiteralString = (
+        "SELECT coalesce(current_setting('sourcebound.collections', true), '') AS collections, "
+        "coalesce(current_setting('sourcebound.labels', true), '') AS labels"
+    )
     with pooled(library) as pooler:
         async with open_services(settings_for(pooler)) as services:
             for _ in range(10):
-                for collections in (["default"], None, ["second"], None):
-                    restrict_to(collections)
-                    ((found),) = await fetch_visible(services.pool, setting, {})
-                    assert found["given"] == ("" if collections is None else json.dumps(collections))
+                for collections, labels in ((["default"], None), (None, ["qa"]), (["second"], []), (None, None)):
+                    restrict_to(collections, labels)
+                    (found,) = await fetch_visible(services.pool, setting, {})
+                    given = [found["collections"], found["labels"]]
+                    assert given == ["" if names is None else json.dumps(names) for names in (collections, labels)]
     restrict_to(None)
 
 
@@ -151,12 +167,16 @@ async def test_a_server_whose_first_wall_is_gone_gives_nothing_away(
     library: str, application: str, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_services(settings_for(library)) as services:
-        keys = {
-            name: await services.api_keys.make(name, ("ask", "read"), [name], None) for name in ("default", "second")
-        }
+        make = services.api_keys.make
+        keys = {name: await make(name, ("ask", "read"), [name], None) for name in ("default", "second")}
+        keys["stranger"] = await make("stranger", ("ask", "read"), ["second"], None, ["qa"])
+        keys["holder"] = await make("holder", ("ask", "read"), ["second"], None, ["qa", "secret"])
     monkeypatch.setattr(Caller, "may_use", lambda *_: True)
+    monkeypatch.setattr(Caller, "may_see", lambda *_: True)
+    monkeypatch.setattr(Caller, "restrict", lambda _, request: request)
+    monkeypatch.setattr("sourcebound.store.search.retriever.visible_labels", lambda: None)
     with served_over(application) as served:
-        for name, is_open in (("second", True), ("default", False)):
+        for name, is_open in (("second", True), ("default", False), ("stranger", False), ("holder", True)):
             headers = {"authorization": f"Bearer {keys[name].text}"}
             seen: list[httpx.Response] = []
             for method, path, body in requests(ids):
@@ -166,7 +186,7 @@ async def test_a_server_whose_first_wall_is_gone_gives_nothing_away(
             opened = [answer.request.url.path for answer in seen if "4.7 bar" in answer.text]
             assert bool(opened) == is_open
             assert (seen[5].content[:4] == b"\x89PNG") == is_open
-            assert ("second" in seen[7].text) == is_open
+            assert ("second" in seen[7].text) == (name != "default")
 
 
 async def test_the_role_of_the_application_cannot_lift_the_wall(application: str) -> None:

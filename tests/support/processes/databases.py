@@ -4,7 +4,7 @@ A database is a copy of a template that was migrated once (`database`), or that 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -21,9 +21,10 @@ from pydantic import SecretStr
 from sourcebound.contracts.ports import DocumentParser
 from sourcebound.graph.engine import Engine
 from sourcebound.ingest.loaders.sidecar import Sidecar
-from sourcebound.ingest.pipeline import KEEP_BYTES, Ingest, IngestSummary
+from sourcebound.ingest.pipeline import KEEP_BYTES, Ingest
 from sourcebound.ingest.sandbox.deadline import Clock
 from sourcebound.ingest.sandbox.parser_pool import ParserPool
+from sourcebound.ingest.summary import IngestSummary
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
 from sourcebound.settings import Settings
 from sourcebound.store.connection.database import open_pool
@@ -138,12 +139,15 @@ async def ingest(
     parser: DocumentParser = PARSER,
     clock: Clock = monotonic,
     keep_bytes: int = KEEP_BYTES,
+    labels: Sequence[str] | None = None,
     **metadata: Any,
 ) -> IngestSummary:
     """Ingest as the command line does. The default embedder is `lexical`, because it is fast."""
     opened = await services.open_embedder(embedder)
     work = Ingest(services.index, opened, embedder, max_bytes, parser, clock=clock, keep_bytes=keep_bytes)
-    return await work.run(paths, collection, Sidecar(**metadata), language=language, prune=prune, dry_run=dry_run)
+    return await work.run(
+        paths, collection, Sidecar(**metadata), language=language, labels=labels, prune=prune, dry_run=dry_run
+    )
 
 
 async def _migrate(url: str) -> None:

@@ -8,13 +8,14 @@ from typing import Any, cast
 import pytest
 
 from sourcebound.api.asking import Asking, Question
+from sourcebound.api.callers import Caller
 from sourcebound.api.problems import Problem
 from sourcebound.contracts.state import RunContext
 from sourcebound.errors import StoreError
 from sourcebound.graph.engine import Engine
 
 RESPONSE: Any = SimpleNamespace(status="OK", refusal_code=None, failure_code=None)
-QUESTION = Question({"question": "Why?"}, RunContext())
+QUESTION = Question({"question": "Why?"}, RunContext(), Caller())
 
 
 class HeldEngine:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from sourcebound.contracts.corpus.vector_index import DISTANCE_TOLERANCE
-from sourcebound.store.search.bm25 import Terms
+from sourcebound.store.search.bm25 import POSTING, Terms
 from sourcebound.store.search.vector_cache import CollectionVectors, VectorCache
 from sourcebound.store.search.vector_codec import pack_vector
+from sourcebound.store.search.visible import Place, VisibleCache, VisibleChunks
 
 DIMENSIONS = 8
 SIZE = 100
@@ -85,34 +86,69 @@ def test_a_vector_of_no_length_is_near_to_nothing() -> None:
     assert kept.near(pack_vector([1.0] * DIMENSIONS), 2, None).chunk_nos == [10]
 
 
+WHOLE: list[Place] = [(number, None) for number in range(4)]
+"""Collections, as callers without labels see them."""
+
+
 def test_a_state_is_wanted_when_it_is_searched_again() -> None:
     cache = VectorCache(SIZE)
-    assert not cache.wants(1, "a", SIZE)
-    assert not cache.wants(1, "b", SIZE)
-    assert not cache.wants(1, "a", SIZE)
-    assert cache.wants(1, "a", SIZE)
-    assert not cache.wants(2, "a", SIZE + 1)
-    assert not cache.wants(2, "a", SIZE + 1)
+    assert not cache.wants(WHOLE[1], "a", SIZE)
+    assert not cache.wants(WHOLE[1], "b", SIZE)
+    assert not cache.wants(WHOLE[1], "a", SIZE)
+    assert cache.wants(WHOLE[1], "a", SIZE)
+    assert not cache.wants(WHOLE[2], "a", SIZE + 1)
+    assert not cache.wants(WHOLE[2], "a", SIZE + 1)
 
 
 def test_another_state_is_not_found() -> None:
     cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
-    cache.keep(1, "a", vectors, SIZE)
-    assert cache.find(1, "a") is vectors
-    assert cache.find(1, "b") is None
-    assert cache.find(2, "a") is None
-    assert cache.latest(1) is vectors
-    assert not cache.wants(1, "b", SIZE)
-    assert cache.find(1, "a") is None
-    assert cache.latest(1) is None
+    cache.keep(WHOLE[1], "a", vectors, SIZE)
+    assert cache.find(WHOLE[1], "a") is vectors
+    assert cache.find(WHOLE[1], "b") is None
+    assert cache.find(WHOLE[2], "a") is None
+    assert cache.latest(WHOLE[1]) is vectors
+    assert not cache.wants(WHOLE[1], "b", SIZE)
+    assert cache.find(WHOLE[1], "a") is None
+    assert cache.latest(WHOLE[1]) is None
 
 
 def test_what_was_searched_last_is_kept() -> None:
     cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
     for collection in (1, 2, 3):
-        cache.keep(collection, "a", vectors, 40)
-        cache.find(1, "a")
-    assert [cache.find(collection, "a") for collection in (1, 2, 3)] == [vectors, None, vectors]
+        cache.keep(WHOLE[collection], "a", vectors, 40)
+        cache.find(WHOLE[1], "a")
+    assert [cache.find(WHOLE[collection], "a") for collection in (1, 2, 3)] == [vectors, None, vectors]
+
+
+def test_callers_with_other_labels_share_nothing() -> None:
+    cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
+    cache.keep((1, None), "a", vectors, SIZE)
+    assert cache.find((1, ()), "a") is None
+    assert cache.latest((1, ("qa",))) is None
+    assert not cache.wants((1, ("qa",)), "a", SIZE)
+    assert cache.find((1, None), "a") is vectors
+
+
+def test_visible_chunks_are_found_at_their_place_and_in_their_state_only() -> None:
+    cache, chunks = VisibleCache(max_bytes=8), VisibleChunks(packed=b"\0\0\0\1", length=7)
+    cache.keep((1, ()), "a", chunks)
+    assert cache.find((1, ()), "a") is chunks
+    assert cache.find((1, ()), "b") is None
+    assert cache.find((1, ("qa",)), "a") is None
+    assert cache.find((2, ()), "a") is None
+    for number in (2, 3):
+        cache.keep((number, ()), "a", chunks)
+    assert [cache.find((number, ()), "a") for number in (1, 2, 3)] == [None, chunks, chunks]
+
+
+def test_a_word_is_counted_in_visible_chunks_only() -> None:
+    seen = VisibleChunks(np.array([2, 5], ">i4").tobytes())
+    postings = np.array([(1, 9, 1), (2, 8, 3), (7, 6, 1)], POSTING).tobytes()
+    own = np.array([(2, 8, 3)], POSTING).tobytes()
+    word = {"lexeme": "valve", "chunks": 3}
+    assert seen.restrict_word(word, postings) == {"lexeme": "valve", "chunks": 1, "packed": own}
+    assert VisibleChunks(b"").restrict_word(word, postings) == {"lexeme": "valve", "chunks": 0, "packed": None}
+    assert seen.restrict_word(word, None) == {"lexeme": "valve", "chunks": 0, "packed": None}
 
 
 def test_words_take_no_more_room_than_the_vectors() -> None:

@@ -1,0 +1,118 @@
+"""The counts and the result of an ingest."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from sourcebound.contracts.corpus.collection import KnownDocument, StoredDocument
+from sourcebound.contracts.corpus.vector_index import VectorIndex
+from sourcebound.ingest.changes import Unchanged
+from sourcebound.ingest.discovery import FoundFiles, Skipped
+from sourcebound.ingest.loaders.sidecar import Sidecar
+
+
+class FileOutcome(StrEnum):
+    """The result of an ingest for one file that was not skipped."""
+
+    ADDED = "added"
+    REPLACED = "replaced"
+    UNCHANGED = "unchanged"
+
+
+class IngestedFile(NamedTuple):
+    """A file whose document is stored."""
+
+    source_path: str
+    knowledge_id: str
+    outcome: FileOutcome
+
+
+class IngestSummary(NamedTuple):
+    """The result of an ingest, or its plan if nothing was written."""
+
+    collection: str
+    embedding_model: str
+    added: int
+    replaced: int
+    unchanged: int
+    chunks: int
+    skipped: tuple[Skipped, ...]
+    removed: tuple[str, ...] = ()
+    """The knowledge ids of the documents whose files no longer exist."""
+    reused_vectors: int = 0
+    """The number of chunks whose vectors were already stored."""
+    vector_index: VectorIndex | None = None
+    """The approximate index, if this ingest built or measured it."""
+    other_kinds: Mapping[str, int] = MappingProxyType({})
+    """The number of files under the paths that are not ingested, by suffix or kind (IX-1)."""
+    ingested: tuple[IngestedFile, ...] = ()
+    """The files whose documents are stored, in the order in which they were stored."""
+    relabelled: int = 0
+    """The number of unchanged documents that got other labels, or would get them."""
+
+
+class Tally:
+    """The counts of an ingest so far."""
+
+    def __init__(self, known: dict[str, KnownDocument], found: FoundFiles) -> None:
+        self.known = known
+        self.files = len(found.files)
+        self.skipped = list(found.skipped)
+        self.other_kinds = found.other_kinds
+        self.examined = self.added = self.replaced = self.unchanged = self.chunks = self.reused_vectors = 0
+        self.relabelled = 0
+        self.operator_ids: dict[str, str] = {}
+        """The knowledge id of each stored file that the operator named, by its path."""
+        self.ingested: list[IngestedFile] = []
+
+    def count_document(self, is_new: bool) -> None:
+        """Count a document that is stored, or that would be."""
+        if is_new:
+            self.added += 1
+        else:
+            self.replaced += 1
+
+    def record_stored(self, document: StoredDocument) -> None:
+        """Count a document that was stored."""
+        is_new = document.knowledge_id not in self.known
+        self.count_document(is_new)
+        outcome = FileOutcome.ADDED if is_new else FileOutcome.REPLACED
+        self.ingested.append(IngestedFile(document.source_path, document.knowledge_id, outcome))
+
+    def record_unchanged(self, file: Unchanged) -> None:
+        """Count a file whose document is stored already."""
+        self.unchanged += 1
+        self.ingested.append(IngestedFile(file.file.resolved, file.knowledge_id, FileOutcome.UNCHANGED))
+        self.record_operator_id(file.knowledge_id, file.file.resolved, file.overrides)
+
+    def record_operator_id(self, knowledge_id: str, source_path: str, overrides: Sidecar) -> None:
+        """Remember the knowledge id of a stored file, if the operator named it."""
+        if overrides.knowledge_id:
+            self.operator_ids[source_path] = knowledge_id
+
+    def find_unchanged_with_other(self, labels: Sequence[str]) -> list[str]:
+        """Return the unchanged documents that have other labels than these."""
+        unchanged = [file.knowledge_id for file in self.ingested if file.outcome is FileOutcome.UNCHANGED]
+        found = [name for name in unchanged if sorted(self.known[name].labels) != sorted(labels)]
+        self.relabelled = len(found)
+        return found
+
+    def summary(
+        self, collection: str, model: str, removed: tuple[str, ...], index: VectorIndex | None
+    ) -> IngestSummary:
+        """Return the result of the ingest."""
+        counts = (self.added, self.replaced, self.unchanged, self.chunks)
+        skipped, ingested = tuple(self.skipped), tuple(self.ingested)
+        return IngestSummary(
+            collection,
+            model,
+            *counts,
+            skipped,
+            removed,
+            self.reused_vectors,
+            index,
+            self.other_kinds,
+            ingested,
+            self.relabelled,
+        )
