@@ -1,13 +1,14 @@
-"""Uploads into a collection (§10, §13)."""
+"""Uploads into a collection, and the removal of its documents (§10, §13)."""
 
 from typing import Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from starlette.requests import ClientDisconnect
 
-from sourcebound.api.callers import CallerOf, requiring
+from sourcebound.api.callers import CallerOf, require_document, requiring
 from sourcebound.api.events import MEDIA_TYPE, stream_events, write_event
 from sourcebound.api.problems import request_id_of
+from sourcebound.api.server import ServerOf
 from sourcebound.api.uploads import receiving
 from sourcebound.api.uploads.ingesting import UploadProgress, UploadReport, Uploads
 from sourcebound.contracts.request import Name
@@ -60,6 +61,18 @@ async def upload_documents(request: Request, caller: CallerOf, collection: Annot
         return [step async for step in progress][-1]
     except ClientDisconnect:
         return Response(status_code=CLIENT_GONE)  # which no client reads
+
+
+@router.delete("/v1/collections/{collection}/documents/{knowledge_id:path}", status_code=204)
+async def remove_document(
+    request: Request, server: ServerOf, caller: CallerOf, collection: Annotated[Name, Path()], knowledge_id: str
+) -> None:
+    """Remove a document. The next search does not find it, and its evidence is no longer served.
+
+    Records of earlier answers stay. A file on the server stays too, and its next ingest adds the document again.
+    """
+    await require_document(server, caller, collection, knowledge_id)
+    await cast("Uploads", request.app.state.uploads).remove(collection, knowledge_id)
 
 
 def _event_of(item: UploadProgress | UploadReport) -> str:

@@ -135,6 +135,8 @@ def test_no_route_gives_anything_of_another_collection_away(guarded: Guarded) ->
             opened.append(path)
         else:
             assert (path, answer.status_code in (403, 404)) == (path, True)
+        if request.method == "DELETE":
+            continue  # the other tests need the document; test_removal.py removes one
         request.headers.update(bearer(guarded.keys["second"]))
         own = served.client.send(request)
         assert own.status_code < 300 or path in OTHERS, (path, own.text)
