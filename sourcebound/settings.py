@@ -85,7 +85,7 @@ class Settings(BaseSettings):
     oidc_audience: str | None = None
     """The audience (`aud`) that a token must name."""
     oidc_keys_url: str | None = None
-    """The address of the issuer's public keys (JWKS)."""
+    """The address of the issuer's public keys (JWKS). None: the one in its description (OpenID Connect Discovery)."""
     oidc_algorithms: str = "RS256,ES256"
     """The algorithms of signatures that are accepted."""
     oidc_scope_claim: str = "scope"

@@ -19,7 +19,8 @@ class TokenSettings(NamedTuple):
 
     issuer: str
     audience: str
-    keys_url: str
+    keys_url: str | None
+    """None: the issuer's own description names it."""
     algorithms: tuple[str, ...]
     scope_claim: str
     scope_prefix: str
@@ -35,13 +36,10 @@ def read_token_settings(settings: Settings) -> TokenSettings | None:
     """
     if settings.oidc_issuer is None:
         return None
-    if settings.oidc_audience is None or settings.oidc_keys_url is None:
-        raise _error(
-            "SOURCEBOUND_OIDC_ISSUER also needs an audience and the address of its keys.", "AUDIENCE and KEYS_URL"
-        )
-    url = urlsplit(settings.oidc_keys_url)
-    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.hostname or "")):
-        raise _error("the keys of the issuer would be read without TLS.", "KEYS_URL to an https address")
+    if settings.oidc_audience is None:
+        raise _error("SOURCEBOUND_OIDC_ISSUER also needs an audience.", "AUDIENCE")
+    if not is_secure(settings.oidc_keys_url or settings.oidc_issuer):
+        raise _error("the keys of the issuer would be read without TLS.", "ISSUER or _KEYS_URL to an https address")
     algorithms = tuple(name.strip() for name in settings.oidc_algorithms.split(",") if name.strip())
     if not algorithms or not ALGORITHMS.issuperset(algorithms):
         raise _error(
@@ -61,6 +59,15 @@ def read_token_settings(settings: Settings) -> TokenSettings | None:
         settings.oidc_collections_claim,
         settings.oidc_labels_claim,
     )
+
+
+def is_secure(address: str) -> bool:
+    """Whether an address has TLS, or is one of this machine."""
+    try:
+        url = urlsplit(address)
+    except ValueError:
+        return False
+    return url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or ""))
 
 
 def _error(message: str, missing: str) -> ConfigurationError:

@@ -13,6 +13,7 @@ import jwt
 from jwt.exceptions import PyJWKClientConnectionError, PyJWKClientError
 
 from sourcebound.api.problems import Problem
+from sourcebound.api.tokens.keys import IssuerKeys
 from sourcebound.api.tokens.settings import TokenSettings
 from sourcebound.contracts.labels import is_label
 from sourcebound.store.keys.api_keys import SCOPES
@@ -20,11 +21,6 @@ from sourcebound.store.keys.api_keys import SCOPES
 LOG = logging.getLogger("sourcebound.api")
 SKEW_SECONDS: Final = 60
 """The difference between the clocks of the issuer and of this machine that is tolerated."""
-KEYS_SECONDS: Final = 300
-"""The time that published keys are remembered."""
-REFRESH_SECONDS: Final = 10
-"""The shortest time between two reads of the keys, however many tokens name an unknown one."""
-FETCH_SECONDS: Final = 5
 MAX_CHARACTERS: Final = 16_000
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 EVERY: Final = "*"
@@ -52,9 +48,7 @@ class TokenVerifier:
 
     def __init__(self, settings: TokenSettings) -> None:
         self._settings = settings
-        self._keys = jwt.PyJWKClient(
-            settings.keys_url, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS, cooldown_duration=REFRESH_SECONDS
-        )
+        self._keys = IssuerKeys(settings)
 
     async def verify(self, token: str) -> TokenRights:
         """Return the rights of a token.
@@ -67,7 +61,7 @@ class TokenVerifier:
                 raise jwt.DecodeError("too long")
             if jwt.get_unverified_header(token).get("alg") not in self._settings.algorithms:
                 raise jwt.InvalidAlgorithmError("not permitted")
-            key = await asyncio.to_thread(self._keys.get_signing_key_from_jwt, token)
+            key = await asyncio.to_thread(self._keys.find, token)
             claims = jwt.decode(
                 token,
                 key.key,

@@ -16,10 +16,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from sourcebound.api.tokens import verify
+from sourcebound.api.tokens import keys
 from sourcebound.api.tokens.settings import read_token_settings
 from sourcebound.errors import ConfigurationError
-from support.processes.databases import Cluster, settings_for
+from support.processes.databases import Cluster, rows, settings_for
 from support.processes.http_server import QUESTION, Served, served_over
 
 ISSUER = "https://login.example.org/"
@@ -37,13 +37,23 @@ class Issuer:
             "ec-1": ec.generate_private_key(ec.SECP256R1()),
         }
         self.reads = 0
+        self.description: Claims | bytes | None = None
+        """What the issuer says of itself; None: it has no description."""
+        self.descriptions = 0
         issuer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.reads += 1
-                body = json.dumps({"keys": [issuer.published(name) for name in issuer.keys]}).encode()
-                self.send_response(200)
+                status, body = 200, b""
+                if self.path.endswith("/.well-known/openid-configuration"):
+                    issuer.descriptions += 1
+                    said = issuer.description
+                    status = 404 if said is None or self.path != issuer.described_at else 200
+                    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+                else:
+                    issuer.reads += 1
+                    body = json.dumps({"keys": [issuer.published(name) for name in issuer.keys]}).encode()
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -51,12 +61,17 @@ class Issuer:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
+        self.described_at = "/.well-known/openid-configuration"
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever).start()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}/keys"
+
+    @property
+    def origin(self) -> str:
+        return self.url.removesuffix("/keys")
 
     def published(self, name: str) -> Claims:
         key = self.keys[name]
@@ -97,7 +112,7 @@ def own(cluster: Cluster, filled: str, issuer: Issuer) -> Iterator[Served]:
     database = cluster.create(filled)
     settings = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": issuer.url}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "REFRESH_SECONDS", 0.05)
+        patch.setattr(keys, "REFRESH_SECONDS", 0.05)
         with served_over(database, **settings) as served:
             yield served
     cluster.drop(database)
@@ -254,7 +269,7 @@ def test_a_new_key_is_found_when_a_token_names_it(own: Served, issuer: Issuer) -
 def test_unknown_keys_do_not_make_the_server_read_the_keys_again_and_again(
     cluster: Cluster, migrated: str, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify, "REFRESH_SECONDS", 60)
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 60)
     database = cluster.create(migrated)
     settings = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": issuer.url}
     with served_over(database, **settings) as served:
@@ -272,6 +287,68 @@ def test_an_issuer_that_does_not_answer_is_a_fault_and_no_refusal(
     with served_over(database, **settings) as served:
         answer = get(served, issuer.sign())
         assert (answer.status_code, answer.json()["code"]) == (503, "ISSUER_UNAVAILABLE")
+    cluster.drop(database)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/realms/plant"])
+def test_the_address_of_the_keys_is_read_from_the_description_of_the_issuer(
+    cluster: Cluster, migrated: str, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    name = issuer.origin + path
+    described: Claims = {"issuer": name, "jwks_uri": issuer.url}
+    monkeypatch.setattr(issuer, "described_at", f"{path.rstrip('/')}/.well-known/openid-configuration")
+    monkeypatch.setattr(issuer, "description", described)
+    before = issuer.descriptions
+    database = cluster.create(migrated)
+    with served_over(database, oidc_issuer=name, oidc_audience=AUDIENCE) as served:
+        assert issuer.descriptions == before  # not read before a token arrives
+        assert {get(served, issuer.sign(iss=name)).status_code for _ in range(5)} == {200}
+        assert issuer.descriptions == before + 1
+        assert get(served, issuer.sign()).json()["code"] == "TOKEN_INVALID"
+    cluster.drop(database)
+
+
+def test_a_description_that_is_not_valid_is_a_fault_until_it_is_mended(
+    cluster: Cluster, migrated: str, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right: Claims = {"issuer": issuer.origin, "jwks_uri": issuer.url}
+    wrong: list[Claims | bytes | None] = [
+        None,
+        b"<html>",
+        b"[]",
+        b"\xff",
+        {},
+        {**right, "issuer": issuer.origin + "/"},
+        {**right, "jwks_uri": None},
+        {**right, "jwks_uri": "http://keys.example/keys"},
+        {**right, "jwks_uri": "file:///etc/passwd"},
+    ]
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
+    monkeypatch.setattr(keys, "DISCOVERY_SECONDS", 0)
+    token = issuer.sign(iss=issuer.origin)
+    database = cluster.create(migrated)
+    with served_over(database, oidc_issuer=issuer.origin, oidc_audience=AUDIENCE) as served:
+        for description in wrong:
+            monkeypatch.setattr(issuer, "description", description)
+            answer = get(served, token)
+            assert (description, answer.status_code, answer.json()["code"]) == (description, 503, "ISSUER_UNAVAILABLE")
+            assert issuer.origin not in answer.text
+        monkeypatch.setattr(issuer, "description", right)
+        assert get(served, token).status_code == 200
+        monkeypatch.setattr(issuer, "description", None)
+        assert get(served, token).status_code == 200  # the address is known
+    cluster.drop(database)
+
+
+def test_a_description_that_cannot_be_read_is_not_read_again_and_again(
+    cluster: Cluster, migrated: str, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 60)
+    database, before = cluster.create(migrated), issuer.descriptions
+    with served_over(database, oidc_issuer=issuer.origin, oidc_audience=AUDIENCE) as served:
+        token = issuer.sign(iss=issuer.origin)
+        assert {get(served, token).status_code for _ in range(10)} == {503}
+        assert issuer.descriptions == before + 1
     cluster.drop(database)
 
 
