@@ -165,8 +165,13 @@ def as_problem(error: SourceboundError) -> Problem:
     if isinstance(error, ModelError):
         return Problem(503, code, "the model cannot be reached.", "Try again later.", {"Retry-After": "5"})
     if isinstance(error, StoreError) and error.is_unavailable:
-        return Problem(503, code, "the database does not answer.", "Try again later.", {"Retry-After": "5"})
+        return without_database(code)
     return Problem(500, code, "the request failed.", "Ask the operator of the server to read its log.")
+
+
+def without_database(code: str = StoreError.code) -> Problem:
+    """Return the problem of a request while the database does not answer."""
+    return Problem(503, code, "the database does not answer.", "Try again later.", {"Retry-After": "5"})
 
 
 def request_id_of(request: Request) -> str:

@@ -14,10 +14,10 @@ from contextlib import AsyncExitStack
 from multiprocessing import parent_process
 from tempfile import TemporaryDirectory
 from threading import Thread
-from time import monotonic
 from typing import Any, Final
 
 from fastapi import FastAPI
+from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.config import STARTUP_FAILURE
@@ -25,17 +25,18 @@ from uvicorn.supervisors import Multiprocess
 
 from sourcebound.api.app import create_app
 from sourcebound.api.metrics import FOLDER, forget_dead_workers
+from sourcebound.api.problems import without_database
 from sourcebound.errors import SourceboundError, StoreError
+from sourcebound.graph.workflow import new_id
 from sourcebound.settings import get_settings
 from sourcebound.telemetry import configure_telemetry, flush_traces
-from sourcebound.wiring import Services, open_services
+from sourcebound.wiring import open_services
 
 LOG: Final = logging.getLogger("sourcebound.api")
 UNRESPONSIVE_SECONDS: Final = 60
 """A worker that does not respond to its supervisor for so long is replaced."""
-START_SECONDS: Final = 60.0
-"""The time in which a starting worker waits for a database that is unavailable."""
 RETRY_SECONDS: Final = 1.0
+"""The time between two attempts of a starting worker to reach the database."""
 
 
 def supervise(listener: socket.socket, count: int, options: dict[str, Any]) -> bool:
@@ -72,7 +73,11 @@ def create_worker() -> "Worker":
 
 
 class Worker:
-    """An ASGI application that opens its services when it starts and closes them when it ends."""
+    """An ASGI application that opens its services when it starts and closes them when it ends.
+
+    While the database is unavailable it waits, and answers 503. A worker that failed to start would end the server,
+    because the supervisor takes that for a fault of the program.
+    """
 
     def __init__(self) -> None:
         self._app: FastAPI | None = None
@@ -83,39 +88,69 @@ class Worker:
             await self._live(receive, send)
         elif self._app:
             await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await _answer_without_database(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
+        end = asyncio.create_task(_wait_for(receive))
+        is_started = False
         async with AsyncExitStack() as stack:
-            try:
-                self._app = create_app(await _open_services(stack))
-                await stack.enter_async_context(self._app.router.lifespan_context(self._app))
-            except SourceboundError as error:
-                message = f"a worker cannot start: {error.message} [{error.failure_code}] {error.next_step}"
-                await send({"type": "lifespan.startup.failed", "message": message})
+            while not end.done():
+                try:
+                    self._app = await _open_app(stack)
+                except SourceboundError as error:
+                    if not (isinstance(error, StoreError) and error.is_unavailable):
+                        await _fail(error, send, is_started=is_started)
+                        break
+                    LOG.warning("a worker waits for the database: %s", error.message)
+                if not is_started:
+                    Thread(target=_end_with_supervisor, daemon=True).start()
+                    await send({"type": "lifespan.startup.complete"})
+                    is_started = True
+                await asyncio.wait([end], timeout=None if self._app else RETRY_SECONDS)
+            if not is_started:
+                end.cancel()
                 return
-            Thread(target=_end_with_supervisor, daemon=True).start()
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
+            await end
         await asyncio.to_thread(flush_traces)
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _open_services(stack: AsyncExitStack) -> Services:
-    """Open the services; a database that is unavailable has some time to return.
+async def _open_app(stack: AsyncExitStack) -> FastAPI:
+    """Open the services and start the application over them. What cannot be opened completely is closed.
 
     Raises:
         SourceboundError: They cannot be opened.
     """
-    deadline = monotonic() + START_SECONDS
-    while True:
-        try:
-            return await stack.enter_async_context(open_services(get_settings()))
-        except StoreError as error:
-            if not error.is_unavailable or monotonic() > deadline:
-                raise
-            LOG.warning("a worker waits for the database: %s", error.message)
-        await asyncio.sleep(RETRY_SECONDS)
+    async with AsyncExitStack() as opened:
+        app = create_app(await opened.enter_async_context(open_services(get_settings())))
+        await opened.enter_async_context(app.router.lifespan_context(app))
+        await stack.enter_async_context(opened.pop_all())
+    return app
+
+
+async def _fail(error: SourceboundError, send: Send, *, is_started: bool) -> None:
+    """Report why a worker cannot serve. One that has started ends, so that its replacement reports it to the server."""
+    message = f"a worker cannot start: {error.message} [{error.failure_code}] {error.next_step}"
+    if not is_started:
+        await send({"type": "lifespan.startup.failed", "message": message})
+        return
+    LOG.error("%s", message)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _wait_for(receive: Receive) -> None:
+    await receive()
+
+
+async def _answer_without_database(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer as the application does while its database is unavailable: the process runs, and nothing else is known."""
+    if scope["path"] == "/healthz":
+        answer = JSONResponse({"status": "ok"})
+    else:
+        answer = without_database().response(new_id(), scope["path"])
+    await answer(scope, receive, send)
 
 
 def _end_with_supervisor() -> None:
