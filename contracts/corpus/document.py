@@ -20,6 +20,9 @@ class BlockKind(StrEnum):
     LIST_ITEM = "list_item"
     TABLE_ROW = "table_row"
     CODE = "code"
+    FURNITURE = "furniture"
+    """A page number, or a header or footer that is repeated. It is at the beginning or the end of its page, and in no
+    chunk."""
 
 
 class Block(Contract):

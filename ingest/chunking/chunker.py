@@ -7,6 +7,7 @@ The rules, in order of precedence:
 3. A heading stays with the text below it.
 4. Cuts fall at headings, else between blocks, else between sentences. A cut falls inside a sentence or a table row only
    if that sentence or row alone exceeds the window.
+5. Page furniture is in no chunk. It is at the beginning or the end of its page, so no chunk goes round it.
 
 Ids depend on the text and not on its place, so an edit of one section keeps the ids and the vectors of all others.
 
@@ -135,7 +136,8 @@ def _draft_page(page: Page, budget: _Budget, headings: list[_Heading]) -> list[_
     """Pack the blocks of a page into drafts, and update `headings`, the current path of headings."""
     packer = _Packer(budget, headings)
     for block in blocks_of(page):
-        packer.add_block(page.text, block)
+        if block.kind is not BlockKind.FURNITURE:
+            packer.add_block(page.text, block)
     return packer.finish()
 
 

@@ -1,1 +1,1 @@
-"""The PDF loader: text, columns, headings and tables, from positions on the page."""
+"""The PDF loader: text, columns, headings, tables and page furniture, from positions on the page."""

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sourcebound.contracts.corpus.document import Block, Page, ParsedDocument
+from sourcebound.contracts.corpus.document import Block, BlockKind, Page, ParsedDocument
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.chunking.page_text import clean_text
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.pdf.columns import starts_cell
+from sourcebound.ingest.loaders.pdf.furniture import PageFurniture, find_furniture
 from sourcebound.ingest.loaders.pdf.layout import (
     Cell,
     Line,
@@ -46,8 +47,14 @@ _BOLD_WEIGHT = 600
 
 
 class _RawPage(NamedTuple):
+    """The text of a page, and its lines by their place in it."""
+
     text: str
+    above: tuple[Line, ...]
+    """The furniture above the text."""
     lines: tuple[Line, ...]
+    below: tuple[Line, ...]
+    """The furniture below the text."""
 
 
 def load_pdf(path: Path, data: bytes) -> ParsedDocument:
@@ -69,7 +76,7 @@ def load_pdf(path: Path, data: bytes) -> ParsedDocument:
     with PDFIUM_LOCK:
         try:
             with pypdfium2.PdfDocument(data) as document:
-                raw_pages = [_read_page(document, index) for index in range(len(document))]
+                raw_pages = _assemble_pages([_read_page(document, index) for index in range(len(document))])
                 outline = list(_read_outline(document))
                 title = _read_string(lambda: document.get_metadata_value("Title"))
         except pypdfium2.PdfiumError as error:
@@ -95,11 +102,16 @@ def _split_into_blocks(raw_pages: Sequence[_RawPage], outline: Sequence[OutlineE
     if outline and heading_count * 2 >= len(outline):
         all_blocks: list[tuple[Block, ...]] = by_outline
     else:
-        lines = [page.lines for page in raw_pages]
-        levels, running_heads = rank_heading_styles(lines), find_running_heads(lines)
-        all_blocks = [split_by_style(page_lines, levels, running_heads) for page_lines in lines]
+        all_lines = [(*page.above, *page.lines, *page.below) for page in raw_pages]
+        levels, running_heads = rank_heading_styles(all_lines), find_running_heads(all_lines)
+        all_blocks = [split_by_style(page.lines, levels, running_heads) for page in raw_pages]
     return tuple(
-        Page(index=index, number=index + 1, text=page.text, blocks=blocks)
+        Page(
+            index=index,
+            number=index + 1,
+            text=page.text,
+            blocks=(*_make_furniture(page.above), *blocks, *_make_furniture(page.below)),
+        )
         for index, (page, blocks) in enumerate(zip(raw_pages, all_blocks, strict=True))
     )
 
@@ -120,7 +132,7 @@ def _read_string(read: Callable[[], str]) -> str:
         return ""
 
 
-def _read_page(document: "PdfDocument", index: int) -> _RawPage:
+def _read_page(document: "PdfDocument", index: int) -> list[Line]:
     page = document[index]
     text_page = page.get_textpage()
     try:
@@ -151,7 +163,7 @@ def align_characters(text_page: "PdfTextPage", extracted: str) -> Sequence[int]:
     return char_indices
 
 
-def _read_lines(text_page: "PdfTextPage", extracted: str, char_indices: Sequence[int]) -> _RawPage:
+def _read_lines(text_page: "PdfTextPage", extracted: str, char_indices: Sequence[int]) -> list[Line]:
     lines: list[Line] = []
     for match in _LINE.finditer(extracted.replace("\r", "\n")):
         visible = match.group().strip()
@@ -162,17 +174,31 @@ def _read_lines(text_page: "PdfTextPage", extracted: str, char_indices: Sequence
         style = _measure_line(text_page, char_indices[first], char_indices[first + len(visible) - 1])
         cells = _split_cells(text_page, extracted, range(first, first + len(visible)), char_indices)
         lines.append(style._replace(text=text, cells=cells))
-    return _assemble_page(replace_tables(lines))
+    return replace_tables(lines)
 
 
-def _assemble_page(lines: Sequence[Line]) -> _RawPage:
-    """Join the lines of a page to its text, and set the offsets of each line."""
+def _assemble_pages(pages: Sequence[Sequence[Line]]) -> list[_RawPage]:
+    """Join the lines of each page to its text, the furniture first and last, and set the offsets of each line."""
+    return [_assemble_page(lines, furniture) for lines, furniture in zip(pages, find_furniture(pages), strict=True)]
+
+
+def _assemble_page(lines: Sequence[Line], furniture: PageFurniture) -> _RawPage:
+    outside = {*furniture.above, *furniture.below}
+    body = [index for index in range(len(lines)) if index not in outside]
     placed: list[Line] = []
     start = 0
-    for line in lines:
+    for index in (*furniture.above, *body, *furniture.below):
+        line = lines[index]
         placed.append(line._replace(start=start, end=start + len(line.text)))
         start += len(line.text) + 1
-    return _RawPage("\n".join(line.text for line in lines), tuple(placed))
+    top, bottom = len(furniture.above), len(lines) - len(furniture.below)
+    text = "\n".join(line.text for line in placed)
+    return _RawPage(text, tuple(placed[:top]), tuple(placed[top:bottom]), tuple(placed[bottom:]))
+
+
+def _make_furniture(lines: Sequence[Line]) -> Iterator[Block]:
+    for line in lines:
+        yield Block(kind=BlockKind.FURNITURE, char_start=line.start, char_end=line.end)
 
 
 def _split_cells(

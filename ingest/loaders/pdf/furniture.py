@@ -1,0 +1,192 @@
+"""The page furniture of a PDF: page numbers, and the headers and footers that are repeated on most pages. Pure.
+
+Furniture stays in the text of its page, at the beginning or the end, and is in no chunk. A line with content must never
+become furniture, so it is furniture only if all of this holds:
+
+1. It is among the outermost rows of its page.
+2. Its text is on at least two pages in five, with other digits at most. It is at one height of the page, or has a
+   number that counts the pages.
+3. Unless it has a page number, a gap separates it from the text of the page, so that it is not the head of a table that
+   continues. It begins with no signal word of a warning, and is not a row of a table.
+
+The first occurrence of each text stays ordinary text, because only it may name the document or its revision. Texts are
+compared without their page numbers.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from statistics import median
+from typing import Final, NamedTuple
+
+from sourcebound.ingest.loaders.pdf.layout import Line
+
+_EDGE_ROWS: Final = 3
+_MIN_SHARE: Final = 0.4
+"""Less than a half, because left and right pages may have different headers."""
+_MIN_PAGES: Final = 4
+_MIN_NUMBERED_PAGES: Final = 3
+_MIN_COUNTING: Final = 0.6
+_HEIGHT_TOLERANCE: Final = 3.0
+_SAME_ROW: Final = 0.5
+_MIN_GAP: Final = 1.6
+"""The smallest gap between furniture and text, in distances between lines."""
+_TABLE_GAP: Final = 3.0
+_MAX_SPACING: Final = 2.5
+"""The widest distance between lines of a text, in font sizes. A page of few rows has no usual distance."""
+_DIGITS: Final = re.compile(r"\d+")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_MAX_LENGTH: Final = 160
+_MAX_PAGE_DIGITS: Final = 4
+_SIGNAL_WORD: Final = re.compile(
+    r"\W*(?:warning|caution|danger|warnung|vorsicht|gefahr|achtung|avertissement|attention|advertencia|precauci[oó]n"
+    r"|peligro|avvertenza|attenzione|pericolo)\b",
+    re.IGNORECASE,
+)
+
+
+class _Place(NamedTuple):
+    """A line at an edge of its page."""
+
+    page: int
+    line: int
+    height: float
+    text: str
+    numbers: tuple[int, ...]
+
+
+class _Found(NamedTuple):
+    """A line that may be furniture: its text without the page number, and whether it has one."""
+
+    identity: str
+    is_numbered: bool
+
+
+class PageFurniture(NamedTuple):
+    """The furniture of one page, as indices of its lines: above its text, and below."""
+
+    above: tuple[int, ...]
+    below: tuple[int, ...]
+
+
+def find_furniture(pages: Sequence[Sequence[Line]]) -> list[PageFurniture]:
+    """Find the page furniture of a document.
+
+    Args:
+        pages: The lines of every page, in any order.
+
+    Returns:
+        The furniture of each page. A line is never furniture where its text occurs for the first time, unless it is a
+        page number alone.
+    """
+    rows = [_group_rows(lines) for lines in pages]
+    candidates: dict[tuple[int, int], _Found] = {}
+    for is_above in (True, False):
+        for places in _group_places(pages, rows, is_above).values():
+            candidates |= {(place.page, place.line): found for place, found in _judge(places, len(pages))}
+    furniture = []
+    seen: set[str] = set()
+    for number, (lines, page_rows) in enumerate(zip(pages, rows, strict=True)):
+        above = _take_from_edge(lines, page_rows, number, candidates)
+        below = _take_from_edge(lines, page_rows[above:][::-1], number, candidates)
+        edges = page_rows[:above], page_rows[len(page_rows) - below :]
+        found = (tuple(_drop_first(number, chain.from_iterable(edge), candidates, seen)) for edge in edges)
+        furniture.append(PageFurniture(*found))
+    return furniture
+
+
+def _group_rows(lines: Sequence[Line]) -> list[list[int]]:
+    """Return the lines of a page by their height, from the highest row to the lowest."""
+    rows: list[list[int]] = []
+    for index in sorted(range(len(lines)), key=lambda index: -lines[index].bottom):
+        if rows and lines[rows[-1][0]].bottom - lines[index].bottom <= lines[index].size * _SAME_ROW:
+            rows[-1].append(index)
+        else:
+            rows.append([index])
+    return rows
+
+
+def _group_places(
+    pages: Sequence[Sequence[Line]], rows: Sequence[Sequence[Sequence[int]]], is_above: bool
+) -> dict[str, list[_Place]]:
+    """Return the lines at one edge of all pages, by their text without its digits."""
+    groups: dict[str, list[_Place]] = defaultdict(list)
+    for number, (lines, page_rows) in enumerate(zip(pages, rows, strict=True)):
+        edge = page_rows[:_EDGE_ROWS] if is_above else page_rows[-_EDGE_ROWS:]
+        for index in (index for row in edge for index in row):
+            line = lines[index]
+            if line.is_row or len(line.text) > _MAX_LENGTH or _SIGNAL_WORD.match(line.text):
+                continue
+            numbers = tuple(int(digits[:9]) for digits in _DIGITS.findall(line.text))
+            groups[_DIGITS.sub("#", line.text)].append(_Place(number, index, line.bottom, line.text, numbers))
+    return groups
+
+
+def _judge(places: Sequence[_Place], page_count: int) -> list[tuple[_Place, _Found]]:
+    """Return the places of one text that may be furniture: those that count the pages, or are at the usual height."""
+    on_pages = len({place.page for place in places})
+    if on_pages < page_count * _MIN_SHARE:
+        return []
+    slot = _find_page_number(places)
+    if slot is not None and on_pages >= _MIN_NUMBERED_PAGES:
+        return [(place, _Found(_mask(place.text, slot), is_numbered=True)) for place in places]
+    height = median(place.height for place in places)
+    level = [place for place in places if abs(place.height - height) <= _HEIGHT_TOLERANCE]
+    if len({place.page for place in level}) < max(_MIN_PAGES, page_count * _MIN_SHARE):
+        return []
+    return [(place, _Found(place.text, is_numbered=False)) for place in level]
+
+
+def _find_page_number(places: Sequence[_Place]) -> int | None:
+    """Return which number of a text counts the pages: it differs from the place of its page by the same amount."""
+    for slot in range(len(places[0].numbers)):
+        offsets = Counter(place.numbers[slot] - place.page for place in places)
+        if offsets.most_common(1)[0][1] >= len(places) * _MIN_COUNTING:
+            return slot
+    return None
+
+
+def _mask(text: str, slot: int) -> str:
+    numbers = list(_DIGITS.finditer(text))
+    start, end = numbers[slot].span()
+    return f"{text[:start]}#{text[end:]}"
+
+
+def _take_from_edge(
+    lines: Sequence[Line], rows: Sequence[Sequence[int]], page: int, candidates: Mapping[tuple[int, int], _Found]
+) -> int:
+    """Return how many of the rows, from the edge of the page inwards, are furniture."""
+    spacing = _measure_spacing(lines, rows)
+    count = taken = 0
+    while count < len(rows) and all((page, index) in candidates for index in rows[count]):
+        count += 1
+        is_numbered = any(candidates[page, index].is_numbered for index in rows[count - 1])
+        if is_numbered or count == len(rows) or _is_apart(lines, rows[count - 1], rows[count], spacing):
+            taken = count
+    return taken
+
+
+def _measure_spacing(lines: Sequence[Line], rows: Sequence[Sequence[int]]) -> float:
+    """Return the usual distance between the rows of a page."""
+    heights = [lines[row[0]].bottom for row in rows]
+    return median([abs(one - other) for one, other in pairwise(heights)] or [0.0])
+
+
+def _is_apart(lines: Sequence[Line], row: Sequence[int], inner: Sequence[int], spacing: float) -> bool:
+    """Check whether a gap separates a row from the one further inwards. Rows of a table need a wider one."""
+    gap = abs(lines[row[0]].bottom - lines[inner[0]].bottom)
+    size = max(lines[index].size for index in (*row, *inner))
+    is_table = all(sum(max(1, len(lines[index].cells)) for index in each) > 1 for each in (row, inner))
+    return gap >= max(min(spacing, size * _MAX_SPACING) * _MIN_GAP, size * (_TABLE_GAP if is_table else _MIN_GAP))
+
+
+def _drop_first(
+    page: int, taken: Iterable[int], candidates: Mapping[tuple[int, int], _Found], seen: set[str]
+) -> Iterator[int]:
+    """Yield the lines whose text occurred before, or is a page number alone."""
+    for index in taken:
+        identity = candidates[page, index].identity
+        if identity in seen or not _LETTER.search(identity):
+            yield index
+        seen.add(identity)
