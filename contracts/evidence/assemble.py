@@ -45,7 +45,7 @@ from sourcebound.contracts.policy.schema import Policy, SelectionPolicy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.query_variants import needs_fallback
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
-from sourcebound.contracts.text.sanitize import WITHOUT_CONTROL_TOKENS
+from sourcebound.contracts.text.sanitize import SECOND_MODE
 from sourcebound.contracts.versions import contract_version
 
 STAGE = "assemble"
@@ -173,9 +173,7 @@ def _bundle(
             reordered=checked.reordered,
             rank_gaps=checked.rank_gaps,
             structure_escaped_count=sum(c.escaped_lines for c in selection.admitted),
-            control_token_count=control_tokens
-            if policy.selection.sanitization_mode == WITHOUT_CONTROL_TOKENS
-            else None,
+            control_token_count=control_tokens if policy.selection.sanitization_mode == SECOND_MODE else None,
             top_similarity=top,
         ),
         drop_ledger=ledger,

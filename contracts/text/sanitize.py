@@ -2,7 +2,7 @@
 
 Words are not rewritten. Invisible characters are removed, white space is normalised, and a line that reads as a section
 header of the prompt or as an evidence header gets a leading backslash (R2-S2, R3-4). Version 2 also breaks chat-control
-tokens.
+tokens, and keeps the indentation of lines, which is part of the meaning of code.
 
 It also prepares untrusted text for a screen: a document or a question must not control the terminal or the page.
 """
@@ -56,6 +56,7 @@ OTHER_LINE_BREAK: Final = re.compile("\r\n|[\r\u000b\u000c\u001c-\u001e\u0085\u2
 BLANK_LINES: Final = re.compile(r"\n{3,}")
 BLANK: Final = re.compile(r" ?[^\S\n ][^\S\n]*| {2,}[^\S\n]*")
 """White space within a line, other than a single space."""
+INDENTED: Final = re.compile(r"^(?:\t|[^\S\n]{2})", re.MULTILINE)
 EVIDENCE_HEADER: Final = re.compile(r"[^\w\[]*\[?\W*[cсϲ]\W*\d+\W*\||[^\w\[]*\[\W*[cсϲ]\W*\d+\b", re.IGNORECASE)
 EVIDENCE_FIELD: Final = re.compile(r"\b(?:chunk|knowledge)[\W_]?id\W*=", re.IGNORECASE)
 LATIN: Final = str.maketrans(
@@ -86,7 +87,10 @@ UNSTORABLE: Final = re.compile("[\u0000\ud800-\udfff]")
 SanitizationMode = Literal["safe_normalize_v1", "safe_normalize_v2"]
 """The versions of the rule. A policy names the version that applies."""
 MODES: Final[tuple[SanitizationMode, ...]] = get_args(SanitizationMode)
-WITHOUT_CONTROL_TOKENS: Final = "safe_normalize_v2"
+SECOND_MODE: Final = "safe_normalize_v2"
+LEAST_INDENTATION: Final = 2
+LARGEST_INDENTATION: Final = 40
+TAB_WIDTH: Final = 4
 
 
 class Sanitized(NamedTuple):
@@ -107,13 +111,18 @@ def sanitize(text: str, mode: SanitizationMode = "safe_normalize_v1") -> Sanitiz
     Returns:
         The normalised text, empty if nothing visible remains, and the number of escaped lines and of control tokens.
     """
-    visible = _visible(text)
+    unbroken = _without_hidden(text)
+    visible = BLANK.sub(" ", unbroken)
     lines = [line.strip() for line in visible.split("\n")]
     forging_lines = (
         [number for number, line in enumerate(lines) if forges_structure(line)] if _may_forge(visible) else []
     )
     for number in forging_lines:
         lines[number] = "\\" + lines[number]
+    if mode == SECOND_MODE and INDENTED.search(unbroken):
+        lines = [
+            _indentation(line) + shown if shown else "" for line, shown in zip(unbroken.split("\n"), lines, strict=True)
+        ]
     joined = "\n".join(lines).strip("\n")
     shown, tokens = without_control_tokens(BLANK_LINES.sub("\n\n", joined) if "\n\n\n" in joined else joined, mode)
     return Sanitized(shown, len(forging_lines), tokens)
@@ -121,15 +130,20 @@ def sanitize(text: str, mode: SanitizationMode = "safe_normalize_v1") -> Sanitiz
 
 def without_control_tokens(text: str, mode: SanitizationMode) -> tuple[str, int]:
     """Break the chat-control tokens of a text if the mode asks for it; return the text and their number."""
-    return break_control_tokens(text) if mode == WITHOUT_CONTROL_TOKENS else (text, 0)
+    return break_control_tokens(text) if mode == SECOND_MODE else (text, 0)
 
 
-def _visible(text: str) -> str:
-    """Return the visible text in NFC, with newlines and single blanks."""
+def _without_hidden(text: str) -> str:
+    """Return the text in NFC without hidden characters, with newlines; the same object if it is plain."""
     if text.isascii() and not text.encode().translate(None, PLAIN) and "  " not in text:
         return text  # true for nearly every text
-    unbroken = HIDDEN.sub("", OTHER_LINE_BREAK.sub("\n", text))
-    return BLANK.sub(" ", unicodedata.normalize("NFC", unbroken))
+    return unicodedata.normalize("NFC", HIDDEN.sub("", OTHER_LINE_BREAK.sub("\n", text)))
+
+
+def _indentation(line: str) -> str:
+    """Return the blanks before the text of a line; none for a single one, which is no indentation."""
+    width = len(line[: len(line) - len(line.lstrip())].expandtabs(TAB_WIDTH))
+    return " " * min(width, LARGEST_INDENTATION) if width >= LEAST_INDENTATION else ""
 
 
 def to_storable(value: Any) -> Any:
@@ -184,4 +198,4 @@ def fold_to_latin(line: str) -> str:
 
 def header_value(value: str) -> str:
     r"""Make a value safe for an evidence header: one line, with `\`, `[`, `]` and `|` escaped (R2-A2)."""
-    return HEADER_MARK.sub(r"\\\g<0>", BLANK.sub(" ", _visible(value).replace("\n", " ")).strip())
+    return HEADER_MARK.sub(r"\\\g<0>", BLANK.sub(" ", _without_hidden(value).replace("\n", " ")).strip())

@@ -15,8 +15,9 @@ Chunking takes linear time in the length of the text, and checks its deadline af
 """
 
 import hashlib
+from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sourcebound.contracts.corpus.document import Block, BlockKind, Chunk, Page, ParsedDocument
@@ -79,7 +80,8 @@ def chunk_document(
         check: Called between short steps. An exception that it raises ends the chunking.
 
     Returns:
-        The chunks in reading order, without surrounding white space and without overlap.
+        The chunks in reading order, without surrounding white space and without overlap. A chunk that begins with code
+        begins with its indentation.
 
     Raises:
         ValueError: `max_tokens` is below 1, or `target_tokens` is not between 1 and `max_tokens`.
@@ -243,14 +245,21 @@ def _merge_small(drafts: Iterable[_Draft], budget: _Budget) -> list[_Draft]:
 def _final_spans(text: str, draft: _Draft, budget: _Budget) -> Iterator[tuple[int, int]]:
     """Yield the span of a draft, cut again if its pieces have more tokens together than separately."""
     start, end = draft.pieces[0].start, draft.pieces[-1].end
+    code = [piece for piece in draft.pieces if piece.kind is BlockKind.CODE]
     while start < end:
         cut = end
         if len(draft.pieces) > 1 and not _fits(text, start, end, budget):
             cut = largest_prefix(text, start, end, budget.counter, budget.maximum)
-        first, last = trim(text, start, cut)
+        first, last = trim(text, start, cut, is_code=_is_in_code(code, trim(text, start, cut)[0]))
         if first < last:
             yield first, last
         start = cut
+
+
+def _is_in_code(code: Sequence[Piece], position: int) -> bool:
+    """Check whether one of the pieces, which are in order, contains a position."""
+    index = bisect(code, position, key=lambda piece: piece.start) - 1
+    return index >= 0 and position < code[index].end
 
 
 def _fits(text: str, start: int, end: int, budget: _Budget) -> bool:

@@ -25,7 +25,10 @@ _LETTER = re.compile(r"\w")
 
 
 class Piece(NamedTuple):
-    """A stretch of a page that is not cut again: `page.text[start:end]`, without surrounding white space."""
+    """A stretch of a page that is not cut again: `page.text[start:end]`, without surrounding white space.
+
+    Code begins with the indentation of its first line.
+    """
 
     start: int
     end: int
@@ -75,7 +78,9 @@ def sentences_of(text: str, piece: Piece, counter: TokenCounter) -> list[Piece]:
 def cut_piece(text: str, piece: Piece, counter: TokenCounter, limit: int) -> list[Piece]:
     """Cut a piece into one of at most `limit` tokens and, if text is left, the rest."""
     cut = largest_prefix(text, piece.start, piece.end, counter, limit)
-    spans = [span for span in (trim(text, piece.start, cut), trim(text, cut, piece.end)) if span[0] < span[1]]
+    is_code = piece.kind is BlockKind.CODE
+    halves = (trim(text, piece.start, cut, is_code=is_code), trim(text, cut, piece.end, is_code=is_code))
+    spans = [span for span in halves if span[0] < span[1]]
     return [Piece(start, end, counter.count_tokens(text[start:end]), piece.kind, piece.level) for start, end in spans]
 
 
@@ -84,10 +89,21 @@ def is_too_long(start: int, end: int, limit: int) -> bool:
     return end - start >= MAX_CHARACTERS_PER_TOKEN * (limit + 1)
 
 
-def trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span without surrounding white space; an empty span if there is only white space."""
+def trim(text: str, start: int, end: int, *, is_code: bool = False) -> tuple[int, int]:
+    """Return the span without surrounding white space; an empty span if there is only white space.
+
+    Args:
+        text: The page's text.
+        start: The start of the span.
+        end: The end of the span.
+        is_code: Keep the indentation of the first line with text, as far as it is in the span.
+    """
     stretch = text[start:end]
-    return start + len(stretch) - len(stretch.lstrip()), start + len(stretch.rstrip())
+    first = start + len(stretch) - len(stretch.lstrip())
+    if is_code and first < end:
+        line = text.rfind("\n", start, first) + 1
+        first = line or (start if not start or text[start - 1] == "\n" else first)
+    return first, start + len(stretch.rstrip())
 
 
 def largest_prefix(text: str, start: int, end: int, counter: TokenCounter, limit: int) -> int:
@@ -153,7 +169,8 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[Block]:
 
 
 def _fit_block(text: str, block: Block, counter: TokenCounter, limit: int) -> Iterator[tuple[int, int, int]]:
-    start, end = trim(text, block.char_start, block.char_end)
+    is_code = block.kind is BlockKind.CODE
+    start, end = trim(text, block.char_start, block.char_end, is_code=is_code)
     if start >= end:
         return
     if not is_too_long(start, end, limit):
@@ -161,16 +178,18 @@ def _fit_block(text: str, block: Block, counter: TokenCounter, limit: int) -> It
         if tokens <= limit:
             yield start, end, tokens
             return
-    spans = _lines(text, start, end) if block.kind is BlockKind.CODE else _sentences(text, start, end)
+    spans = _lines(text, start, end) if is_code else _sentences(text, start, end)
     for first, last in spans:
-        yield from _fit_words(text, first, last, counter, limit)
+        yield from _fit_words(text, first, last, counter, limit, is_code=is_code)
 
 
-def _fit_words(text: str, start: int, end: int, counter: TokenCounter, limit: int) -> Iterator[tuple[int, int, int]]:
+def _fit_words(
+    text: str, start: int, end: int, counter: TokenCounter, limit: int, *, is_code: bool
+) -> Iterator[tuple[int, int, int]]:
     while start < end:
         tokens = counter.count_tokens(text[start:end]) if end - start <= limit * 8 else limit + 1
         cut = end if tokens <= limit else largest_prefix(text, start, end, counter, limit)
-        first, last = trim(text, start, cut)
+        first, last = trim(text, start, cut, is_code=is_code)
         if first < last:
             yield first, last, counter.count_tokens(text[first:last])
         start = cut
@@ -178,7 +197,7 @@ def _fit_words(text: str, start: int, end: int, counter: TokenCounter, limit: in
 
 def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for match in _LINE.finditer(text, start, end):
-        first, last = trim(text, *match.span())
+        first, last = trim(text, *match.span(), is_code=True)
         if first < last:
             yield first, last
 

@@ -16,6 +16,7 @@ from sourcebound.ingest.loaders.html_elements import (
     BLOCK_TAGS,
     Element,
     build_grid,
+    get_preformatted_text,
     get_visible_text,
     is_hidden,
     is_layout_table,
@@ -188,7 +189,7 @@ class _ElementVisitor:
         if heading:
             self._visit_text(element, BlockKind.HEADING, int(heading[1]))
         elif element.tag == "pre":
-            self._composer.add(BlockKind.CODE, "".join(element.itertext()))
+            self._composer.add(BlockKind.CODE, get_preformatted_text(element))
         elif element.tag in _LIST_TAGS:
             self._visit_list(element)
         elif element.tag == "table":

@@ -40,6 +40,23 @@ def _iter_visible_strings(element: Element) -> Iterator[str]:
         yield child.tail or ""
 
 
+def get_preformatted_text(element: Element) -> str:
+    """Return the visible text of a `pre` element with its white space. Line breaks and blocks in it begin a line."""
+    return "".join(_iter_preformatted(element))
+
+
+def _iter_preformatted(element: Element) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        is_block = child.tag in BLOCK_TAGS
+        if child.tag == "br":
+            yield "\n"
+        elif not is_hidden(child):
+            yield from _iter_preformatted(child)
+        yield "\n" if is_block and not (child.tail or "").startswith("\n") else ""
+        yield child.tail or ""
+
+
 def is_hidden(element: Element) -> bool:
     """Check whether a browser hides an element, or the page marks it as navigation or a control."""
     if not isinstance(element.tag, str) or element.tag in _HIDDEN_TAGS:

@@ -1,12 +1,15 @@
 """The loader of plain text, and the decoder of all text formats.
 
 The encoding is that of the byte-order mark, otherwise UTF-8, otherwise the result of detection. Detection can be wrong,
-so text with many control characters is rejected, such as a binary file renamed to .txt. Blank lines separate
-paragraphs.
+so text with many control characters is rejected, such as a binary file renamed to .txt.
+
+Blank lines separate paragraphs. Indented paragraphs are code where reStructuredText says so (`::`), and otherwise if
+they do not read as sentences and most of the file is not indented. All lines keep their indentation.
 """
 
 import codecs
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
@@ -29,6 +32,13 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]+")
 _TELLING_REACH = 20
 _CONTROL_CHARACTER = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
+_INDENTATIONS = ("  ", "\t")
+_DEEP_INDENTATIONS = ("    ", "\t")
+_CODE_FOLLOWS = re.compile(
+    r"^(?![ \t]*\.\. )[^\n]*::[ \t]*\Z"
+    r"|^\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*(?:\n[ \t]+:[^\n]*)*\Z",
+    re.MULTILINE,
+)
 _LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•●▪◦‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3})*)\.?[ \t]+[A-Z][^\n]{1,78}")
 _CAPITALS_HEADING = re.compile(r"[A-Z][A-Z0-9 ,&/()'–-]{3,78}")
@@ -49,8 +59,7 @@ def load_text(path: Path, data: bytes) -> ParsedDocument:
         DocumentError: With the code EMPTY, or UNREADABLE if the file is not text.
     """
     composer = PageComposer()
-    for paragraph in _BLANK_LINES.split(decode(path, data)):
-        _add_paragraph(composer, paragraph)
+    _add_paragraphs(composer, _BLANK_LINES.split(decode(path, data)))
     page = composer.page()
     if not page.text:
         raise failures.empty(path)
@@ -115,6 +124,34 @@ def _take_telling_parts(data: bytes) -> bytes:
     return b"".join(parts)
 
 
+def _add_paragraphs(composer: PageComposer, paragraphs: Sequence[str]) -> None:
+    """Add the paragraphs to the page. Consecutive paragraphs of code become one block."""
+    may_indent_code = sum(map(_is_indented, paragraphs)) * 2 <= len(paragraphs)
+    code: list[str] = []
+    is_announced = False
+    for paragraph in paragraphs:
+        if _is_indented(paragraph) and (is_announced or (may_indent_code and _reads_as_code(paragraph))):
+            code.append(paragraph.strip("\n"))
+            continue
+        composer.add(BlockKind.CODE, "\n\n".join(code))
+        code = []
+        is_announced = _CODE_FOLLOWS.search(paragraph) is not None
+        _add_paragraph(composer, paragraph)
+    composer.add(BlockKind.CODE, "\n\n".join(code))
+
+
+def _is_indented(paragraph: str) -> bool:
+    return all(line.startswith(_INDENTATIONS) for line in paragraph.split("\n") if line.strip())
+
+
+def _reads_as_code(paragraph: str) -> bool:
+    """Check whether an indented paragraph is neither a sentence nor a list."""
+    text = paragraph.strip()
+    is_deep = all(line.startswith(_DEEP_INDENTATIONS) for line in paragraph.split("\n") if line.strip())
+    is_sentence = text[:1].isupper() and text.endswith((".", "!", "?", ":"))
+    return is_deep and not is_sentence and not _LIST_MARKER.match(text)
+
+
 def _add_paragraph(composer: PageComposer, paragraph: str) -> None:
     """Add a paragraph to the page. Each list item in it becomes a block that includes the lines up to the next item."""
     text = paragraph.strip("\n").rstrip()
@@ -127,10 +164,16 @@ def _add_paragraph(composer: PageComposer, paragraph: str) -> None:
     kind = BlockKind.PARAGRAPH
     for line in text.split("\n"):
         if _LIST_MARKER.match(line):
-            composer.add(kind, "\n".join(lines))
+            _add_lines(composer, kind, lines)
             lines, kind = [], BlockKind.LIST_ITEM
         lines.append(line)
-    composer.add(kind, "\n".join(lines))
+    _add_lines(composer, kind, lines)
+
+
+def _add_lines(composer: PageComposer, kind: BlockKind, lines: Sequence[str]) -> None:
+    """Add lines as a block. The indentation of the first one precedes the block on the page."""
+    text = "\n".join(lines)
+    composer.add(kind, text, prefix=text[: len(text) - len(text.lstrip(" \t"))])
 
 
 def _find_heading_level(text: str) -> int:

@@ -86,6 +86,16 @@ def _pages(draw: st.DrawFn) -> Page:
     return Page(index=0, number=1, text=text, blocks=tuple(blocks))
 
 
+def _begins_with_the_indentation_of_code(page: Page, chunk: Chunk) -> bool:
+    """Whether the white space before a chunk's first word begins its line, and is in a block of code."""
+    first = chunk.char_start + len(chunk.text) - len(chunk.text.lstrip())
+    is_indentation = page.text[: chunk.char_start].endswith(("\n", "")[not chunk.char_start :]) and (
+        "\n" not in page.text[chunk.char_start : first]
+    )
+    in_code = (b.kind is BlockKind.CODE and b.char_start <= first < b.char_end for b in page.blocks)
+    return is_indentation and any(in_code)
+
+
 @given(page=_pages(), most=st.integers(1, 30), by_characters=st.booleans())
 def test_every_chunk_is_found_on_its_page_and_fits(page: Page, most: int, by_characters: bool) -> None:
     counter = CharacterCounter() if by_characters else WordCounter()
@@ -93,7 +103,9 @@ def test_every_chunk_is_found_on_its_page_and_fits(page: Page, most: int, by_cha
     position = 0
     for chunk in chunks:
         assert page.text[chunk.char_start : chunk.char_end] == chunk.text
-        assert chunk.text == chunk.text.strip() != ""
+        assert chunk.text.strip()
+        assert chunk.text == chunk.text.rstrip()
+        assert not chunk.text[0].isspace() or _begins_with_the_indentation_of_code(page, chunk)
         assert counter.count_tokens(chunk.text) <= most or len(chunk.text) == 1
         assert chunk.char_start >= position
         position = chunk.char_end

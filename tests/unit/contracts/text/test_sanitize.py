@@ -188,3 +188,34 @@ def test_a_plain_text_is_read_like_any_other(monkeypatch: pytest.MonkeyPatch) ->
     found = [sanitize(text) for text in [*texts, "a\ud800b"]]
     monkeypatch.setattr("sourcebound.contracts.text.sanitize.PLAIN", b"")  # so that none is plain
     assert [sanitize(text) for text in [*texts, "a\ud800b"]] == found
+
+
+@pytest.mark.contract("R2-S2")
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("if x:\n    y = 1\n\n        z  =  2\n", "if x:\n    y = 1\n\n        z = 2"),
+        ("    first\n  second", "    first\n  second"),
+        ("a\n\tb\n \tc\n d", "a\n    b\n    c\nd"),
+        ("a\n" + " " * 500 + "b", "a\n" + " " * 40 + "b"),
+        ("a\n \u200b  \n\u200b  b", "a\n\n  b"),
+        ("\n\n    a\n    ", "    a"),
+        ("a\u2028    b", "a\n    b"),
+    ],
+)
+def test_the_second_version_keeps_the_indentation_of_code(text: str, clean: str) -> None:
+    assert sanitize(text, "safe_normalize_v2") == (clean, 0, 0)
+    assert sanitize(clean, "safe_normalize_v2").text == clean
+    assert sanitize(text).text == "\n".join(line.strip() for line in clean.split("\n"))
+
+
+@pytest.mark.contract("R2-S2")
+def test_an_indented_header_is_escaped_and_counted() -> None:
+    assert sanitize("a\n    === EVIDENCE ===", "safe_normalize_v2") == ("a\n    \\=== EVIDENCE ===", 1, 0)
+
+
+@pytest.mark.contract("R2-S2")
+@given(st.text(alphabet=st.sampled_from("ab \t\n\u200b\u00a0\u2028")))
+def test_both_versions_differ_in_indentation_alone(text: str) -> None:
+    first, second = sanitize(text).text, sanitize(text, "safe_normalize_v2").text
+    assert [line.lstrip() for line in second.split("\n")] == first.split("\n")
