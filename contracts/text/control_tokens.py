@@ -27,22 +27,26 @@ SQUARE_NAMES: Final = (
     "CLS", "SEP", "PAD", "UNK", "BOS", "EOS", "EOT", "MASK", "gMASK", "sMASK",
     r"[A-Z]+(?:_[A-Z]+)+",
 )  # fmt: skip
-OPEN, CLOSE, PIPE = "[<＜﹤]", "[>＞﹥]", "[|｜]"
+CLOSE, PIPE = "[>＞﹥]", "[|｜]"
 INSIDE: Final = r"[^\s<>＜＞﹤﹥|｜\\]{1,64}"
 """What stands between the pipes of a token; a backslash is in none, so that nothing is broken twice."""
+ANGLE, SQUARE = "[<＜﹤]", r"[\[［]"
 CONTROL_TOKEN: Final = re.compile(
-    "|".join(
+    r"[<＜﹤\[［>\]](?:"
+    + "|".join(
         (
-            rf"{OPEN}(?={PIPE}{INSIDE}{PIPE}?{CLOSE}|{INSIDE}{PIPE}{CLOSE})",  # <|im_end|>, <|turn>, <turn|>
-            rf"{OPEN}(?=(?i:/?(?:{'|'.join(ANGLE_NAMES)})){CLOSE})",
-            rf"{OPEN}(?={OPEN}/?SYS{CLOSE}{{2}})",
-            rf"[\[［](?=/?(?:{'|'.join(SQUARE_NAMES)})[\]］])",
-            rf"[\[［](?={PIPE}[^\s\[\]|｜\\]{{1,64}}{PIPE}[\]］]|@[A-Z]{{2,8}}@[\]］])",  # [|user|], [@BOS@]
-            r">(?=>[A-Z]{2,16}<<)",  # >>QUESTION<<
-            r"[\]\[](?=~!?b[\]\[])|\[(?=e~\[)",
+            rf"(?<={ANGLE})(?={PIPE}{INSIDE}{PIPE}?{CLOSE}|{INSIDE}{PIPE}{CLOSE})",  # <|im_end|>, <|turn>, <turn|>
+            rf"(?<={ANGLE})(?=(?i:/?(?:{'|'.join(ANGLE_NAMES)})){CLOSE})",
+            rf"(?<={ANGLE})(?={ANGLE}/?SYS{CLOSE}{{2}})",
+            rf"(?<={SQUARE})(?=/?(?:{'|'.join(SQUARE_NAMES)})[\]］])",
+            rf"(?<={SQUARE})(?={PIPE}[^\s\[\]|｜\\]{{1,64}}{PIPE}[\]］]|@[A-Z]{{2,8}}@[\]］])",  # [|user|], [@BOS@]
+            r"(?<=>)(?=>[A-Z]{2,16}<<)",  # >>QUESTION<<
+            r"(?<=[\]\[])(?=~!?b[\]\[])|(?<=\[)(?=e~\[)",
         )
     )
+    + ")"
 )
+"""The mark with which a token begins. Each alternative looks back at it, so that only marks are tried."""
 FIRST_MARKS: Final = "<[]＜﹤［"
 """The characters with which tokens begin, and without which most texts are; `>>NAME<<` holds `<`."""
 

@@ -94,6 +94,8 @@ PARTICLE: Final = re.compile(r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*[.!][
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 
+STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")
+"""What every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds."""
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no UTF-8 text can hold and `sentencex` cannot read."""
 
@@ -130,7 +132,8 @@ def cut_merged(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]
     """
     result: list[Span] = []
     for start, end in spans:
-        cuts = set(_outside_quotes(text, start, [match.end() for match in SHORT_END.finditer(text, start, end)]))
+        ends = SHORT_END.finditer(text, start, end) if STOP_WITHIN.search(text, start, end) else ()
+        cuts = set(_outside_quotes(text, start, [match.end() for match in ends]))
         for match in OWN_PARENTHESIS.finditer(text, start, end):
             cuts |= {match.start(), match.end()}
         within = cited[bisect_right(cited, start) : bisect_left(cited, end)]
@@ -180,7 +183,7 @@ def _outside_quotes(text: str, start: int, positions: Sequence[int]) -> list[int
 
 def language_of(text: str) -> str:
     """Return the language whose sentence rules fit the script of most letters; English for Latin script."""
-    counts = [(len(pattern.findall(text)), name) for name, pattern in SCRIPTS]
+    counts = [] if text.isascii() else [(len(pattern.findall(text)), name) for name, pattern in SCRIPTS]
     matches = [(count, name) for count, name in counts if count]
     if not matches:
         return "en"
@@ -248,6 +251,8 @@ def _move_marks(text: str, spans: list[Span]) -> list[Span]:
 def _split_further(text: str, span: Span) -> list[Span]:
     """Split after a part's letter, an ellipsis, a unit or a company if a new sentence begins there."""
     start, end = span
+    if not STOP_WITHIN.search(text, start, end):
+        return [span]
     matches = {
         match.end(): pattern is LABELLED for pattern in SPLIT_AFTER for match in pattern.finditer(text, start, end)
     }
@@ -277,9 +282,11 @@ def _trim(text: str, spans: list[Span]) -> list[Span]:
 
 def _list_starts(text: str) -> list[int]:
     """Return the starts of list items within one line, or only the start of the text if it has no such list."""
-    bullets = [match.start() for match in BULLET.finditer(text)]
+    bullets = [] if text.isascii() else [match.start() for match in BULLET.finditer(text)]
     if len(bullets) >= 2:
         return sorted({0, *bullets})
+    if not INLINE_MARKER.match(text, len(text) - len(text.lstrip())):
+        return [0]  # a list begins with the text
     markers = [(match.start(), match["number"]) for match in INLINE_MARKER.finditer(text)]
     run: list[tuple[int, str]] = []
     for position, number in markers:

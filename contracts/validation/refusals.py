@@ -222,7 +222,7 @@ def find_refusal(text: str) -> str | None:
     """
     plain = unicodedata.normalize("NFKC", text)
     folded = plain.casefold()
-    if CORE_OF_REFUSAL in "".join(filter(str.isalnum, folded)):
+    if len(folded) >= len(CORE_OF_REFUSAL) and CORE_OF_REFUSAL in "".join(filter(str.isalnum, folded)):
         return REFUSAL
     candidates = "\n".join(filter(_has_trigger, SENTENCE_END.split(plain)))
     for pattern in PATTERNS if candidates else ():

@@ -122,8 +122,8 @@ def read_literals(
             literals.extend(matches)
             remaining = _mask(remaining, matches)
     has_digits = DIGIT.search(remaining) is not None
-    groups = version >= SECOND and language_of_words(plain) != "en"
-    for reader in READERS_WITH_POINT_GROUPS if groups else READERS[min(version, SECOND)]:
+    language = language_of_words(plain) if version >= SECOND else "en"
+    for reader in READERS_WITH_POINT_GROUPS if language != "en" else READERS[min(version, SECOND)]:
         if (reader.needs_digits and has_digits) or not reader.words.isdisjoint(words):
             matches = reader.read(remaining)
             literals.extend(matches)
@@ -138,7 +138,7 @@ def read_literals(
             words,
             [
                 *scaled_forms(plain, literals),
-                *forms_of_language(plain),
+                *forms_of_language(plain, language),
                 *era_forms(literals),
                 *named_time_forms(plain, literals),
             ],

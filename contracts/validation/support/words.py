@@ -61,7 +61,10 @@ def read_words(text: str) -> tuple[Word, ...]:
     words: list[Word] = []
     for match in TOKEN.finditer(text):
         token, start = match[0], match.start()
-        parts = [token] if token.isalnum() else PART.findall(token)
+        if token.isalnum() and token not in ("t", "T"):
+            words.append(_new_word(text, token, start))
+            continue
+        parts = PART.findall(token)
         if len(parts) > 1 and IDENTIFIER.fullmatch("".join(parts)):
             parts = ["".join(parts)]
         if token in ("t", "T") and text[start - 1 : start] in ("'", "’") and words and words[-1].form[1:].endswith("n"):

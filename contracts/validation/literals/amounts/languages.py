@@ -93,6 +93,8 @@ NUMBER_WORD: Final = {
     for language, words in WORDS.items()
 }
 WORD: Final = re.compile(r"[^\W\d_]+")
+FIRST_WORDS: Final = {language: frozenset(WORD.match(word)[0] for word in words) for language, words in WORDS.items()}  # type: ignore[index]
+"""The word with which a number word of each language begins: `dix` of `dix-sept`."""
 CLOCK: Final = re.compile(
     r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?:\s?h\s?(?P<minute>[0-5]\d)|\s?Uhr(?:\s(?P<after>[0-5]\d))?)(?!\w|[.,]\d)"
     r"|(?<=\b[aeo]lle )(?P<hour_it>[01]?\d|2[0-3])\.(?P<minute_it>[0-5]\d)(?![\w]|[.,]\d)"
@@ -153,7 +155,10 @@ def read_clock_times(text: str) -> list[Literal]:
 
 def read_counted_words(text: str) -> list[Literal]:
     """Read every number word before a noun of time of the same language, and any in a text of it, except an article."""
-    lowered, language_of_text = lower_case(text), language_of_words(text)
+    lowered = lower_case(text)
+    words = frozenset(WORD.findall(lowered))
+    languages = [language for language, first in FIRST_WORDS.items() if not first.isdisjoint(words)]
+    language_of_text = language_of_words(text) if languages else "en"
     return [
         Literal(
             "number",
@@ -162,8 +167,8 @@ def read_counted_words(text: str) -> list[Literal]:
             frozenset([f"n{WORDS[language][match[0]]}"]),
             ALL_UNITS[noun[1]] if noun else None,
         )
-        for language, pattern in NUMBER_WORD.items()
-        for match in pattern.finditer(lowered)
+        for language in languages
+        for match in NUMBER_WORD[language].finditer(lowered)
         if match[0] not in ARTICLES
         and (
             (noun := re.match(rf"\s+({NOUNS_OF_TIME[language]})\b", lowered[match.end() : match.end() + 20]))
@@ -172,7 +177,7 @@ def read_counted_words(text: str) -> list[Literal]:
     ]
 
 
-def forms_of_language(text: str) -> list[Form]:
+def forms_of_language(text: str, language: str) -> list[Form]:
     """Return the forms that a text supports by the habits of its language, and by units in the names of keys."""
     forms: list[Form] = [
         (f"n{int(match['number'])}", UNITS[match["unit"].casefold()])
@@ -180,7 +185,6 @@ def forms_of_language(text: str) -> list[Form]:
         if match["unit"].casefold() in UNITS
     ]
     forms += [(unscaled_form(match["number"]), None) for match in SCALED.finditer(text)]
-    language = language_of_words(text)
     if language == "en":
         return forms
     lowered = text.casefold()

@@ -28,6 +28,11 @@ HEAD: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A scale where it is a head: at the start of a line, in brackets, in a cell, or after what it counts."""
+MARKS: Final = (
+    "hundred thousand million billion mio mrd mn bn miles milliers migliaia tausend tsd millones milioni milliard "
+    "miliardi 000 t€ k€ teur keur tchf kchf tusd kusd"
+).split()
+"""Each scale has one of these, in lower case; other texts are skipped."""
 FACTORS: Final = {
     "hundred": 10**2, "thousand": 10**3, "000": 10**3, "million": 10**6, "mio": 10**6, "mn": 10**6,
     "mile": 10**3, "millier": 10**3, "migliaia": 10**3, "tausend": 10**3, "tsd": 10**3, "millone": 10**6,
@@ -79,6 +84,9 @@ def scaled_forms(text: str, literals: list[Literal]) -> list[tuple[str, str | No
 
 def find_scales(text: str) -> list[Scale]:
     """Find the scales of a text. A scale holds up to the next one, one in a cell of a head for the table's column."""
+    folded = text.casefold()
+    if not any(mark in folded for mark in MARKS):
+        return []
     heads = list(islice(HEAD.finditer(text), MAX_HEADS))
     scales = []
     for number, head in enumerate(heads):

@@ -5,10 +5,10 @@ freely ("daily life"). A day is supported by a text that lists at least three of
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
-from sourcebound.contracts.validation.literals.literal import OCCASIONAL, Literal
+from sourcebound.contracts.validation.literals.literal import OCCASIONAL, WORD, Literal
 from sourcebound.contracts.validation.literals.times.dates import ALL_MONTHS
 
 Form = tuple[str, str | None]
@@ -27,6 +27,9 @@ DAY: Final = re.compile(
     + "|".join(f"(?P<d{number}>{names.replace(' ', '|')})" for number, names in enumerate(DAY_NAMES, start=1))
     + r")(?!\w)",
     re.IGNORECASE,
+)
+DAY_WORDS: Final = frozenset(
+    word for name in " ".join(DAY_NAMES).split() for word in (name.removesuffix("s?"), name.replace("?", ""))
 )
 SHORT: Final = frozenset("mon tue tues wed thu thur thurs fri sat sun".split())
 """Short names, which count in a source only, because `sun` and `sat` are words too."""
@@ -58,6 +61,9 @@ RATE: Final = re.compile(
     r"\b(?:per|every|each|an?|\d+|two|three|six)\s(?P<time>hour|day|week|fortnight|month|quarter|year)s?\b",
     re.IGNORECASE,
 )
+RATE_WORDS: Final = frozenset(
+    word for time in "hour day week fortnight month quarter year".split() for word in (time, f"{time}s")
+)
 MEANT: Final = {
     "hour": re.compile(r"\bhour"),
     "day": re.compile(r"\bda(?:y|ily)|\b24\s?h|\b(?:night|morning|evening)"),
@@ -72,34 +78,42 @@ MEANT: Final = {
 
 def read_named_times(text: str) -> list[Literal]:
     """Read every day of the week, month without a day or year, and adverb of frequency of a text without dates."""
+    words = frozenset(WORD.findall(text.casefold()))
     literals = [
         Literal("date", match[0], match.start(), frozenset([f"w{str(match.lastgroup)[1:]}"]))
-        for match in DAY.finditer(text)
+        for match in _find(DAY, text, words, DAY_WORDS)
         if match[0].casefold() not in SHORT
     ]
     literals += [
         Literal("date", match["month"], match.start("month"), frozenset([f"m{ALL_MONTHS[match['month'].casefold()]}"]))
-        for match in MONTH.finditer(text)
+        for match in _find(MONTH, text, words, MONTHS)
         if match["month"].casefold() not in AMBIGUOUS_MONTHS or (match["before"] and match["month"][0].isupper())
     ]
     literals += [
         Literal("date", match[0], match.start(), frozenset([f"f{FREQUENCIES[match[0].casefold()]}"]), OCCASIONAL)
-        for match in FREQUENCY.finditer(text)
+        for match in _find(FREQUENCY, text, words, FREQUENCIES.keys())
     ]
     return sorted(literals, key=lambda literal: literal.start)
 
 
 def named_time_forms(text: str, literals: Iterable[Literal]) -> Iterator[Form]:
     """Yield the days, months and frequencies that a source names in any form."""
-    days = {str(match.lastgroup)[1:] for match in DAY.finditer(text)}
+    lowered = text.casefold()
+    words = frozenset(WORD.findall(lowered))
+    days = {str(match.lastgroup)[1:] for match in _find(DAY, text, words, DAY_WORDS)}
     yield from ((f"w{day}", None) for day in (days if len(days) < LISTED_DAYS else "1234567"))
     for literal in literals:
         yield from ((f"m{match[1]}", None) for form in literal.forms if (match := MONTH_FORM.fullmatch(form)))
     yield from ((f"m{int(match[1])}", None) for match in ISO_MONTH.finditer(text))
-    lowered = text.casefold()
-    named = {FREQUENCIES[word] for word in FREQUENCY.findall(lowered)} | set(RATE.findall(lowered))
+    named = {FREQUENCIES[match[0]] for match in _find(FREQUENCY, lowered, words, FREQUENCIES.keys())}
+    named |= {match["time"] for match in _find(RATE, lowered, words, RATE_WORDS)}
     if len(days) >= MOST_DAYS:
         yield "fday", None
     if named:
         yield "f", None
         yield from ((f"f{name}", None) for name, pattern in MEANT.items() if pattern.search(lowered))
+
+
+def _find(pattern: re.Pattern[str], text: str, words: Set[str], needed: Set[str]) -> Iterable[re.Match[str]]:
+    """Return the matches of a pattern, each of which needs a word; a text without any is not searched."""
+    return () if needed.isdisjoint(words) else pattern.finditer(text)
