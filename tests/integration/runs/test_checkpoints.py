@@ -100,6 +100,15 @@ async def test_no_class_is_serialised(engine: Engine, library: str) -> None:
         json.dumps(ormsgpack.unpackb(blob))  # without an extension hook any class would be an error
 
 
+@pytest.mark.contract("CP-9")
+async def test_the_evidence_is_stored_compressed_and_read_as_it_was(engine: Engine, library: str) -> None:
+    response = await engine.ask({"question": ANSWERED})
+    sizes = "SELECT blob, pg_column_size(blob) FROM checkpoint_blobs WHERE channel = 'assembly'"
+    [(blob, stored)] = rows(library, sizes)
+    assert stored < 0.7 * len(blob)
+    assert ormsgpack.unpackb(blob) == (await engine.state(response.run_id))["assembly"]
+
+
 @pytest.mark.contract("CP-2")
 async def test_what_is_no_plain_value_is_an_error_and_never_pickled(services: Services) -> None:
     with pytest.raises(TypeError):
