@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownVector, StoredDocument
 from sourcebound.contracts.corpus.digests import digest_source
-from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata
+from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata, ParsedDocument
 from sourcebound.contracts.ports import DocumentParser, Embedder
 from sourcebound.contracts.text.tokens import estimate_tokens
 from sourcebound.errors import DocumentError
@@ -161,7 +161,7 @@ class Preparer:
         return StoredDocument(
             knowledge_id=change.knowledge_id,
             source_path=file.resolved,
-            source_reference=overrides.source_reference or file.path.name,
+            source_reference=name_source(overrides.source_reference or file.path.name, parsed),
             source_digest=digest_source(data, suffix),
             parsed=parsed,
             metadata=_merge_metadata(parsed.metadata, overrides),
@@ -196,6 +196,23 @@ def _is_reusable(title: str, chunk: Chunk, known: Mapping[str, KnownVector]) -> 
     """Whether the stored vector of a chunk was computed from the same text; an equal id alone does not prove it."""
     old = known.get(chunk.chunk_id)
     return old is not None and (old.title, old.heading_path, old.text) == (title, chunk.heading_path, chunk.text)
+
+
+def name_source(source: str, parsed: ParsedDocument) -> str:
+    """Return the reference of a source as every citation and the ledger show it.
+
+    It says if the text of pages was recognized in pictures, because its words may be wrong.
+
+    Args:
+        source: The reference of the operator, or the name of the file.
+        parsed: The document.
+    """
+    if not parsed.recognized_pages:
+        return source
+    if len(parsed.recognized_pages) == sum(bool(page.text) for page in parsed.pages):
+        return f"{source} (text by OCR)"
+    numbers = ", ".join(map(str, parsed.recognized_pages))
+    return f"{source} (text by OCR on page{'s' if ',' in numbers else ''} {numbers})"
 
 
 def _merge_metadata(parsed: DocumentMetadata, overrides: Sidecar) -> DocumentMetadata:

@@ -66,6 +66,10 @@ class Settings(BaseSettings):
     """The time limit for parsing a file, and again for chunking it. A slower file is skipped, with a message."""
     parse_memory_megabytes: int = Field(default=2048, ge=256)
     """The memory limit for parsing a file. A file that needs more is skipped, with a message."""
+    ocr: bool = False
+    """Whether the text of PDF pages without a text layer is recognized in their pictures (extra `ocr`)."""
+    ocr_seconds: float = Field(default=300, gt=0)
+    """The time limit for parsing a file with `ocr`, in place of `parse_seconds`."""
     max_questions: int = Field(default=16, gt=0)
     """The most questions that `serve` answers at once. It refuses further ones with status 429."""
     max_request_megabytes: int = Field(default=4, gt=0)

@@ -70,7 +70,8 @@ class Services:
         self.api_keys = ApiKeys(self.pool)
         self.sources = PostgresSources(self.pool)
         self.models = Models(self.settings)
-        self.parser = ParserPool(self.settings.parse_seconds, self.settings.parse_memory_megabytes)
+        seconds = self.settings.ocr_seconds if self.settings.ocr else self.settings.parse_seconds
+        self.parser = ParserPool(seconds, self.settings.parse_memory_megabytes, ocr=self.settings.ocr)
 
     def _signed_heads(self) -> SignedHeads | None:
         file, key_file = self.settings.heads, self.settings.signing_key_file

@@ -62,6 +62,8 @@ class ParsedDocument(Contract):
     media_type: str
     metadata: DocumentMetadata
     pages: tuple[Page, ...]
+    recognized_pages: tuple[int, ...] = ()
+    """The numbers of the pages whose text was recognized in a picture (OCR), so that words of it can be wrong."""
 
 
 class Chunk(Contract):

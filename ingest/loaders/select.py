@@ -22,6 +22,7 @@ from sourcebound.ingest.loaders.office.presentation import load_presentation
 from sourcebound.ingest.loaders.office.rich_text import load_rich_text
 from sourcebound.ingest.loaders.office.spreadsheet import load_spreadsheet
 from sourcebound.ingest.loaders.pdf.load import load_pdf
+from sourcebound.ingest.loaders.pdf.ocr import Recognize
 from sourcebound.ingest.loaders.text import load_text
 from sourcebound.ingest.loaders.word import load_word
 from sourcebound.ingest.sandbox import failures
@@ -112,13 +113,14 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
     return data
 
 
-def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+def parse_document(path: Path, data: bytes, max_bytes: int, recognize: Recognize | None = None) -> ParsedDocument:
     """Parse the bytes of a file with the loader for their format.
 
     Args:
         path: The path of the file, for its name and suffix. The file is not opened.
         data: The bytes of the file.
         max_bytes: The size limit of the file. An unpacked archive may be several times as large.
+        recognize: Reads the pages of a PDF that have no text; None to leave them empty.
 
     Raises:
         DocumentError: As in `load_document`.
@@ -126,7 +128,7 @@ def parse_document(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     if not data.strip():
         raise failures.empty(path)
     if _PDF_MAGIC in data[:_PDF_MAGIC_WINDOW]:
-        return load_pdf(path, data)
+        return load_pdf(path, data, recognize)
     if data.startswith(_ZIP_MAGIC):
         return _load_archive(path, data, max_bytes)
     if data.startswith(_OLE_MAGIC):

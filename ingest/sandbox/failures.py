@@ -61,7 +61,16 @@ def no_text(path: Path) -> DocumentError:
     """Return the error of a file whose pages hold only pictures."""
     return DocumentError(
         f"{path.name} has no text: needs OCR.",
-        "Run it through an OCR tool that writes a text layer, then ingest the result.",
+        "Ingest it as a PDF with --ocr (extra ocr), or run it through an OCR tool that writes a text layer.",
+        code=DocumentFailure.NO_TEXT,
+    )
+
+
+def nothing_recognized(path: Path) -> DocumentError:
+    """Return the error of a file in whose pictures no text was recognized."""
+    return DocumentError(
+        f"{path.name} has no text, and none was recognized in its pictures.",
+        "Scan it again with a higher resolution, or omit it.",
         code=DocumentFailure.NO_TEXT,
     )
 

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from signal import Signals
 from types import TracebackType
@@ -22,6 +23,7 @@ from pydantic import ValidationError
 from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.contracts.corpus.page_view import PageMarks, PageRequest
 from sourcebound.errors import ConfigurationError, DocumentError
+from sourcebound.ingest.loaders.pdf.ocr import ocr_unavailable
 from sourcebound.ingest.sandbox import failures
 from sourcebound.ingest.sandbox.confinement import Confinement
 from sourcebound.ingest.sandbox.worker import (
@@ -29,6 +31,7 @@ from sourcebound.ingest.sandbox.worker import (
     DOCUMENT,
     IMAGE,
     MARKS,
+    OCR,
     PARSE,
     READY,
     REFUSAL,
@@ -65,16 +68,19 @@ class _Worker:
         command: The command of the child; the limits are appended to it.
         seconds: The longest time for one file.
         memory_megabytes: The largest memory for one file.
+        extra: Further arguments of the child.
 
     Raises:
         ConfigurationError: The child does not start.
     """
 
-    def __init__(self, command: Sequence[str], seconds: float, memory_megabytes: int) -> None:
+    def __init__(
+        self, command: Sequence[str], seconds: float, memory_megabytes: int, extra: Sequence[str] = ()
+    ) -> None:
         self._seconds = seconds
         self._memory_bytes = memory_megabytes << 20
         self._expired = threading.Event()
-        arguments = [*command, str(memory_megabytes), str(seconds)]
+        arguments = [*command, str(memory_megabytes), str(seconds), *extra]
         self._process = subprocess.Popen(
             arguments,
             stdin=subprocess.PIPE,
@@ -88,9 +94,10 @@ class _Worker:
             self.confinement = Confinement.model_validate_json(reply.payload if reply else b"")
         except ValidationError as error:
             self.end()
+            trial = " ".join([*command, "2048", "30", *extra])
             raise ConfigurationError(
                 f"the parser process does not start ({self.describe_end()}).",
-                f"Run `{' '.join(arguments[:-2])} 2048 30` to see why, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES.",
+                f"Run `{trial}` to see why, or raise SOURCEBOUND_PARSE_MEMORY_MEGABYTES.",
                 code="PARSER_UNAVAILABLE",
             ) from error
 
@@ -206,6 +213,7 @@ class ParserPool:
         memory_megabytes: The largest memory for one file.
         processes: The number of files that are read at a time. Default: the number of processors, at most four.
         command: The command of a child.
+        ocr: Whether pages without a text layer are read as pictures.
     """
 
     def __init__(
@@ -214,11 +222,13 @@ class ParserPool:
         memory_megabytes: int,
         processes: int | None = None,
         command: Sequence[str] = WORKER,
+        ocr: bool = False,
     ) -> None:
         self.processes = processes or min(os.cpu_count() or 1, MAX_PROCESSES)
         self.seconds = seconds
         self._memory_megabytes = memory_megabytes
         self._command = command
+        self._extra = (OCR,) if ocr else ()
         self._idle: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
@@ -232,7 +242,8 @@ class ParserPool:
         Raises:
             DocumentError: The loader refused the file, or its child was too slow (`TOO_SLOW`), ran out of memory
                 (`OUT_OF_MEMORY`) or failed (`PARSER_ENDED`).
-            ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`).
+            ConfigurationError: No child starts, or the pool is closed (`PARSER_UNAVAILABLE`). Or OCR was asked for and
+                is not installed (`OCR_UNAVAILABLE`).
         """
         with self._worker() as worker:
             return worker.parse(path, data, max_bytes)
@@ -292,7 +303,9 @@ class ParserPool:
         with self._lock:
             if self._closed.is_set():
                 raise ConfigurationError("the parser pool is closed.", code="PARSER_UNAVAILABLE")
-        worker = _Worker(self._command, self.seconds, self._memory_megabytes)
+        if self._extra and find_spec("rapidocr") is None:
+            raise ocr_unavailable()
+        worker = _Worker(self._command, self.seconds, self._memory_megabytes, self._extra)
         with self._lock:
             self._workers.add(worker)
             if self._closed.is_set():

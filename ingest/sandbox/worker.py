@@ -1,4 +1,6 @@
-"""The process that reads documents, and draws pages: `python -m sourcebound.ingest.sandbox.worker MEGABYTES SECONDS`.
+"""The process that reads documents, and draws pages.
+
+Its command is `python -m sourcebound.ingest.sandbox.worker MEGABYTES SECONDS [ocr]`.
 
 For each file it receives the name and the bytes, and replies with the content, until its input ends. It receives
 nothing else: no connection, no key and no path to open. Its replies are JSON, which the parent validates and never
@@ -11,6 +13,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final
@@ -18,6 +21,7 @@ from typing import BinaryIO, Final
 from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.contracts.corpus.page_view import PageRequest
 from sourcebound.errors import DocumentError
+from sourcebound.ingest.loaders.pdf.ocr import open_recognizer
 from sourcebound.ingest.loaders.pdf.page_view import view_page
 from sourcebound.ingest.loaders.select import parse_document
 from sourcebound.ingest.sandbox.confinement import confine
@@ -31,22 +35,28 @@ PARSE, VIEW = b"P", b"V"
 REPLY: Final = struct.Struct(">cQ")
 """The header of a reply: the kind and the length of its payload."""
 READY, DOCUMENT, REFUSAL, DEFECT, IMAGE, MARKS = b"R", b"D", b"E", b"X", b"I", b"M"
+OCR: Final = "ocr"
+"""The argument of a process that reads pictures."""
 GRACE_SECONDS: Final = 5
 """The seconds after the parent's deadline after which this process ends itself, in case the parent no longer exists."""
 Load = Callable[[Path, bytes, int], ParsedDocument]
 
 
-def serve(memory_megabytes: int, seconds: float, load: Load = parse_document) -> None:
+def serve(
+    memory_megabytes: int, seconds: float, load: Load = parse_document, prepare: Callable[[], Load] | None = None
+) -> None:
     """Answer requests on standard input until it ends.
 
     Args:
         memory_megabytes: The largest memory that this process may use.
         seconds: The longest time for one file.
         load: Reads a file.
+        prepare: Opens what another reader of files needs, and returns that reader.
     """
     requests, replies = sys.stdin.buffer, _redirect_stdout()
     sys.excepthook = _make_exception_hook(replies)
     preload()
+    load = prepare() if prepare else load
     confinement = confine(memory_megabytes, kept=(0, 1, 2, replies.fileno()))
     _reply(replies, READY, confinement.model_dump_json().encode())
     while header := requests.read(REQUEST.size):
@@ -104,5 +114,9 @@ def _set_alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
+def _load_with_ocr() -> Load:
+    return partial(parse_document, recognize=open_recognizer())
+
+
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), float(sys.argv[2]))
+    serve(int(sys.argv[1]), float(sys.argv[2]), prepare=_load_with_ocr if sys.argv[3:] == [OCR] else None)

@@ -27,6 +27,7 @@ from sourcebound.ingest.loaders.pdf.layout import (
     split_by_outline,
     split_by_style,
 )
+from sourcebound.ingest.loaders.pdf.ocr import Recognize, read_picture
 from sourcebound.ingest.loaders.pdf.table import replace_tables
 from sourcebound.ingest.sandbox import failures
 
@@ -46,6 +47,13 @@ _BOLD_NAME = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _BOLD_WEIGHT = 600
 
 
+class _ReadPage(NamedTuple):
+    """The lines of a page, and whether they were recognized in its picture."""
+
+    lines: list[Line]
+    is_recognized: bool
+
+
 class _RawPage(NamedTuple):
     """The text of a page, and its lines by their place in it."""
 
@@ -57,15 +65,17 @@ class _RawPage(NamedTuple):
     """The furniture below the text."""
 
 
-def load_pdf(path: Path, data: bytes) -> ParsedDocument:
+def load_pdf(path: Path, data: bytes, recognize: Recognize | None = None) -> ParsedDocument:
     """Read a PDF.
 
     Args:
         path: The path of the file. Messages name the file, and its stem is the fallback title.
         data: The bytes of the file.
+        recognize: Reads the pages without text as pictures; None to leave them empty.
 
     Returns:
-        A document with one `Page` for each page, numbered from 1. A page of pictures has an empty text.
+        A document with one `Page` for each page, numbered from 1. A page of pictures has an empty text, or the text
+        that was recognized, and then `recognized_pages` has its number.
 
     Raises:
         DocumentError: With the code ENCRYPTED, NO_TEXT or UNREADABLE.
@@ -76,15 +86,18 @@ def load_pdf(path: Path, data: bytes) -> ParsedDocument:
     with PDFIUM_LOCK:
         try:
             with pypdfium2.PdfDocument(data) as document:
-                raw_pages = _assemble_pages([_read_page(document, index) for index in range(len(document))])
+                read = [_read_page(document, index, recognize) for index in range(len(document))]
                 outline = list(_read_outline(document))
                 title = _read_string(lambda: document.get_metadata_value("Title"))
         except pypdfium2.PdfiumError as error:
             raise _make_error(path, error) from error
+    raw_pages = _assemble_pages([page.lines for page in read])
     if not any(page.text.strip() for page in raw_pages):
-        raise failures.no_text(path)
+        raise failures.nothing_recognized(path) if recognize else failures.no_text(path)
     pages = _split_into_blocks(raw_pages, outline)
-    return ParsedDocument(media_type=MEDIA_TYPE, metadata=build_metadata(path, pages, title=title), pages=pages)
+    recognized = tuple(number for number, page in enumerate(read, start=1) if page.is_recognized)
+    metadata = build_metadata(path, pages, title=title)
+    return ParsedDocument(media_type=MEDIA_TYPE, metadata=metadata, pages=pages, recognized_pages=recognized)
 
 
 def _make_error(path: Path, error: Exception) -> DocumentError:
@@ -132,13 +145,16 @@ def _read_string(read: Callable[[], str]) -> str:
         return ""
 
 
-def _read_page(document: "PdfDocument", index: int) -> list[Line]:
+def _read_page(document: "PdfDocument", index: int, recognize: Recognize | None) -> _ReadPage:
     page = document[index]
     text_page = page.get_textpage()
     try:
         extracted = text_page.get_text_bounded()
-        char_indices = align_characters(text_page, extracted)
-        return _read_lines(text_page, extracted, char_indices)
+        lines = _read_lines(text_page, extracted, align_characters(text_page, extracted))
+        if lines or recognize is None:
+            return _ReadPage(lines, is_recognized=False)
+        lines = replace_tables(read_picture(page, recognize))
+        return _ReadPage(lines, is_recognized=bool(lines))
     finally:
         text_page.close()
         page.close()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sourcebound.ingest.loaders.sidecar import Sidecar
     from sourcebound.ingest.pipeline import Progress
     from sourcebound.ingest.summary import IngestSummary
+    from sourcebound.settings import Settings
     from sourcebound.wiring import Services
 
 SHOWN = 20
@@ -38,6 +39,7 @@ class IngestOptions:
     labels: tuple[str, ...] | None
     prune: bool
     dry_run: bool
+    ocr: bool
 
 
 def ingest(
@@ -53,6 +55,9 @@ def ingest(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Ingest again whenever a file changes, until Ctrl-C.")] = False,
+    ocr: Annotated[
+        bool, typer.Option("--ocr", help="Recognize the text of PDF pages that have none (extra ocr).")
+    ] = False,
     equipment_id: Annotated[str | None, typer.Option(help="The equipment id of every file.")] = None,
     knowledge_type: Annotated[str | None, typer.Option(help="manual, procedure, bulletin …")] = None,
     event_date: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The date of every file.")] = None,
@@ -81,7 +86,7 @@ def ingest(
         raise RequestError("--watch and --dry-run exclude each other.", "Omit one of them.")
     metadata = Sidecar(event_date=event_date.date() if event_date else None, **texts)
     labels = read_label_options(label, no_labels, "--no-labels")
-    options = IngestOptions(paths, collection, language, metadata, labels, prune, dry_run)
+    options = IngestOptions(paths, collection, language, metadata, labels, prune, dry_run, ocr)
     if watch:
         _watch_until_stopped(options)
         return
@@ -93,12 +98,18 @@ def ingest(
 
 
 async def _ingest(options: IngestOptions) -> "IngestSummary":
-    from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
-    async with open_services(get_settings(), as_owner=True) as services:
+    async with open_services(_settings(options), as_owner=True) as services:
         await _say_if_lexical(services)
         return await _run(services, options)
+
+
+def _settings(options: IngestOptions) -> "Settings":
+    from sourcebound.settings import get_settings
+
+    settings = get_settings()
+    return settings.model_copy(update={"ocr": True}) if options.ocr else settings
 
 
 def _watch_until_stopped(options: IngestOptions) -> None:
@@ -112,11 +123,10 @@ def _watch_until_stopped(options: IngestOptions) -> None:
 
 async def _watch(options: IngestOptions) -> None:
     from sourcebound.ingest.poll import watch_changes
-    from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
     async with (
-        open_services(get_settings(), as_owner=True) as services,
+        open_services(_settings(options), as_owner=True) as services,
         aclosing(watch_changes(options.paths)) as changes,
     ):
         await _say_if_lexical(services)
