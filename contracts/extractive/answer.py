@@ -21,6 +21,9 @@ from sourcebound.contracts.validation.support.words import read_words
 SUPPORTED: Final = 400
 """The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
 
+OTHER_SIDE: Final = 1_000_000
+"""How much less likely to answer the sentence of the other side may be, in millionths of a logit."""
+
 
 def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     """Return the sentences that answer the question of a prompt, in the order of the answer.
@@ -45,7 +48,8 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
 
 def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
     if sides := read_sides(question):
-        found = [sentence for side in sides for sentence in _side(prompt, side, read)]
+        rankings = [rank(prompt, side, read) for side in sides]
+        found = [sentence for ranking in _answering_sides(rankings) for sentence in _side(ranking)]
         return list({sentence.text: sentence for sentence in reversed(found)}.values())[::-1]
     if question.form is Form.PARTS:
         return _parts(prompt, question, read)
@@ -72,13 +76,17 @@ def _parts(prompt: PromptParts, question: Question, read: Reader | None) -> list
     return list(dict.fromkeys(each.ranked[0].sentence for each in rankings if each.answers))[:MAX_SENTENCES]
 
 
-def _side(prompt: PromptParts, side: Question, read: Reader | None) -> list[Sentence]:
+def _answering_sides(rankings: Sequence[Ranking]) -> list[Ranking]:
+    """Return the sides that have an answer. Where one has, a lower sum is enough for the other."""
+    if any(each.answers for each in rankings):
+        rankings = [each._replace(minimum=each.minimum - OTHER_SIDE) for each in rankings]
+    return [each for each in rankings if each.answers]
+
+
+def _side(ranking: Ranking) -> list[Sentence]:
     """Return the best sentence for a side. One that carries its label precedes those that carry no label."""
-    ranking = rank(prompt, side, read)
-    if not ranking.answers:
-        return []
-    ranked = [each.sentence for each in ranking.ranked]
-    return [next((each for each in ranked if has_labels(side.labels, each.text, each.source)), ranked[0])]
+    labels, ranked = ranking.question.labels, [each.sentence for each in ranking.ranked]
+    return [next((each for each in ranked if has_labels(labels, each.text, each.source)), ranked[0])]
 
 
 def _block(ranking: Ranking, best: Sentence) -> list[Sentence]:

@@ -10,7 +10,8 @@ from math import log
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.extractive.answer_types import find_type
-from sourcebound.contracts.extractive.question import Asked, Form, Question
+from sourcebound.contracts.extractive.labels import has_labels
+from sourcebound.contracts.extractive.question import Asked, Form, Question, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.extractive.vocabulary.families import FAMILIES
@@ -78,7 +79,8 @@ def lexical_features(
     """
     around = sentence.stems | sentence.nearby
     levels = (sentence.stems, around, around | sentence.title, chunk | around | sentence.title)
-    own, near, titled, whole = (_held(question, stems) for stems in levels)
+    given = _given(question, sentence)
+    own, near, titled, whole = (_held(question, stems | given) for stems in levels)
     new = [word for word in sentence.words if word.weight and word.stem not in question.weights]
     kind = find_type(question, sentence)
     return {
@@ -115,6 +117,20 @@ def similarity_features(similarity: Similarity, nearest: int) -> Features:
         nearest: The highest one of a whole sentence in the prompt.
     """
     return {**similarity._asdict(), "behind": similarity.whole - nearest}
+
+
+def _given(question: Question, sentence: Sentence) -> frozenset[str]:
+    """Return the identifiers and labels of the question that the surroundings of a sentence say for it.
+
+    Under the title `HP-200 manual, revision C`, a sentence need not say which pump it is about, nor in which revision.
+    One that names a pump itself is about that one.
+    """
+    around = sentence.nearby | sentence.title
+    own = {shape_of(stem) for stem in sentence.stems} if question.identifiers else set()
+    given = frozenset(each for each in question.identifiers if each in around and shape_of(each) not in own)
+    if question.labels and has_labels(question.labels, "", sentence.source):
+        given |= {stem for kind, labels in question.labels.items() for stem in (kind, *labels)}
+    return given
 
 
 def _may_repeat(question: Question) -> bool:

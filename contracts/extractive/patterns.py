@@ -263,6 +263,8 @@ PARTS: Final = pattern(
     r"(?:who|whom|whose|when|where|what|which|why|how)\b)"
 )
 """The place between two questions in one."""
+ASKS: Final = pattern(rf"\b(?:who|whom|whose|when|where|what|which|why|how)\b|^\W*(?:{AUXILIARY}|list|name|compare)\b")
+"""What a question has."""
 PROCEDURAL: Final = pattern(
     r"^\W*(?:"
     + one_of("then next now finally first also and afterwards carefully gently slowly please again")

@@ -133,7 +133,7 @@ def read_question(text: str) -> Question:
 
 def read_parts(question: Question) -> list[Question]:
     """Return the questions that a question consists of. The words of the others weigh a third in each."""
-    pieces = [piece for piece in patterns.PARTS.split(question.text) if read_question(piece).weights]
+    pieces = [piece for piece in _split(question.text) if read_question(piece).weights]
     if len(pieces) < 2:
         return [question]
     parts = [read_question(piece) for piece in pieces]
@@ -145,6 +145,16 @@ def read_parts(question: Question) -> list[Question]:
         )
         for part in parts
     ]
+
+
+def _split(text: str) -> list[str]:
+    """Return the questions in a text. What asks nothing belongs to the question after it: `On the HP-200, how …`."""
+    cuts = [match.span() for match in patterns.PARTS.finditer(text)]
+    if cuts and not patterns.ASKS.search(text, 0, cuts[0][0]):
+        del cuts[0]
+    starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(text)]
+    pieces = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [piece for piece in pieces if piece.strip()]
 
 
 def _read_asked(text: str) -> Asked:
@@ -160,7 +170,7 @@ def _read_form(text: str, asked: Asked) -> Form:
         return Form.STEPS
     if patterns.LISTED.search(text):
         return Form.LIST
-    if len([piece for piece in patterns.PARTS.split(text) if piece.strip()]) > 1:
+    if len(_split(text)) > 1:
         return Form.PARTS
     return Form.REASON if asked is Asked.REASON else Form.SENTENCE
 

@@ -136,21 +136,43 @@ def score(question: Question, weights: Linear, features: Features) -> int:
     return weights.sum(features) - (NO_QUANTITY if lacks else 0)
 
 
-def is_about(question: Question, sentence: Sentence, sentences: Sequence[Sentence]) -> bool:
-    """Return whether a sentence belongs to an identifier that the question names.
+class Subjects(NamedTuple):
+    """The identifiers that a question names, and the others of their shapes in the evidence."""
+
+    named: frozenset[str]
+    others: frozenset[str]
+
+
+def read_subjects(question: Question, sentences: Sequence[Sentence]) -> Subjects:
+    """Return the identifiers that decide what a sentence is about.
 
     A word counts as an identifier only if the evidence has others of its shape: `HP-200` where it has `HP-300`, but not
     `COVID-19` alone.
     """
-    if not question.identifiers:
+    known = frozenset[str]().union(*(each.stems | each.title for each in sentences)) if question.identifiers else ()
+    shapes = {shape_of(stem) for stem in question.identifiers}
+    alike = {stem for stem in known if IDENTIFIER.fullmatch(stem) and shape_of(stem) in shapes}
+    named = {each for each in question.identifiers if any(shape_of(stem) == shape_of(each) for stem in alike - {each})}
+    return Subjects(frozenset(named), frozenset(alike - question.identifiers))
+
+
+def is_about(subjects: Subjects, sentence: Sentence, chunk: frozenset[str]) -> bool:
+    """Return whether a sentence belongs to an identifier that the question names.
+
+    It names one, or it names no other and has one around it, or its chunk names one and no other.
+
+    Args:
+        subjects: The identifiers.
+        sentence: A sentence of the evidence.
+        chunk: The stems of its chunk.
+    """
+    if not subjects.named or subjects.named & sentence.stems:
         return True
-    known = frozenset().union(*(each.stems | each.title for each in sentences))
-    shapes: dict[str, set[str]] = {}
-    for stem in known:
-        if IDENTIFIER.fullmatch(stem):
-            shapes.setdefault(shape_of(stem), set()).add(stem)
-    named = {stem for stem in question.identifiers if shapes.get(shape_of(stem), set()) - {stem}}
-    return not named or bool(named & (sentence.stems | sentence.nearby | sentence.title))
+    if subjects.others & sentence.stems:
+        return False
+    if subjects.named & (sentence.nearby | sentence.title):
+        return True
+    return bool(subjects.named & chunk) and not subjects.others & (chunk | sentence.title)
 
 
 def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str) -> Features:
@@ -176,6 +198,7 @@ def _shares_block(first: Sentence, second: Sentence) -> bool:
 def describe(question: Question, sentences: Sequence[Sentence]) -> list[Described]:
     """Return the sentences that may be quoted, with the features of their words."""
     local = word_weights(question, sentences)
+    subjects = read_subjects(question, sentences)
     stems: dict[int, frozenset[str]] = {}
     for each in sentences:
         stems[each.chunk] = stems.get(each.chunk, frozenset()) | each.stems
@@ -183,7 +206,7 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
         (each, lexical_features(question, each, local, stems[each.chunk]))
         for each in sentences
         if each.is_quotable
-        and is_about(question, each, sentences)
+        and is_about(subjects, each, stems[each.chunk])
         and not conflicts(question.labels, each.text, each.source)
     ]
 

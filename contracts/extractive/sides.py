@@ -9,10 +9,15 @@ from typing import Final
 from sourcebound.contracts.extractive.labels import Labels, read_labels
 from sourcebound.contracts.extractive.patterns import COMPARED
 from sourcebound.contracts.extractive.question import IDENTIFIER, Form, Question, read_identifier, read_parts, shape_of
+from sourcebound.contracts.validation.support.words import read_words
 
 JOINED: Final = re.compile(r"\b(?:and|or|versus|vs|than|from|with|to)\b", re.IGNORECASE)
 RELATION: Final = re.compile(r"\b(?:between|from)\b", re.IGNORECASE)
 """What makes one thing of two: `between pump A and pump B`. Not in a comparison."""
+COMPARING: Final = frozenset(
+    word.stem for word in read_words("compare comparison differ different difference versus vs both either")
+)
+"""What a question says about both sides together, and no sentence about one of them."""
 SINGLE: Final = frozenset({Form.SENTENCE, Form.SIDES, Form.REASON})
 """The forms that a side can have. Steps and lists are answered as a whole."""
 
@@ -71,7 +76,7 @@ def _side(question: Question, identifiers: set[str] | frozenset[str], other: set
         identifiers=frozenset(identifiers),
         labels=labels,
         names=question.names - other,
-        weights={stem: weight for stem, weight in question.weights.items() if stem not in other},
+        weights={stem: weight for stem, weight in question.weights.items() if stem not in other | COMPARING},
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.features import lexical_features
 from sourcebound.contracts.extractive.question import Asked, read_question
+from sourcebound.contracts.extractive.ranking import rank
 from sourcebound.contracts.extractive.sentences import read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
@@ -212,3 +213,21 @@ def test_the_named_value_of_a_row_is_worth_more_than_the_same_words_elsewhere() 
     assert [each["field"] > 0 for each in described] == [True, False]
     assert [each["heaviest_missing"] for each in described] == [1000, 1000]
     assert lexical_features(question, row, weights | {"calibrat": 10}, row.stems)["heaviest_missing"] == 100
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_without_an_identifier_belongs_to_the_only_one_of_its_chunk() -> None:
+    question = read_question("How does the motor of the HP-200 turn?")
+    turning = "The motor turns clockwise. It is earthed. The HP-200 stands on four feet."
+    prompt = build_prompt(
+        answer_bundle(turning, f"{turning} Not so the HP-300.", question=question.text), policy()
+    ).prompt
+    ranked = rank(read_prompt(prompt.messages), question).ranked
+    assert [each.sentence.chunk for each in ranked if "clockwise" in each.sentence.text] == [0]
+
+
+@pytest.mark.contract("R4-9")
+def test_the_row_of_another_identifier_is_not_quoted_for_the_row_before_it() -> None:
+    head = "| Point | Use of the water |\n|---|---|\n"
+    points = head + "| POU-3 | Final rinse |\n| POU-4 | Use of the steam, used for water |\n"
+    assert texts("What is the water at POU-3 used for?", points) == ["Point: POU-3; Use of the water: Final rinse"]

@@ -5,7 +5,7 @@ import pytest
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import conflicts, has_labels, read_labels
-from sourcebound.contracts.extractive.question import read_question
+from sourcebound.contracts.extractive.question import Form, read_parts, read_question
 from sourcebound.contracts.extractive.sides import read_sides
 from sourcebound.contracts.extractive.written_short import write_out
 from sourcebound.contracts.prompt.build import build_prompt, read_prompt
@@ -191,3 +191,19 @@ def test_a_greeting_of_one_long_word_is_read_in_linear_time() -> None:
     said = f"Dear {'a' * 3_900} how often is the oil changed?"
     assert strip_courtesy(said) == said
     assert strip_courtesy("Dear quality team, how often is the oil changed?") == "how often is the oil changed?"
+
+
+@pytest.mark.contract("R4-9")
+def test_a_comparison_is_answered_for_the_side_that_says_less_too() -> None:
+    small = "The greatest weight of the HP-200 at delivery is 118 kg."
+    large = "With all that belongs to it, motor, feet, pipes and base plate, it comes to 204 kg for an HP-300."
+    question = "Compare the greatest weight at delivery of the HP-200 with that of the HP-300."
+    assert texts(question, small, large) == [small, large]
+
+
+@pytest.mark.contract("R4-9")
+def test_what_is_said_before_a_question_is_no_part_of_its_own() -> None:
+    assert read_question("On the autoclave, how often do operators repeat the training?").form is Form.SENTENCE
+    assert read_question("How often is it tested, and who does it?").form is Form.PARTS
+    parts = read_parts(read_question("On the autoclave, who trains, and how often is it done?"))
+    assert [part.text for part in parts] == ["On the autoclave, who trains", "how often is it done?"]
