@@ -21,8 +21,8 @@ from sourcebound.contracts.validation.support.words import read_words
 SUPPORTED: Final = 400
 """The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
 
-OTHER_SIDE: Final = 1_000_000
-"""How much less likely to answer the sentence of the other side may be, in millionths of a logit."""
+OTHER: Final = 1_000_000
+"""How much less likely to answer the sentence of another side or part may be, in millionths of a logit."""
 
 
 def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
@@ -37,6 +37,8 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     """
     words = write_out(strip_courtesy(prompt.search_query or prompt.question))
     question = read_question(in_the_spelling_of(prompt.evidence, words))
+    if _asks_nothing(question):
+        return []
     chosen = _choose(prompt, question, read)
     chunks = {part.anchor: part.text for part in prompt.evidence}
     quoted = [
@@ -49,7 +51,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
 def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
     if sides := read_sides(question):
         rankings = [rank(prompt, side, read) for side in sides]
-        found = [sentence for ranking in _answering_sides(rankings) for sentence in _side(ranking)]
+        found = [sentence for ranking in _answering_together(rankings) for sentence in _side(ranking)]
         return list({sentence.text: sentence for sentence in reversed(found)}.values())[::-1]
     if question.form is Form.PARTS:
         return _parts(prompt, question, read)
@@ -70,16 +72,22 @@ def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> lis
             return [best]
 
 
+def _asks_nothing(question: Question) -> bool:
+    """Return whether a question names a label only: `And in revision B?`, where nothing says what of it."""
+    labels = {stem for kind, named in question.labels.items() for stem in (kind, *named)}
+    return bool(labels) and question.weights.keys() <= labels and question.asked is Asked.OTHER
+
+
 def _parts(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
     """Return the best sentence for each part that has one."""
-    rankings = [rank(prompt, part, read) for part in read_parts(question)]
-    return list(dict.fromkeys(each.ranked[0].sentence for each in rankings if each.answers))[:MAX_SENTENCES]
+    rankings = _answering_together([rank(prompt, part, read) for part in read_parts(question)])
+    return list(dict.fromkeys(each.ranked[0].sentence for each in rankings))[:MAX_SENTENCES]
 
 
-def _answering_sides(rankings: Sequence[Ranking]) -> list[Ranking]:
-    """Return the sides that have an answer. Where one has, a lower sum is enough for the other."""
+def _answering_together(rankings: Sequence[Ranking]) -> list[Ranking]:
+    """Return the sides or parts that have an answer. Where one has, a lower sum is enough for the others."""
     if any(each.answers for each in rankings):
-        rankings = [each._replace(minimum=each.minimum - OTHER_SIDE) for each in rankings]
+        rankings = [each._replace(minimum=each.minimum - OTHER) for each in rankings]
     return [each for each in rankings if each.answers]
 
 

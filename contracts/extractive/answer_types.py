@@ -1,5 +1,6 @@
 """Whether a sentence has the kind of thing that a question asks for, beyond the question's own words (R4-9)."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final
@@ -10,6 +11,7 @@ from sourcebound.contracts.extractive.question import Asked, Question
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.extractive.vocabulary.people import ROLES
+from sourcebound.contracts.extractive.vocabulary.sharp import read_sharp
 
 PATTERNS: Final = {
     Asked.TIME: patterns.A_TIME,
@@ -28,8 +30,15 @@ PLACE_BEFORE: Final = frozenset(
 ABSENT: Final = frozenset({"none", "n", "nil", "unknown"})
 """What a cell says that has no value, such as `n/a`."""
 OPENING_QUOTES: Final = frozenset('"“„«‘')
+NEEDED: Final = frozenset(
+    {Asked.TIME, Asked.PERSON, Asked.MONEY, Asked.CONTACT, Asked.COUNT, Asked.DURATION, Asked.FREQUENCY}
+)
+IN_COLUMNS: Final = frozenset({Asked.PERSON, Asked.PLACE})
+"""The kinds that a row has in a column for them only. Its other values are full of capitals."""
 CONDITIONS: Final = frozenset({"when", "if"})
 """The beginnings of what answers `when is …`, though the question has them too."""
+CLAUSE: Final = re.compile(r"when|if|after|before|until|during|once|as soon as|whenever", re.IGNORECASE)
+CLAUSE_END: Final = re.compile(r"[,;:]")
 FIRST_NAME: Final = 50
 """The weight from which the first word of a sentence may be a name."""
 
@@ -44,7 +53,11 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
     Returns:
         The numbers of the words; None if the question asks for a kind that has no form of its own.
     """
+    if question.is_english and (sharp := read_sharp(question.text, question.asked)):
+        return _find(question, sentence, sharp.said)
     finder = FINDERS.get(question.asked)
+    if sentence.is_row and question.asked in IN_COLUMNS:
+        return _columns(question, sentence)
     found = None if finder is None else finder(question, sentence)
     return found or _columns(question, sentence) or found
 
@@ -54,9 +67,15 @@ def needs_type(question: Question) -> bool:
 
     Other questions can be answered in forms that no pattern knows: `the level is right in the middle of the glass`.
     """
-    if question.asked is Asked.MEASURE:
-        return any(asked.search(question.text) for asked, _ in patterns.QUANTITIES)
-    return question.asked in (Asked.MONEY, Asked.CONTACT)
+    if question.is_english and read_sharp(question.text, question.asked):
+        return True
+    return question.asked in NEEDED
+
+
+def asking_stems(question: Question) -> frozenset[str]:
+    """Return the words for the asked form. A sentence that has it need not say them: `80 °C` is a temperature."""
+    sharp = read_sharp(question.text, question.asked) if question.is_english else None
+    return sharp.stems if sharp else frozenset()
 
 
 def _columns(question: Question, sentence: Sentence) -> tuple[int, ...]:
@@ -121,8 +140,14 @@ def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
     pattern = PATTERNS[question.asked]
     if not question.is_english:
         pattern = ANSWERS.get(question.asked.value, pattern)
-    if question.asked is Asked.MEASURE:
-        pattern = next((units for asked, units in patterns.QUANTITIES if asked.search(question.text)), pattern)
+    found = _find(question, sentence, pattern)
+    if not found and question.asked is Asked.FREQUENCY and sentence.is_row:
+        found = _find(question, sentence, patterns.A_PERIOD)
+    return found
+
+
+def _find(question: Question, sentence: Sentence, pattern: re.Pattern[str]) -> tuple[int, ...]:
+    """Return the words at which a pattern begins to match with other words than the question's."""
     forms = {word.form for word in question.words}
     if question.asked is Asked.TIME and patterns.STANDING.search(question.text):
         forms -= CONDITIONS
@@ -130,8 +155,19 @@ def _matches(question: Question, sentence: Sentence) -> tuple[int, ...]:
     return tuple(
         max(0, bisect_right(starts, match.start()) - 1)
         for match in pattern.finditer(sentence.text)
-        if not {*match[0].casefold().split()} <= forms
+        if not {*match[0].casefold().split()} <= forms and _says_more(question, sentence, match)
     )
+
+
+def _says_more(question: Question, sentence: Sentence, match: re.Match[str]) -> bool:
+    """Return whether a clause says more than the question: not `until revision D is issued` when that is asked."""
+    if question.asked is not Asked.TIME or not CLAUSE.fullmatch(match[0]):
+        return True
+    end = CLAUSE_END.search(sentence.text, match.end())
+    inside = (
+        word for word in sentence.words if match.end() <= word.start < (end.start() if end else len(sentence.text))
+    )
+    return any(word.stem not in question.weights for word in inside if word.weight or word.is_number)
 
 
 FINDERS: Final[dict[Asked, Callable[[Question, Sentence], tuple[int, ...] | None]]] = {

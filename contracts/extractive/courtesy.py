@@ -20,6 +20,12 @@ LEAD_IN: Final = re.compile(
     rf"(?=(?:(?:at|in|to|by|for|with|on|from|of|after|within) )?(?:who|when|where|what|which|why|how|{AUXILIARY})\b)",
     re.IGNORECASE,
 )
+GIVE_ME: Final = re.compile(
+    r"^\W*(?:please[, ]+)?(?:(?:could|can|would|will) (?:you|someone|anyone) (?:please |kindly )?|(?:please |kindly )?)"
+    r"(?:give|tell|send|show) (?:me|us) (?=(?:the|an?) )",
+    re.IGNORECASE,
+)
+"""`Can you give me the number of …` asks `what is the number of …`."""
 PLEASE: Final = re.compile(r"^\W*please[, ]+|,? please(?=\W*$)", re.IGNORECASE)
 SENTENCE: Final = re.compile(r"[^.!?]*[.!?]*\s*")
 COURTESY: Final = re.compile(
@@ -56,5 +62,7 @@ def strip_courtesy(text: str) -> str:
     rest = "".join(kept).strip()
     if lead_in := LEAD_IN.match(rest):
         rest = rest[lead_in.end() :]
+    if given := GIVE_ME.match(rest):
+        rest = "what is " + rest[given.end() :]
     rest = PLEASE.sub("", rest).strip()
     return rest if re.search(r"\w", rest) else text

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.extractive.answer_types import find_type
+from sourcebound.contracts.extractive.answer_types import asking_stems, find_type
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.question import Asked, Form, Question, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence
@@ -79,10 +79,11 @@ def lexical_features(
     """
     around = sentence.stems | sentence.nearby
     levels = (sentence.stems, around, around | sentence.title, chunk | around | sentence.title)
-    given = _given(question, sentence)
-    own, near, titled, whole = (_held(question, stems | given) for stems in levels)
-    new = [word for word in sentence.words if word.weight and word.stem not in question.weights]
     kind = find_type(question, sentence)
+    given, said = _given(question, sentence), asking_stems(question) if kind and not sentence.is_row else frozenset()
+    own, near, titled, whole = (_held(question, stems | given | said) for stems in levels)
+    own = {stem: share for stem, share in own.items() if stem not in given - sentence.stems} or own
+    new = [word for word in sentence.words if word.weight and word.stem not in question.weights]
     return {
         "own": _covered(own, question.weights),
         "own_local": _covered(own, local),
@@ -147,6 +148,12 @@ def _held(question: Question, stems: frozenset[str]) -> dict[str, int]:
     }
 
 
+def holds(stems: frozenset[str], stem: str) -> bool:
+    """Return whether stems hold a stem, another word of its family, or another word for it."""
+    begins = len(stem) >= FAMILY and any(each.startswith(stem[:FAMILY]) for each in stems)
+    return stem in stems or begins or _has_other_word(stem, stems)
+
+
 def _has_other_word(stem: str, stems: frozenset[str]) -> bool:
     """Return whether stems hold another word for what a stem means: `nois` for `loud`."""
     return stem in FAMILIES and not FAMILIES[stem].isdisjoint(stems)
@@ -159,7 +166,7 @@ def _covered(held: Mapping[str, int], weights: Mapping[str, int], otherwise: int
 
 
 def _names_missing(question: Question, held: Mapping[str, int]) -> int:
-    names = {stem: question.weights[stem] for stem in question.names}
+    names = {stem: question.weights[stem] for stem in question.names if stem in held}
     missing = sum(weight for stem, weight in names.items() if not held[stem])
     return 1000 * missing // max(1, sum(names.values()))
 

@@ -59,7 +59,9 @@ DURATION: Final = pattern(
     r"\bhow (?:many|much) (?:\w+ )?" + one_of("time seconds? minutes? hours? days? weeks? months? years?") + r"\b",
 )
 CONTACT: Final = pattern(
-    r"\bwhat (?:is|are|was|were) (?:[\w-]+ ){0,4}" + one_of("telephone phone mobile fax") + r" numbers?\b",
+    r"\b(?:what (?:is|are|was|were)|give|have|tell|need|know) (?:[\w-]+ ){0,4}"
+    + one_of("telephone phone mobile fax")
+    + r" numbers?\b",
     r"\bwhat (?:is|are|was|were) (?:[\w-]+ ){0,4}e-?mail address(?:es)?\b",
     r"\b(?:what|which) number (?:do|can|should|must) \w+ (?:call|ring|dial)\b",
 )
@@ -181,12 +183,29 @@ A_TIME: Final = pattern(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b",
     rf"\b{MONTH}\b",
     r"\b\w+ centur(?:y|ies)\b",
+    rf"\bin \d{{3}}\b|\b{NUMBER}\s(?:\w+\s)?{TIME_UNIT}\b|\b\w+ season\b",
     r"\b" + one_of("spring summer autumn winter (?:mon|tues|wednes|thurs|fri|satur|sun)day bce? ad ce") + r"\b",
     r"\b\d{1,2}:\d\d\b",
     r"\b" + one_of("when if after before until during once as_soon_as whenever every later earlier ago") + r"\b",
 )
 A_COUNT: Final = pattern(rf"\b{NUMBER}\b", r"\bpercent\b", r"\bnone\b", r"\bno\b")
-A_PRICE: Final = pattern(r"[$€£¥₹]\s?\d", r"\bfree\b", r"(?<![\w-])\d")
+CURRENCY: Final = one_of(
+    "dollars? euros? pounds? cents? pence yen yuan rupees? francs? crowns? kron(?:a|or|e|er) "
+    "usd eur gbp chf sek nok dkk jpy"
+)
+A_PRICE: Final = pattern(
+    r"[$€£¥₹]\s?\d",
+    rf"\d\s?(?:[mb]illion |trillion )?(?:{CURRENCY}\b|[$€£¥₹])",
+    rf"\b{CURRENCY}\s?\d",
+    rf"\b{NUMBER} (?:{NUMBER} )?{CURRENCY}\b",
+    r"\bfree\b|\bno charge\b|\bcharged? nothing\b",
+    r"\b"
+    + one_of(
+        "prices? costs? fees? charges? sal(?:ary|aries|es) revenues? income budgets? profits? loss(?:es)? earnings "
+        "worth value"
+    )
+    + r"\b[^.]{0,80}(?<![\w-])\d",
+)
 A_CONTACT: Final = pattern(
     r"(?<![\w-])[+(]?\d(?:[ ()/.-]{0,2}\d){6,}(?![\w-])", r"\S@\S+\.\w", r"\bhttps?://", r"\bwww\."
 )
@@ -199,30 +218,19 @@ A_DURATION: Final = pattern(
 )
 A_FREQUENCY: Final = pattern(
     r"\b"
-    + one_of("every each per once twice times regularly (?:bi)?(?:week|month|quarter|year|hour)ly daily annual(?:ly)?")
+    + one_of(
+        "every each per(?!_cent) once twice times regularly (?:bi)?(?:week|month|quarter|year|hour)ly daily "
+        "annual(?:ly)? continuous(?:ly)? constantly always never rarely seldom whenever intervals? frequency "
+        "frequently often occasionally periodical(?:ly)? (?:mon|tues|wednes|thurs|fri|satur|sun)days"
+    )
     + r"\b",
-    rf"\b{TIME_UNIT}\b",
     r"\d\s?[kmg]?hz\b",
 )
+A_PERIOD: Final = pattern(rf"\b{NUMBER}\s(?:\w+\s)?{TIME_UNIT}\b")
+"""How often, in a row: `6 months`."""
 A_MEASURE: Final = pattern(
     r"\d\s?(?:to \d+ |million |billion |thousand |square |cubic )?(?:" + UNIT + r")(?!\w)", rf"\b{NUMBER}\b"
 )
-QUANTITIES: Final = tuple(
-    (pattern(rf"\b{one_of(asked)}\b"), pattern(r"\d\s?" + one_of(units) + r"(?!\w)"))
-    for asked, units in (
-        ("torques?", r"n[·\s.-]?m newton[\s-]met(?:er|re)s? (?:ft|in)[·\s.-]?lbs? lbf?[·\s.-]?(?:ft|in)"),
-        ("temperatures? hot cold warm", r"°(?:\s?[cfk])? degrees? k kelvin c f"),
-        ("pressures?", r"(?:m?bar|[mkh]?pa|psi[ag]?|atm|torr|mmhg)(?:\(g\))?"),
-        ("voltages?", r"[mkµ]?v(?:olts?)?(?:\s?[ad]c)?"),
-        ("speeds? fast", r"rpm [mk]?m/s km/h mph knots? [kmgt]?bits?/s [kmgt]?bps [kmgt]b(?:/s|ps)? hz"),
-        ("weighs? weights? mass heavy", "[kmµ]?g (?:kilo)?grams? lbs? pounds? ton(?:ne)?s? oz ounces? t"),
-        ("areas?", r"[kcm]?m(?:²|2) sq(?:\.|uare)?_\w+ acres? hectares? ha"),
-        ("volumes?", "[mcd]?l (?:milli)?lit(?:er|re)s? gallons? [cmd]?m³ m3 cubic pints?"),
-        ("heights? tall depths? deep widths? wide lengths? distances? diameters? thick(?:ness)?",
-         r"[kcmµn]?m (?:kilo|centi|milli)?met(?:er|re)s? miles? feet foot ft inch(?:es)? in yards? \""),
-    )
-)  # fmt: skip
-"""What a question asks to be measured, with its units."""
 A_REASON: Final = pattern(
     r"\b"
     + one_of(

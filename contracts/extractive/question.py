@@ -69,7 +69,7 @@ ASKED: Final = (
 """The kinds. If two begin at the same place, the first of them counts."""
 OTHER_PART: Final = 3
 """What the words of another part weigh less."""
-IDENTIFIER: Final = re.compile(r"[^\W\d_]+[-./]?\d[\w./-]*")
+IDENTIFIER: Final = re.compile(r"(?:[^\W\d_]+[-./])*[^\W\d_]+[-./]?\d[\w./-]*")
 """A word that may be an identifier: letters, then digits. Not `1700s`, `5mm` or `2nd`."""
 
 

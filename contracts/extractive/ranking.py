@@ -9,16 +9,19 @@ from sourcebound.contracts.extractive.answer_types import needs_type
 from sourcebound.contracts.extractive.features import (
     Features,
     Similarity,
+    holds,
     lexical_features,
     similarity_features,
     word_weights,
 )
 from sourcebound.contracts.extractive.labels import conflicts
-from sourcebound.contracts.extractive.question import Asked, Form, Question, shape_of
+from sourcebound.contracts.extractive.patterns import AUXILIARY
+from sourcebound.contracts.extractive.question import Asked, Form, Question, read_identifier, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.validation.support.verify import score_answering
+from sourcebound.contracts.validation.support.words import read_words
 
 READ_CHUNKS: Final = 3
 """The chunks that are compared by the embedder: those with the best sentences by their words."""
@@ -39,6 +42,11 @@ NEAR_ROW: Final = MILLION * 6 // 10
 MOST_ROWS: Final = 5
 NO_QUANTITY: Final = 2 * MILLION
 QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
+PART: Final = re.compile(
+    rf"\bhow \w+ {AUXILIARY} (?:the|an?|each|every) (?P<part>(?:[\w'-]+ ){{1,3}}?)(?:of|for|in|on) "
+    r"(?:(?:the|an?|each|every) )?(?P<whole>[\w./-]+)",
+    re.IGNORECASE,
+)
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
 Described = tuple[Sentence, Features]
 Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Similarity]]]
@@ -105,6 +113,8 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
         Ranked(sentence, features, score(question, weights.ranking, features)) for sentence, features in described
     ]
     ranked = tuple(sorted(scored, key=lambda each: (-each.score, each.sentence.chunk, each.sentence.place)))
+    if needs_type(question):
+        ranked = tuple(each for each in ranked if not each.features["type_missing"]) or ranked
     if not ranked:
         return Ranking(question, tuple(sentences), (), 0, 1)
     answering = _sum_answering(prompt, question, ranked, weights)
@@ -156,6 +166,14 @@ def read_subjects(question: Question, sentences: Sequence[Sentence]) -> Subjects
     return Subjects(frozenset(named), frozenset(alike - question.identifiers))
 
 
+def read_part(question: Question) -> frozenset[str]:
+    """Return the words for the part of an identified thing that a question is about: `the filter of the HP-200`."""
+    match = PART.search(question.text)
+    if match is None or read_identifier(match["whole"]) not in question.identifiers:
+        return frozenset()
+    return frozenset(word.stem for word in read_words(match["part"]) if word.stem in question.weights)
+
+
 def is_about(subjects: Subjects, sentence: Sentence, chunk: frozenset[str]) -> bool:
     """Return whether a sentence belongs to an identifier that the question names.
 
@@ -202,11 +220,13 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
     stems: dict[int, frozenset[str]] = {}
     for each in sentences:
         stems[each.chunk] = stems.get(each.chunk, frozenset()) | each.stems
+    part = read_part(question)
     return [
         (each, lexical_features(question, each, local, stems[each.chunk]))
         for each in sentences
         if each.is_quotable
         and is_about(subjects, each, stems[each.chunk])
+        and (not part or any(holds(each.stems | each.nearby | each.title, stem) for stem in part))
         and not conflicts(question.labels, each.text, each.source)
     ]
 

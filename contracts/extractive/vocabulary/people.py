@@ -24,8 +24,9 @@ tutor user vendor veterinarian visitor volunteer warden welder witness worker wr
 """.split()
 GROUPS: Final = frozenset(
     """
-    anybody anyone authorities authority board clergy committee council crew department everybody everyone management
-    nobody people person personnel persons police somebody someone staff team workforce
+    agency anybody anyone assurance authorities authority board clergy committee company council crew department
+    everybody everyone firm government institute laboratory management nobody office organisation organization people
+    person personnel persons police somebody someone staff team workforce workshop
     """.split()
 )
 ROLES: Final = (

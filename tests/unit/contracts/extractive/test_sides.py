@@ -125,7 +125,7 @@ def test_another_question_has_no_sides(question: str) -> None:
         ("Would you mind helping me with this, please? Why is it red?", "Why is it red?"),
         ("Could you tell me when the oil is changed, please?", "when the oil is changed?"),
         ("The oil looks milky. What does that mean?", "The oil looks milky. What does that mean?"),
-        ("Can you give me the weight?", "Can you give me the weight?"),
+        ("Can you give me the weight?", "what is the weight?"),
         ("What do kind regards mean?", "What do kind regards mean?"),
         ("Thank you!", "Thank you!"),
     ],

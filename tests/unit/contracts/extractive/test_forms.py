@@ -1,0 +1,121 @@
+"""The form that a question asks for, without which a sentence is no answer (R4-9)."""
+
+import pytest
+
+from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.courtesy import strip_courtesy
+from sourcebound.contracts.extractive.question import Asked, read_question
+from sourcebound.contracts.extractive.vocabulary.sharp import read_sharp
+from sourcebound.contracts.prompt.build import build_prompt, read_prompt
+from support.builders import answer_bundle, policy
+
+
+def texts(question: str, *chunks: str) -> list[str]:
+    """Return the quoted sentences for a question on these chunks."""
+    prompt = build_prompt(answer_bundle(*chunks, question=question), policy()).prompt
+    return [sentence.text for sentence in answer(read_prompt(prompt.messages))]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "near", "right"),
+    [
+        (
+            "On which day is the boiler tested?",
+            "The boiler is tested every week.",
+            "The test of the boiler is done on Sunday.",
+        ),
+        (
+            "In which direction does the fan turn?",
+            "The fan must turn in one direction.",
+            "The fan runs clockwise.",
+        ),
+        (
+            "How often is the belt of the loom replaced?",
+            "The belt of the loom is replaced with 3 per cent of slack.",
+            "The belt of the loom has an interval of 6 months.",
+        ),
+        (
+            "What does a bulb for the lamp cost?",
+            "A bulb for the lamp is tightened with 3 turns.",
+            "A bulb for the lamp sells for 12 euros.",
+        ),
+        (
+            "What size is the valve of the boiler?",
+            "The valve of the boiler opens for 30 seconds.",
+            "The valve of the boiler is DN 25.",
+        ),
+        (
+            "How level must the base of the saw be?",
+            "The base of the saw stands on four levelling feet.",
+            "The base of the saw must not fall by more than 2 mm.",
+        ),
+        (
+            "What is the serial number of the crane?",
+            "The serial number of the crane is on its plate.",
+            "The crane was built in Kiel as KR-2044.",
+        ),
+        (
+            "When will edition D of the map be issued?",
+            "The map is valid until edition D has been issued.",
+            "Edition D of the map is planned for May 2027.",
+        ),
+        (
+            "After how many hours is the oil of the saw changed for the first time?",
+            "The oil of the saw is changed every 3,000 hours.",
+            "The oil of the saw is changed after the first 300 hours.",
+        ),
+    ],
+)
+def test_a_sentence_without_the_asked_form_is_no_answer(question: str, near: str, right: str) -> None:
+    assert texts(question, near) == []
+    assert texts(question, f"{near} {right}") == [right]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_names_a_person_only_under_a_head_for_one() -> None:
+    fault = "| Fault of the fan | Remedy |\n|---|---|\n| Belt torn | Replace the belt |\n"
+    task = "| Task | Done by |\n|---|---|\n| Replace the belt of the fan | Workshop |\n"
+    assert texts("Who replaces the belt of the fan?", fault) == []
+    assert texts("Who replaces the belt of the fan?", fault, task) == [
+        "Task: Replace the belt of the fan; Done by: Workshop"
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_unit_in_the_head_of_a_column_is_a_unit_of_its_values() -> None:
+    table = "| Format of the line | Cap torque (Nm) |\n|---|---|\n| F3 | 1.6 |\n"
+    assert texts("Which cap torque is set for format F3 of the line?", table) == [
+        "Format of the line: F3; Cap torque (Nm): 1.6"
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_question_about_a_part_is_not_answered_about_another_part() -> None:
+    oil = "The oil of the HP-200 is changed every 400 hours. The HP-300 is dry."
+    assert texts("How often is the oil of the HP-200 changed?", oil) == [oil.split(". ")[0] + "."]
+    assert texts("How often is the filter of the HP-200 changed?", oil) == []
+
+
+@pytest.mark.contract("R4-9")
+def test_a_question_that_only_names_a_label_asks_nothing() -> None:
+    assert texts("And in revision B?", "This is revision B of the manual. The limits of revision B apply.") == []
+
+
+@pytest.mark.contract("R4-9")
+def test_a_wish_to_be_given_something_asks_what_it_is() -> None:
+    assert (
+        strip_courtesy("Can you give me the telephone number of the desk?")
+        == "what is the telephone number of the desk?"
+    )
+    assert read_question("what is the telephone number of the desk?").asked is Asked.CONTACT
+    assert strip_courtesy("Can you give the number away?") == "Can you give the number away?"
+
+
+@pytest.mark.contract("R4-9")
+def test_the_form_may_stand_for_the_words_that_ask_for_it() -> None:
+    sharp = read_sharp("At what temperature does the door unlock?", Asked.MEASURE)
+    assert sharp
+    assert sharp.said.search("less than 80 °C")
+    assert sharp.stems == {"temperatur"}
+    assert read_sharp("What unlocks the door?", Asked.OTHER) is None
