@@ -7,7 +7,7 @@ from typing import Final
 
 from sourcebound.contracts.extractive import patterns
 from sourcebound.contracts.extractive.languages import ANSWERS
-from sourcebound.contracts.extractive.question import Asked, Question
+from sourcebound.contracts.extractive.question import Asked, Question, read_identifier
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.extractive.vocabulary.people import ROLES
@@ -54,7 +54,7 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
         The numbers of the words; None if the question asks for a kind that has no form of its own.
     """
     if question.is_english and (sharp := read_sharp(question.text, question.asked)):
-        return _find(question, sentence, sharp.said)
+        return () if _is_of_another(question, sentence) else _find(question, sentence, sharp.said)
     finder = FINDERS.get(question.asked)
     if sentence.is_row and question.asked in IN_COLUMNS:
         return _columns(question, sentence)
@@ -76,6 +76,18 @@ def asking_stems(question: Question) -> frozenset[str]:
     """Return the words for the asked form. A sentence that has it need not say them: `80 °C` is a temperature."""
     sharp = read_sharp(question.text, question.asked) if question.is_english else None
     return sharp.stems if sharp else frozenset()
+
+
+def _is_of_another(question: Question, sentence: Sentence) -> bool:
+    """Return whether a row has the identifiers of the question for something else only: `Place: Outlet of T-110`."""
+    places = [place for place, word in enumerate(sentence.words) if word.stem in question.identifiers]
+    return bool(places) and all(
+        any(
+            field.value < place < field.end and "of" in {word.form for word in sentence.words[field.value : place]}
+            for field in sentence.fields
+        )
+        for place in places
+    )
 
 
 def _columns(question: Question, sentence: Sentence) -> tuple[int, ...]:
@@ -152,10 +164,15 @@ def _find(question: Question, sentence: Sentence, pattern: re.Pattern[str]) -> t
     if question.asked is Asked.TIME and patterns.STANDING.search(question.text):
         forms -= CONDITIONS
     starts = [word.start for word in sentence.words]
-    return tuple(
-        max(0, bisect_right(starts, match.start()) - 1)
+    found = (
+        (max(0, bisect_right(starts, match.start()) - 1), match)
         for match in pattern.finditer(sentence.text)
-        if not {*match[0].casefold().split()} <= forms and _says_more(question, sentence, match)
+        if not {*match[0].casefold().split()} <= forms
+    )
+    return tuple(
+        place
+        for place, match in found
+        if read_identifier(match[0]) not in question.identifiers and _says_more(question, sentence, match)
     )
 
 

@@ -124,11 +124,14 @@ def _given(question: Question, sentence: Sentence) -> frozenset[str]:
     """Return the identifiers and labels of the question that the surroundings of a sentence say for it.
 
     Under the title `HP-200 manual, revision C`, a sentence need not say which pump it is about, nor in which revision.
-    One that names a pump itself is about that one.
+    One that names a pump itself is about that one. `Pump B` says enough where `HP-200 pump B` is asked about.
     """
     around = sentence.nearby | sentence.title
     own = {shape_of(stem) for stem in sentence.stems} if question.identifiers else set()
-    given = frozenset(each for each in question.identifiers if each in around and shape_of(each) not in own)
+    is_named = bool(question.labels) and has_labels(question.labels, sentence.text, "")
+    given = frozenset(
+        each for each in question.identifiers if shape_of(each) not in own and (is_named or each in around)
+    )
     if question.labels and has_labels(question.labels, "", sentence.source):
         given |= {stem for kind, labels in question.labels.items() for stem in (kind, *labels)}
     return given

@@ -14,7 +14,7 @@ from sourcebound.contracts.extractive.features import (
     similarity_features,
     word_weights,
 )
-from sourcebound.contracts.extractive.labels import conflicts
+from sourcebound.contracts.extractive.labels import conflicts, has_labels
 from sourcebound.contracts.extractive.patterns import AUXILIARY
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_identifier, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -41,6 +41,7 @@ NEAR_ROW: Final = MILLION * 6 // 10
 """How far behind the best sentence a row may be that answers in its place."""
 MOST_ROWS: Final = 5
 NO_QUANTITY: Final = 2 * MILLION
+LABELLED: Final = MILLION
 QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
 PART: Final = re.compile(
     rf"\bhow \w+ {AUXILIARY} (?:the|an?|each|every) (?P<part>(?:[\w'-]+ ){{1,3}}?)(?:of|for|in|on) "
@@ -110,7 +111,8 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
         described = compare(question, prompt.evidence, described, read)
     weights = read_weights(embedded=read is not None)
     scored = [
-        Ranked(sentence, features, score(question, weights.ranking, features)) for sentence, features in described
+        Ranked(sentence, features, score(question, weights.ranking, features) + _credit(question, sentence))
+        for sentence, features in described
     ]
     ranked = tuple(sorted(scored, key=lambda each: (-each.score, each.sentence.chunk, each.sentence.place)))
     if needs_type(question):
@@ -193,6 +195,17 @@ def is_about(subjects: Subjects, sentence: Sentence, chunk: frozenset[str]) -> b
     return bool(subjects.named & chunk) and not subjects.others & (chunk | sentence.title)
 
 
+def _credit(question: Question, sentence: Sentence) -> int:
+    """Return the advantage of a sentence that has the labels of the question, itself or by its document's name."""
+    return LABELLED * (bool(question.labels) and has_labels(question.labels, sentence.text, sentence.source))
+
+
+def _is_labelled(question: Question, subjects: Subjects, sentence: Sentence) -> bool:
+    """Return whether a sentence names no other identifier, and the label of the question: `pump B`."""
+    has_other = bool(subjects.others & (sentence.stems | sentence.title))
+    return bool(question.labels) and not has_other and has_labels(question.labels, sentence.text, "")
+
+
 def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str) -> Features:
     """Return the features of the best sentence, and of how far it is ahead of those that would not be quoted too."""
     best = ranked[0]
@@ -225,7 +238,7 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
         (each, lexical_features(question, each, local, stems[each.chunk]))
         for each in sentences
         if each.is_quotable
-        and is_about(subjects, each, stems[each.chunk])
+        and (is_about(subjects, each, stems[each.chunk]) or _is_labelled(question, subjects, each))
         and (not part or any(holds(each.stems | each.nearby | each.title, stem) for stem in part))
         and not conflicts(question.labels, each.text, each.source)
     ]

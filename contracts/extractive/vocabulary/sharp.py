@@ -39,6 +39,10 @@ SIDE: Final = one_of(
     "(?:anti|counter)?-?clockwise left right up(?:wards?)? down(?:wards?)? inwards? outwards? towards? away "
     "(?:north|south)(?:ern|wards?)? (?:north|south)?-?(?:east|west)(?:ern|wards?)?"
 )
+COLOUR: Final = one_of(
+    "red(?:dish)? orange yellow(?:ish)? green(?:ish)? blue(?:ish)? purple violet pink brown(?:ish)? black white grey "
+    "gray silver gold(?:en)? beige turquoise cyan magenta amber colou?rless clear transparent"
+)
 SIZE_ASKED: Final = (WHICH + r"sizes? (?:is|are|of)\b", r"\bwhat (?:is|are) the sizes? of\b", r"\bhow (?:big|large)\b")
 SIZE: Final = (
     rf"\d\s?(?:{UNIT})(?!\w)",
@@ -54,6 +58,7 @@ FORMS: Final = (
     (pattern(WHICH + r"months?\b"), pattern(rf"\b{MONTH}\b")),
     (pattern(WHICH + r"dates?\b"), pattern(DATE, YEAR)),
     (pattern(WHICH + r"(?:percent\w*|proportion|fraction)\b"), pattern("%", r"\bper ?cent", rf"\b{NUMBER}\b")),
+    (pattern(WHICH + r"colou?rs?\b"), pattern(rf"\b{COLOUR}\b")),
     (pattern(WHICH + r"direction\b"), pattern(rf"\b{SIDE}\b")),
     (
         pattern(r"\bhow (?:level|flat|straight|thick|tall|deep|wide)\b"),
@@ -61,11 +66,13 @@ FORMS: Final = (
     ),
     (pattern(*SIZE_ASKED), pattern(*SIZE)),
     (
-        pattern(rf"\b(?:what|which|tell|give|know) (?:[\w'-]+ ){{0,4}}?{NUMBERED} (?:number|code)\b"),
+        pattern(
+            rf"\b(?:(?:what|which) (?:is|are|was|were)|tell|give|know) (?:[\w'-]+ ){{0,4}}?{NUMBERED} (?:number|code)\b"
+        ),
         re.compile(r"(?<!from )(?<!letters )\b(?=[\w-]{0,20}\d)[A-Z\d][\w/-]{2,}\b(?! (?:or|to)\b)"),
     ),
 )
-"""What asks for a form, and the form. Of numbers, a range (`from OP-01 to OP-99`) is none."""
+"""What asks for a form, and the form. A range (`from OP-01 to OP-99`) is no number of a thing."""
 
 
 class Sharp(NamedTuple):

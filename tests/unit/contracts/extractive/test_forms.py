@@ -26,6 +26,11 @@ def texts(question: str, *chunks: str) -> list[str]:
             "The test of the boiler is done on Sunday.",
         ),
         (
+            "What colour is the lid of the kettle?",
+            "The lid of the kettle comes in many colours.",
+            "The lid of the kettle is painted green.",
+        ),
+        (
             "In which direction does the fan turn?",
             "The fan must turn in one direction.",
             "The fan runs clockwise.",
@@ -119,3 +124,20 @@ def test_the_form_may_stand_for_the_words_that_ask_for_it() -> None:
     assert sharp.said.search("less than 80 °C")
     assert sharp.stems == {"temperatur"}
     assert read_sharp("What unlocks the door?", Asked.OTHER) is None
+
+
+@pytest.mark.contract("R4-9")
+def test_the_value_of_a_row_is_not_that_of_a_thing_beside_it() -> None:
+    points = "| Point | Location | Sample volume |\n|---|---|---|\n| SP-2 | Outlet of tank T-110 | 500 mL |\n"
+    tanks = "| Tank | Volume |\n|---|---|\n| Tank T-110 | 900 litres |\n"
+    assert texts("What is the volume of tank T-110?", points) == []
+    assert texts("What is the volume of tank T-110?", points, tanks) == ["Tank: Tank T-110; Volume: 900 litres"]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_with_the_label_of_the_question_precedes_the_others() -> None:
+    plate = "The serial number of an HP-200 is a number such as KR-01. The HP-300 has none."
+    report = "The serial number of pump B is KR-77. The seal of pump B was dry."
+    assert texts("What is the serial number of HP-200 pump B?", plate, report) == [
+        "The serial number of pump B is KR-77."
+    ]
