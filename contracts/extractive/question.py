@@ -67,6 +67,8 @@ ASKED: Final = (
     (Asked.YES_NO, patterns.YES_NO),
 )
 """The kinds. If two begin at the same place, the first of them counts."""
+SAYING_NOTHING: Final = frozenset("according regarding concerning exactly actually normally usually".split())
+"""Words that a question has and that no answer needs."""
 OTHER_PART: Final = 3
 """What the words of another part weigh less."""
 IDENTIFIER: Final = re.compile(r"(?:[^\W\d_]+[-./])*[^\W\d_]+[-./]?\d[\w./-]*")
@@ -117,6 +119,7 @@ def read_question(text: str) -> Question:
     function_words = FUNCTION_WORDS.get(language, frozenset())
     if function_words:
         words = tuple(word._replace(weight=0, is_name=False) if word.form in function_words else word for word in words)
+    words = tuple(word._replace(weight=0) if word.form in SAYING_NOTHING else word for word in words)
     asked = Asked(read_kind(text) or Asked.OTHER) if function_words else _read_asked(text)
     return Question(
         text,

@@ -42,7 +42,9 @@ NEAR_ROW: Final = MILLION * 6 // 10
 MOST_ROWS: Final = 5
 NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
-QUANTITIES: Final = frozenset({Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE})
+QUANTITIES: Final = frozenset(
+    {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
+)
 PART: Final = re.compile(
     rf"\bhow \w+ {AUXILIARY} (?:the|an?|each|every) (?P<part>(?:[\w'-]+ ){{1,3}}?)(?:of|for|in|on) "
     r"(?:(?:the|an?|each|every) )?(?P<whole>[\w./-]+)",

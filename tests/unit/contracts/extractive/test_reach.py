@@ -145,3 +145,16 @@ def test_a_cell_under_the_right_head_is_of_the_asked_kind_whatever_it_says() -> 
     row = "Task: Bearings replaced; Date: {}; Section: 4"
     assert features("When were the bearings replaced?", row.format("week 12"))["type"] == 1000
     assert features("When were the bearings replaced?", row.format("none"))["type_missing"] == 1000
+
+
+@pytest.mark.contract("R4-9")
+def test_words_that_say_nothing_about_the_answer_weigh_nothing() -> None:
+    asked = read_question("May the bolts be used twice according to revision C, exactly?")
+    assert {"accord", "exact"}.isdisjoint(asked.weights)
+    assert "bolt" in asked.weights
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_without_a_time_does_not_answer_when() -> None:
+    manual = "The strainer of the pump must be clean. It is taken out before the loop is closed."
+    assert texts("When must the strainer of the pump come out?", manual) == [manual.split(". ")[1]]
