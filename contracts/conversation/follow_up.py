@@ -6,6 +6,7 @@ refuses: if two readings are possible, no rule applies.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -25,8 +26,10 @@ from sourcebound.contracts.conversation.follow_up_rules import (
     swap_phrase,
     swap_value,
 )
-from sourcebound.contracts.conversation.question_grammar import PREPOSITIONS, read_phrases, words
+from sourcebound.contracts.conversation.question_grammar import LABELS, PREPOSITIONS, read_phrases, words
 from sourcebound.contracts.text.questions import without_unit_wish
+from sourcebound.contracts.text.spelling import best_spelling, doubtful_words, respell
+from sourcebound.contracts.validation.support.words import is_common_word
 from sourcebound.contracts.versions import CONTRACTS
 
 LEAD: Final = re.compile(
@@ -106,7 +109,9 @@ def resolve_follow_up(question: str, earlier: str, version: int = CONTRACTS["con
     """
     if not needs_context(question):
         return None
-    remark, before = read_remark(question), _core(earlier if version == 1 else without_unit_wish(earlier))
+    if version > 1:
+        question, earlier = in_the_spelling_of(earlier, question), without_unit_wish(earlier)
+    remark, before = read_remark(question), _core(earlier)
     plain = not SENTENCE_END.search(before) and bool(ENGLISH & {*words(before)})
     for rule, apply in RULES if plain else RULES[:1]:
         query = "" if version == 1 and rule is Rule.ANOTHER_MODIFIER else apply(remark, before)
@@ -115,6 +120,17 @@ def resolve_follow_up(question: str, earlier: str, version: int = CONTRACTS["con
         if query:
             return FollowUp(rule, f"{query[0].upper()}{query[1:]}?")
     return None
+
+
+def in_the_spelling_of(earlier: str, question: str) -> str:
+    """Return a follow-up with each word that English does not know in the spelling of the earlier question.
+
+    The words of labels are known too: `and in revission B?` asks about a revision.
+    """
+    known = Counter([*words(earlier), *LABELS])
+    doubtful = [word for word in doubtful_words(question) if not known[word] and not is_common_word(word)]
+    spellings = {word: spelling for word in doubtful if (spelling := best_spelling(word, known))}
+    return respell(question, spellings)
 
 
 def read_remark(question: str) -> Remark:

@@ -260,3 +260,20 @@ def test_the_wish_for_a_unit_is_no_part_of_a_follow_up() -> None:
     earlier = Turn(run_id="1", thread_id="t", ordinal=1, status="OK", question="How heavy is the HP-200, in kg?")
     assert resolve("And the HP-300, in lbs?", [earlier]).search_query == "How heavy is the HP-300?"
     assert resolve("And the HP-300, in lbs?", [earlier], version=1).search_query is None
+
+
+@pytest.mark.contract("CP-6")
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("And in revission B?", "How tight are the bolts of the HP-200 in revision B?"),
+        ("And for the nuts in revison B?", None),
+        ("And in zone B?", None),
+    ],
+)
+def test_a_mistyped_word_of_a_follow_up_is_read_as_the_earlier_question_spells_it(
+    question: str, query: str | None
+) -> None:
+    found = resolve_follow_up(question, "How tight are the bolts of the HP-200 in revision C?")
+    assert (found.query if found and found.rule is Rule.ANOTHER_VALUE else None) == query
+    assert resolve_follow_up("And in revission B?", "How tight is it in revision C?", version=1) is None
