@@ -1,13 +1,14 @@
 """The loader of Word documents (.docx).
 
-It reads headings, lists, tables, text boxes, footnotes and endnotes, in document order. It parses the XML itself,
+It reads headings, lists, tables, text boxes, footnotes and endnotes, in document order. The headers and footers of
+pages follow once, at the end, because only they may name the document or its revision. It parses the XML itself,
 because `Paragraph.text` omits the text of tracked insertions, content controls and text boxes. A .docx file does not
 store its page breaks, so the whole text is one page without a number.
 """
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +40,9 @@ _CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noB
 _TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _NOTE_PART_NAMES = ("footnotes", "endnotes")
+_PAGE_PART_NAMES = ("header", "footer")
+_PAGE_NUMBER = re.compile(r"\W*(?:[^\W\d]+\W+)?\d+(?:\W+(?:[^\W\d]+\W+)?\d+)?\W*")
+"""A page number with at most one word before each number: `3`, `Page 3 of 12`, `Seite 3 von 12`."""
 
 
 class _ParagraphStyle(NamedTuple):
@@ -82,6 +86,9 @@ def _read_page(data: bytes) -> tuple[Page, str]:
     writer.write(document.element.body)
     for root in _iter_note_roots(document):
         writer.write_notes(root)
+    if composer.page().text:  # headers alone do not make a document of pictures readable
+        for text in _read_page_parts(document):
+            composer.add(BlockKind.PARAGRAPH, text)
     return composer.page(), document.core_properties.title
 
 
@@ -111,9 +118,24 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
 
 def _iter_note_roots(document: "Document") -> Iterator[Element]:
     """Yield the root elements of the footnotes and endnotes parts, footnotes first."""
+    yield from _iter_part_roots(document, _NOTE_PART_NAMES)
+
+
+def _read_page_parts(document: "Document") -> Iterator[str]:
+    """Yield each text of the headers and footers of pages once, except page numbers."""
+    seen: set[str] = set()
+    for root in _iter_part_roots(document, _PAGE_PART_NAMES):
+        for paragraph in root.iter(f"{_W}p"):
+            text = collapse("".join(_iter_text(paragraph)))
+            if text not in seen and not _PAGE_NUMBER.fullmatch(text):
+                yield text
+            seen.add(text)
+
+
+def _iter_part_roots(document: "Document", names: Sequence[str]) -> Iterator[Element]:
     from docx.oxml import parse_xml
 
-    for name in _NOTE_PART_NAMES:
+    for name in names:
         for relationship in document.part.rels.values():
             if not relationship.is_external and relationship.reltype.endswith(f"/{name}"):
                 yield parse_xml(relationship.target_part.blob)

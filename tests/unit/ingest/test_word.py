@@ -109,3 +109,34 @@ def test_damaged_word_file_is_unreadable(load: Load, member: str) -> None:
 def test_truncated_archive_is_unreadable(load: Load) -> None:
     data = make_word(lambda document: None)
     assert refusal(load, "cut.docx", data[: len(data) // 2]).failure_code == "UNREADABLE"
+
+
+@pytest.mark.contract("IX-1")
+def test_the_headers_and_footers_of_pages_are_read_once_and_without_page_numbers(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph("The pump runs.")
+        document.sections[0].header.paragraphs[0].text = "Document PX-7,\tRevision B"
+        document.sections[0].footer.paragraphs[0].text = "Page 1 of 3"
+        second = document.add_section()
+        for part, text in ((second.header, "Document PX-7, Revision B"), (second.footer, "Confidential")):
+            part.is_linked_to_previous = False
+            part.paragraphs[0].text = text
+
+    document = load("a.docx", make_word(write))
+    assert document.pages[0].text == "The pump runs.\n\nDocument PX-7, Revision B\n\nConfidential"
+
+
+def test_a_document_of_pictures_is_not_readable_by_its_header(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.sections[0].header.paragraphs[0].text = "Document PX-7"
+
+    assert refusal(load, "a.docx", make_word(write)).failure_code == "NO_TEXT"
+
+
+@pytest.mark.parametrize("text", ["Page 3", "3", "- 3 -", "Seite 3 von 12", "3/12"])
+def test_a_page_number_of_a_footer_is_not_read(load: Load, text: str) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph("The pump runs.")
+        document.sections[0].footer.paragraphs[0].text = text
+
+    assert load("a.docx", make_word(write)).pages[0].text == "The pump runs."
