@@ -316,7 +316,8 @@ questions that they answer (QED), fifteen long papers (COVID-QA), 150 abstracts 
 The broad collections are half labelled paragraphs, as far as there are so many, among abstracts and the evidence texts
 of other sets, of 100, 1,000 and 5,000 paragraphs. The checks have other sources than the choice. An off-topic question
 whose known answer a candidate holds is left out there. In a broad collection many off-topic questions find a paragraph
-on their subject; what remains is for the later stages to refuse.
+on their subject; what remains is for the later stages to refuse. [external.md](external.md#gates) has what the gate
+refuses next to what the whole pipeline refuses.
 
 The rule: the answerable questions together lose no more than 2 %, and within that limit as many off-topic questions as
 possible are refused (the mean over the off-topic sets). A long question needs less coverage, and one that is asked of a

@@ -63,12 +63,12 @@ def _is_refused(each: Answered) -> bool:
 
 
 def count_answers(name: str, answered: Sequence[Answered]) -> list[ExternalFigure]:
-    """Count what is released: status, right and wrong answers, key facts and citations."""
+    """Count what is released of each kind but the off-topic questions, which `count_refusals` counts."""
     return [
         figure_of_share(Section.ANSWERS, name, metric, share, kind)
         for kind, group in _by_group(answered)
         for metric, share in _shares(group[0].question.kind, group)
-        if share.whole
+        if share.whole and group[0].question.kind is not Kind.OFF_TOPIC
     ]
 
 

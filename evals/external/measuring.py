@@ -45,7 +45,7 @@ async def measure_all(
     circumstances = Circumstances.find(data, policy, sections, most)
     progress = Progress(summary)
     done = progress.begin(circumstances, again=again)
-    results, loads = [], [os.getloadavg()[0]]
+    results = []
     async with AsyncExitStack() as stack:
         plan = Plan(data, sections, most, Tools(stack, policy))
         for unit in plan.units():
@@ -58,7 +58,6 @@ async def measure_all(
             for each in results[-1].left_out:
                 say(f"{unit.section}: {unit.name} is left out: {each.reason}")
             progress.append(results[-1])
-            loads.append(os.getloadavg()[0])
     figures = tuple(figure for each in results for figure in each.figures)
     return ExternalSummary(
         data=data.name,
@@ -71,7 +70,7 @@ async def measure_all(
         questions=sum(each.questions for each in results),
         seconds={each.unit: each.seconds for each in results},
         cpu_seconds=round(sum(each.cpu_seconds for each in results), 1),
-        load=round(sum(loads) / len(loads), 1),
+        load=round(sum(each.load for each in results) / len(results), 1) if results else 0.0,
         cores=os.cpu_count() or 1,
         figures=(*figures, *count_means(figures)),
         left_out=(*plan.left_out, *(each for result in results for each in result.left_out)),
@@ -86,4 +85,5 @@ async def _measure(unit: Unit, data: Path) -> Result:
     except DATA_FAULTS as error:
         result = Result(unit=unit.name, left_out=(leave_out(unit.section, unit.name, error, data),))
     seconds, cpu_seconds = round(perf_counter() - wall, 1), round(process_time() - cpu, 1)
-    return result.model_copy(update={"seconds": seconds, "cpu_seconds": cpu_seconds})
+    cost = {"seconds": seconds, "cpu_seconds": cpu_seconds, "load": round(os.getloadavg()[0], 1)}
+    return result.model_copy(update=cost)

@@ -11,10 +11,11 @@ PREAMBLE: Final = """# External evaluation
 
 Written by `make eval-external` (`sourcebound eval external --data DATA --json FILE --page FILE`); do not edit.
 
-Measured on {date} at {commit}: policy {policy}, generator {model}{most}. {questions} questions in {minutes:.1f}
-minutes on {cores} cores, of which this process computed {cpu:.1f} minutes (without the database), at a mean load of
-{load}. Parentheses hold the interval of 95 %: Wilson's for shares of questions, and a bootstrap for means and for
-shares of items that come in groups. A number after "of" is the number of cases where it is not that of the row.
+Measured on {date} at {commit}: policy {policy}, generator {model}{most}.
+{questions} questions. The times of the sets add up to {minutes:.0f} minutes, of which the process computed {cpu:.1f}
+(without the database), on {cores} cores at a mean load of {load}.
+Parentheses hold the interval of 95 %: Wilson's for shares of questions, and a bootstrap for means and for shares of
+items that come in groups. A number after "of" is the number of cases where it is not that of the row.
 
 The data are public sets that others wrote. Development of this project saw them, so figures on other documents
 decide. [evaluation.md](evaluation.md#external-data) describes the shapes of the files. [retrieval.md](retrieval.md),
@@ -41,7 +42,8 @@ Each set is a collection of its own. *Status right*: an answer is released, or, 
 is refused. *Right*: the released answer contains an accepted answer, or its words agree with one by a token F1 of at
 least one half; *wrong*: it was released and does not. *Key facts*: the answer says an accepted answer of up to twelve
 words by the literal normalizer (R5-8). *Citation hit*: a cited chunk is from the paragraph, page or characters that
-hold the answer. With changed evidence only, the right answer by this contract is what the sources say.
+hold the answer. Questions whose answer the documents imply and do not say, and those without an accepted answer, have a
+status and a citation only. With changed evidence only, the right answer by this contract is what the sources say.
 """,
     Section.NATURAL: """
 Natural questions over mixed files ([answers.md](answers.md)), through the whole graph. An answer must say the facts

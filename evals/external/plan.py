@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import AnswerModel, Embedder
 from sourcebound.errors import SourceboundError
+from sourcebound.evals.broad import SIZES
 from sourcebound.evals.external import checking, counting
 from sourcebound.evals.external.asking import EMBEDDER, ask_collection
 from sourcebound.evals.external.injecting import measure_injection, read_injected
@@ -147,11 +148,17 @@ class Plan:
         off_topic = self._read(("offtopic",), read_off_topic)
         for each in collections:
             is_asked = any(question.is_asked for question in each.questions)
-            yield self._asked(each._replace(questions=(*each.questions, *(off_topic if is_asked else ()))))
+            asked = each._replace(questions=(*each.questions, *(off_topic if is_asked else ())))
+            yield self._asked(asked, self._sections)
         if Section.GATES in self._sections:
             texts = self._read(("statements",), checking.read_texts)
-            for each in mix_collections(collections, off_topic, texts):
-                yield self._asked(each)
+            mixed = mix_collections(collections, off_topic, texts)
+            yield from (self._asked(each, frozenset({Section.GATES})) for each in mixed)
+            if len(mixed) < 2 * len(SIZES):
+                reason = f"{len(mixed)} of {2 * len(SIZES)} could be mixed: there are not enough texts"
+                self.left_out.append(
+                    LeftOut(section=Section.GATES, set="broad collections", reason=reason, is_absent=True)
+                )
 
     def _read(self, shapes: Container[str], read: Callable[[FoundSet, Reader], Sequence[Part]]) -> list[Part]:
         """Read the sets of some shapes. A set that cannot be read is left out."""
@@ -164,21 +171,21 @@ class Plan:
                     self.left_out.append(leave_out(SECTION_OF_SHAPE[found.shape], found.name, error, self._data))
         return parts
 
-    def _asked(self, collection: Collection) -> Unit:
+    def _asked(self, collection: Collection, sections: frozenset[Section]) -> Unit:
         limited = collection.limited(self._most)
         asked = any(question.is_asked for question in limited.questions)
         section = Section.ANSWERS if asked else Section.RANKING
-        return Unit(limited.name, section, partial(self._ask, limited))
+        return Unit(limited.name, section, partial(self._ask, limited, sections))
 
-    async def _ask(self, collection: Collection) -> Result:
-        needs_model = bool(self._sections & ANSWERING) and any(each.is_asked for each in collection.questions)
+    async def _ask(self, collection: Collection, sections: frozenset[Section]) -> Result:
+        needs_model = bool(sections & ANSWERING) and any(each.is_asked for each in collection.questions)
         model = await self._tools.model() if needs_model else None
         services, embedder = await self._tools.services(), await self._tools.embedder()
         answered = await ask_collection(services, collection, embedder, self._tools.policy, model)
         figures = [
             figure
             for section, count in COUNTS.items()
-            if section in self._sections
+            if section in sections
             for figure in count(collection.name, answered)
         ]
         return Result(unit=collection.name, questions=len(answered), figures=tuple(figures))

@@ -67,6 +67,8 @@ class Result(Contract):
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     """The processor time of this process, without the database."""
+    load: float = 0.0
+    """The load of the machine at the end (the average over one minute)."""
     figures: tuple[ExternalFigure, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import Final
 
-from sourcebound.contracts.calibration.gate_minima import NORMAL_95, Share
+from sourcebound.contracts.calibration.gate_minima import Share
 from sourcebound.evals import broad
 from sourcebound.evals.external.report import ExternalFigure, Section, figure_of_share
 from sourcebound.evals.external.sets.collections import Collection, Document, Kind, Question
@@ -102,7 +102,8 @@ def _spellings(question: Question) -> tuple[str, ...]:
 def count_means(figures: Sequence[ExternalFigure]) -> list[ExternalFigure]:
     """Count the means over the broad collections: all answerable questions together, and the mean of off-topic sets.
 
-    Each size weighs the same, and within it each set. The interval of a mean takes the sets for independent.
+    Each size weighs the same, and within it each set. The limits of the mean are recovered from the limits of the sets,
+    which are taken for independent (Donner and Zou, MOVER).
 
     Args:
         figures: The figures of the section `gates`.
@@ -113,7 +114,7 @@ def count_means(figures: Sequence[ExternalFigure]) -> list[ExternalFigure]:
     for metric in dict.fromkeys(each.metric for each in mixed):
         members = [each for each in mixed if each.metric == metric]
         groups = [(f"{size} paragraphs", [each for each in members if _size(each) == size]) for size in sizes]
-        for name, group in [*groups, (f"all {len(sizes)} sizes", members)]:
+        for name, group in [*groups, *([(f"all {len(sizes)} sizes", members)] if len(sizes) > 1 else [])]:
             answerable = [each for each in group if each.kind == ANSWERABLE]
             if answerable:
                 part = sum(round(each.value * each.cases) for each in answerable)
@@ -130,10 +131,10 @@ def _mean(name: str, metric: str, figures: Sequence[ExternalFigure]) -> External
     sizes = len({_size(each) for each in figures})
     weights = [1 / (sizes * count) for count in counts]
     value = sum(weight * each.value for weight, each in zip(weights, figures, strict=True))
-    variance = sum(
-        weight**2 * each.value * (1 - each.value) / each.cases for weight, each in zip(weights, figures, strict=True)
+    below, above = (
+        sqrt(sum((weight * (limit(each) - each.value)) ** 2 for weight, each in zip(weights, figures, strict=True)))
+        for limit in (_low, _high)
     )
-    spread = NORMAL_95 * sqrt(variance)
     return ExternalFigure(
         section=Section.GATES,
         set=name,
@@ -141,9 +142,17 @@ def _mean(name: str, metric: str, figures: Sequence[ExternalFigure]) -> External
         metric=metric,
         cases=sum(each.cases for each in figures),
         value=value,
-        low=max(0.0, value - spread),
-        high=min(1.0, value + spread),
+        low=max(0.0, value - below),
+        high=min(1.0, value + above),
     )
+
+
+def _low(figure: ExternalFigure) -> float:
+    return figure.low
+
+
+def _high(figure: ExternalFigure) -> float:
+    return figure.high
 
 
 def _size(figure: ExternalFigure) -> int:

@@ -57,9 +57,9 @@ def is_in(name: str, chunk: Chunk) -> bool:
     return chunk.knowledge_id == name
 
 
-def _about(key: str, text: str, document: Document, answers: Sequence[str], *, exact: bool = True) -> Question:
-    """Return a question that one document answers; the answer is part of its text if it is exact."""
-    evidence = partial(score_answer, document=document.name, answers=answers) if exact else None
+def _about(key: str, text: str, document: Document, answers: Sequence[str]) -> Question:
+    """Return a question whose answer is part of one document."""
+    evidence = partial(score_answer, document=document.name, answers=answers)
     return Question(
         key, Kind.ANSWERABLE, text, _one_fact(answers), cites=partial(is_in, document.name), evidence=evidence
     )
@@ -86,7 +86,8 @@ def _read_abstracts(found: FoundSet, reader: Reader) -> list[Collection]:
     documents, questions, answering = _read_documents(found, reader), [], {}
     for each in reader.read(found.files["questions"], records.AbstractQuestion):
         document = find(documents, each.id, partial(_place, reader, found, each.id))
-        questions.append(_about(each.id, each.question, document, [each.long_answer], exact=False))
+        # the answer is a conclusion that its abstract does not say, so only the place can be judged
+        questions.append(Question(each.id, Kind.ANSWERABLE, each.question, cites=partial(is_in, document.name)))
         answering[each.id] = document.name
     return [Collection(found.name, tuple(documents.values()), tuple(questions), answering)]
 

@@ -98,3 +98,5 @@ async def test_one_pass_measures_gate_pipeline_and_answers_and_an_interrupted_on
     assert values[("on topic, unanswerable", "status right")] == 1.0
     assert values[("off topic, elsewhere", "refused by the gate")] == 1.0
     assert summary.questions == 3
+    assert ("broad collections", True) in {(each.set, each.is_absent) for each in summary.left_out}
+    assert summary.load > 0

@@ -195,6 +195,12 @@ def test_a_mean_over_broad_collections_weighs_sizes_and_sets_the_same() -> None:
     assert values[("100 paragraphs", "off topic, mean of the sets")] == (0.75, 1010)
     assert values[("all 2 sizes", "off topic, mean of the sets")] == (0.5, 1020)
     assert values[("all 2 sizes", "answerable")] == (0.1, 40)
+    certain = ExternalFigure(
+        section=Section.GATES, set="100 paragraphs of a", kind="off topic, b", metric="m", cases=9, value=1.0,
+        low=0.7, high=1.0,
+    )  # fmt: skip
+    (mean,) = count_means([certain])
+    assert (mean.value, round(mean.low, 3), mean.high) == (1.0, 0.7, 1.0)
 
 
 def answered(
