@@ -109,6 +109,13 @@ async def test_labels_that_change_are_in_force_at_the_next_search(labelled: tupl
         await services.index.label_documents(whole.collection_id, [name], labels)
     for _ in range(3):
         assert await found(services, QUESTIONS[0], policy, "whole", caller_labels=()) == before
+    nearest = before["results"][0]["knowledge_id"]
+    for labels, is_seen in ((("hr",), False), ((), True)):
+        await services.index.label_documents(whole.collection_id, [nearest], labels)
+        for _ in range(3):
+            seen = await found(services, QUESTIONS[0], policy, "whole", caller_labels=())
+            assert (nearest in {row["knowledge_id"] for row in seen["results"]}) == is_seen
+            assert (seen["collection_chunks"] == before["collection_chunks"]) == is_seen
     assert (await services.index.open_collection("whole")).index_version == whole.index_version
 
 
