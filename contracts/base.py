@@ -3,7 +3,7 @@
 `JsonSchemaHint` gives plain dicts a JSON schema, from which hosts build forms. It validates nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Self, SupportsIndex
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -58,6 +58,11 @@ class Contract(BaseModel):
 def is_absent(value: object) -> bool:
     """Whether an optional field is left out of the JSON: one that a later version added is not in earlier records."""
     return value is None
+
+
+def is_empty(value: Sized) -> bool:
+    """Whether an optional list is left out of the JSON, like an optional field that is absent."""
+    return not value
 
 
 class JsonSchemaHint:

@@ -16,6 +16,8 @@ DIGEST_BYTES: Final = 32
 EMPTY_DIGEST: Final = bytes(DIGEST_BYTES)
 """The digest of a collection without documents."""
 CHUNK_FORM: Final = "chunk_v1"
+SECTIONED_FORM: Final = "chunk_v2"
+"""The form of a chunk in which further sections begin. The digests of all other chunks are those of `chunk_v1`."""
 DOCUMENT_FORM: Final = "document_v1"
 
 
@@ -45,12 +47,20 @@ class SealedChunk(NamedTuple):
     char_end: int
     heading_path: Sequence[str]
     text: str
+    section_starts: Sequence[int] = ()
+    """The offsets in the text at which further sections begin."""
+    section_names: Sequence[str] = ()
+    """Their heading paths, as readers see them."""
 
     @property
     def digest(self) -> bytes:
         """The SHA-256 over all values, each with its length, so that no two chunks have the same input."""
-        *values, headings, text = self
-        fields = [CHUNK_FORM, *values, len(headings), *headings, text]
+        *values, headings, text, starts, names = self
+        fields = [*values, len(headings), *headings, text]
+        if starts or names:
+            fields = [SECTIONED_FORM, *fields, len(starts), *starts, len(names), *names]
+        else:
+            fields = [CHUNK_FORM, *fields]
         return hashlib.sha256(b"".join(map(_write_field, fields))).digest()
 
 
@@ -86,6 +96,8 @@ def seal_chunks(document: StoredDocument) -> list[SealedChunk]:
             chunk.char_end,
             chunk.heading_path,
             chunk.text,
+            chunk.section_starts,
+            chunk.section_names,
         )
         for chunk in sorted(document.chunks, key=lambda chunk: chunk.ordinal)
     ]

@@ -4,6 +4,7 @@ A chunk never crosses a page, and `page.text[chunk.char_start:chunk.char_end] ==
 citation can be opened at its exact place (contract §13).
 """
 
+from collections.abc import Sequence
 from datetime import date
 from enum import StrEnum
 
@@ -66,6 +67,14 @@ class ParsedDocument(Contract):
     """The numbers of the pages whose text was recognized in a picture (OCR), so that words of it can be wrong."""
 
 
+class SectionStart(Contract):
+    """The place in a chunk's text at which a section begins."""
+
+    char_start: int = Field(ge=1)
+    """The offset of its heading in the text of the chunk."""
+    heading_path: tuple[str, ...]
+
+
 class Chunk(Contract):
     """A stretch of one page, small enough for the embedder's window, with the headings above it."""
 
@@ -74,6 +83,24 @@ class Chunk(Contract):
     page_index: int = Field(ge=0)
     page_number: int | None
     heading_path: tuple[str, ...]
+    """The headings of the section in which the chunk begins, the highest first."""
     char_start: int = Field(ge=0)
     char_end: int = Field(ge=0)
     text: str
+    later_sections: tuple[SectionStart, ...] = ()
+    """The sections that begin after the beginning of the text, in order."""
+
+    @property
+    def section_starts(self) -> list[int]:
+        """The offsets of the later sections, as they are stored."""
+        return [later.char_start for later in self.later_sections]
+
+    @property
+    def section_names(self) -> list[str]:
+        """The names of the later sections, as they are stored."""
+        return [section_name(later.heading_path) for later in self.later_sections]
+
+
+def section_name(heading_path: Sequence[str]) -> str:
+    """Return a heading path as readers see it; empty if there is no heading."""
+    return " > ".join(heading_path)

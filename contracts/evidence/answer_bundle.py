@@ -8,8 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from sourcebound.contracts.base import Contract, is_absent
+from sourcebound.contracts.base import Contract, is_absent, is_empty
 from sourcebound.contracts.outcome import Outcome, Status, fill_status
+from sourcebound.contracts.retrieval.retrieval_bundle import LaterSection
 from sourcebound.contracts.text.sanitize import header_value, one_line
 
 
@@ -57,6 +58,9 @@ class EvidenceChunk(Contract):
     source_reference: str | None
     title: str | None
     section: str | None
+    """The heading path of the section in which the chunk begins."""
+    later_sections: Annotated[tuple[LaterSection, ...], Field(exclude_if=is_empty)] = ()
+    """The sections that begin further down; `start` counts the characters of `sanitized_text`."""
     page_number: int | None
     event_date: date | None
     equipment_id: str | None

@@ -27,6 +27,7 @@ from sourcebound.contracts.evidence.gate import (
     top_similarity,
 )
 from sourcebound.contracts.evidence.intake import CheckedBundle, check_bundle
+from sourcebound.contracts.evidence.sections import place_sections
 from sourcebound.contracts.evidence.selection import Candidate, Selection, select
 from sourcebound.contracts.evidence.withhold import withhold
 from sourcebound.contracts.outcome import (
@@ -45,7 +46,7 @@ from sourcebound.contracts.policy.schema import Policy, SelectionPolicy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.query_variants import needs_fallback
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, RetrievalRow, RetrievalStatus
-from sourcebound.contracts.text.sanitize import SECOND_MODE
+from sourcebound.contracts.text.sanitize import SECOND_MODE, SanitizationMode
 from sourcebound.contracts.versions import contract_version
 
 STAGE = "assemble"
@@ -149,7 +150,8 @@ def _bundle(
     selection: Selection,
     top: float | None,
 ) -> AnswerBundle:
-    evidence = tuple(evidence_of(f"C{i}", candidate) for i, candidate in enumerate(selection.admitted))
+    mode = policy.selection.sanitization_mode
+    evidence = tuple(evidence_of(f"C{i}", candidate, mode) for i, candidate in enumerate(selection.admitted))
     control_tokens = sum(candidate.control_tokens for candidate in selection.admitted)
     ledger = tuple(
         LedgerEntry(chunk_id=row.chunk_id, rank=row.rank, outcome=selection.outcomes[row.rank])
@@ -173,7 +175,7 @@ def _bundle(
             reordered=checked.reordered,
             rank_gaps=checked.rank_gaps,
             structure_escaped_count=sum(c.escaped_lines for c in selection.admitted),
-            control_token_count=control_tokens if policy.selection.sanitization_mode == SECOND_MODE else None,
+            control_token_count=control_tokens if mode == SECOND_MODE else None,
             top_similarity=top,
         ),
         drop_ledger=ledger,
@@ -193,12 +195,14 @@ def _trace(bundle: RetrievalBundle, digest: str | None, policy: Policy, run: Run
     )
 
 
-def evidence_of(anchor: str, candidate: Candidate) -> EvidenceChunk:
-    """Make an evidence chunk of a candidate and its anchor."""
+def evidence_of(anchor: str, candidate: Candidate, mode: SanitizationMode = "safe_normalize_v1") -> EvidenceChunk:
+    """Make an evidence chunk of a candidate and its anchor. The mode is that of its sanitized text."""
+    row = candidate.row
     return EvidenceChunk(
         anchor=anchor,
         sanitized_text=candidate.text,
         token_count=candidate.tokens,
         kept_end=candidate.kept_end,
-        **{name: getattr(candidate.row, name) for name in COPIED_ROW_FIELDS},
+        later_sections=place_sections(row.later_sections, row.chunk_text, candidate.text, mode),
+        **{name: getattr(row, name) for name in COPIED_ROW_FIELDS},
     )

@@ -187,7 +187,9 @@ def from_pydantic(error: ValidationError, clause: str) -> Iterator[Violation]:
     for detail in error.errors(include_url=False):
         location = [part for part in detail["loc"] if part not in ("int", "str")]
         row = next((part for part in location if isinstance(part, int)), None)
-        field = next((part for part in reversed(location) if isinstance(part, str)), None)
+        within_row = location[location.index(row) + 1 :] if row is not None else []
+        names = [part for part in location if isinstance(part, str)]
+        field = next((part for part in within_row if isinstance(part, str)), names[-1] if names else None)
         code, broken = _clause(field or "", detail["type"] == "missing", detail["input"], clause)
         where = f"row {row}, field {field}" if row is not None else f"field {field}"
         yield Violation(

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
+from sourcebound.contracts.evidence.sections import name_sections, sections_within
 from sourcebound.contracts.outcome import Outcome, RefusalSource, Status
 from sourcebound.contracts.policy.schema import Policy, Presentation
 from sourcebound.contracts.request import Run
@@ -35,6 +36,11 @@ class AnswerView(Contract):
         """The evidence that the answer cites, in the order of its citations."""
         chunks = {chunk.anchor: chunk for chunk in self.evidence}
         return tuple(chunks[citation.anchor] for citation in self.response.citations)
+
+    def section_of(self, chunk: EvidenceChunk) -> str | None:
+        """Return the section that the citation of a chunk names; of a chunk without a citation, all its sections."""
+        cited = {citation.anchor: citation.section for citation in self.response.citations}
+        return cited[chunk.anchor] if chunk.anchor in cited else name_sections(sections_within(chunk))
 
 
 def evidence_documents(state: State) -> frozenset[str]:

@@ -101,7 +101,7 @@ def rag_answer(view: AnswerView, *, strip_markers: bool = False) -> RagAnswer:
         answer = CITATION.sub(lambda match: f"[SOURCE: {ids['C' + match[1]]}]", escaped)
     return RagAnswer(
         answer=answer,
-        sources=tuple(_source(ids[chunk.anchor], chunk) for chunk in view.evidence),
+        sources=tuple(_source(ids[chunk.anchor], chunk, view.section_of(chunk)) for chunk in view.evidence),
         citations=tuple(ids[citation.anchor] for citation in response.citations),
         refusal_reason=response.refusal_code,
         failure_code=response.failure_code,
@@ -109,12 +109,14 @@ def rag_answer(view: AnswerView, *, strip_markers: bool = False) -> RagAnswer:
     )
 
 
-def _source(source_id: str, chunk: EvidenceChunk) -> RagSource:
+def _source(source_id: str, chunk: EvidenceChunk, section: str | None) -> RagSource:
     return RagSource(
         source_id=source_id,
         content_snippet=_snippet(chunk.sanitized_text),
         score=chunk.similarity_score,
-        metadata=RagSourceMetadata.model_validate(chunk.model_dump(include={*RagSourceMetadata.model_fields})),
+        metadata=RagSourceMetadata(
+            section=section, **chunk.model_dump(include={*RagSourceMetadata.model_fields} - {"section"})
+        ),
     )
 
 

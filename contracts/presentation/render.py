@@ -56,12 +56,14 @@ def _answer_sources(view: AnswerView) -> str:
         return NOT_CONTAINED if view.refusal_source is RefusalSource.MODEL else NOTHING_FOUND
     head = LOW_CONFIDENCE if view.response.support_level is SupportLevel.LOW else "Answer:"
     answer = "\n".join(map(_escape_line, view.response.answer.splitlines()))
-    return "\n".join([head, answer, "", "Sources:", *map(_render_source, view.cited)])
+    return "\n".join(
+        [head, answer, "", "Sources:", *(_render_source(chunk, view.section_of(chunk)) for chunk in view.cited)]
+    )
 
 
-def _render_source(chunk: EvidenceChunk) -> str:
+def _render_source(chunk: EvidenceChunk, section: str | None) -> str:
     page = f"p. {chunk.page_number}" if chunk.page_number is not None else None
-    parts = (document_name(chunk), one_line(chunk.section or ""), page)
+    parts = (document_name(chunk), one_line(section or ""), page)
     return f"- [{chunk.anchor}] {', '.join(part for part in parts if part)} (score: {chunk.similarity_score:.2f})"
 
 

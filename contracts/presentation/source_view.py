@@ -4,7 +4,6 @@ Offsets count characters (Unicode code points), as in a W3C text position select
 stored page still holds the passage that the run was answered from. A page that was replaced since is not shown.
 """
 
-import re
 import unicodedata
 from datetime import date
 from typing import Final, NamedTuple
@@ -13,11 +12,10 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.state import State
-from sourcebound.contracts.text.citations import strip_citations
 from sourcebound.contracts.text.sanitize import REPLACEMENT, UNSHOWABLE
+from sourcebound.contracts.validation.quotes import Quote, Span, cited_section, find_quotes
 from sourcebound.contracts.validation.result import ValidationResult
 
-COMPARED: Final = re.compile(r"(C\d+):(\d+)-(\d+)")
 ESCAPE: Final = "\\"
 
 
@@ -35,20 +33,6 @@ class StoredPassage(NamedTuple):
     page_text: str
     has_image: bool = False
     """Whether the page can be shown as it was printed."""
-
-
-class Span(Contract):
-    """A range of characters: the offset of the first one, and of the one after the last."""
-
-    start: int
-    end: int
-
-
-class Quote(Span):
-    """Words of a source that a statement of the answer rests on."""
-
-    statement: int
-    """The number of the statement, from 1."""
 
 
 class SourcePage(Contract):
@@ -74,6 +58,7 @@ class SourceView(Contract):
     title: str | None
     source_reference: str | None
     section: str | None
+    """The section of the quoted words, as the citation names it; without quotes, those of the whole passage."""
     page_number: int | None
     revision: str | None
     event_date: date | None
@@ -97,44 +82,28 @@ def view_source(state: State, chunk: EvidenceChunk, stored: StoredPassage | None
     Returns:
         The view, with the quotes of a released answer.
     """
-    quotes = find_quotes(state, chunk)
+    validation = released_validation(state)
+    quotes = find_quotes(validation, chunk)
     return SourceView(
         run_id=state["run"]["run_id"],
         text=_showable(chunk.sanitized_text),
+        section=cited_section(validation, chunk),
         quotes=quotes,
         revision=stored.revision if stored else None,
         page=_place_quotes(chunk, quotes, stored) if stored else None,
         **chunk.model_dump(
             include={
-                "anchor", "knowledge_id", "title", "source_reference", "section", "page_number", "event_date",
-                "equipment_id",
+                "anchor", "knowledge_id", "title", "source_reference", "page_number", "event_date", "equipment_id",
             }
         ),
     )  # fmt: skip
 
 
-def find_quotes(state: State, chunk: EvidenceChunk) -> tuple[Quote, ...]:
-    """Return the words of a source that the statements of a released answer rest on.
-
-    They are the statement itself, if the source holds it word for word. Otherwise they are the sentences of the source
-    that the verifier compared with the statement (R5-17).
-
-    Args:
-        state: The state of the run.
-        chunk: The source.
-    """
+def released_validation(state: State) -> ValidationResult | None:
+    """Return the validation of a released answer; None if the run released none."""
     if state["outcome"]["status"] != Status.OK or not state.get("validation"):
-        return ()
-    validation = ValidationResult.model_validate(state["validation"])
-    compared = {item.statement: item.compared for item in validation.support.statements} if validation.support else {}
-    quotes: list[Quote] = []
-    for number, statement in enumerate(validation.statements):
-        if chunk.anchor not in statement.anchors:
-            continue
-        verbatim = _find_words(strip_citations(statement.text), chunk.sanitized_text)
-        spans = [verbatim] if verbatim else _compared_spans(compared.get(number, ()), chunk.anchor)
-        quotes += [Quote(statement=number + 1, start=span.start, end=span.end) for span in spans]
-    return tuple(sorted(set(quotes), key=lambda quote: (quote.start, quote.end, quote.statement)))
+        return None
+    return ValidationResult.from_json(state["validation"])
 
 
 def locate(shown: str, stored: str) -> list[int] | None:
@@ -173,18 +142,6 @@ def _is_dropped(character: str) -> bool:
     return character.isspace() or unicodedata.category(character) in ("Cc", "Cf", "Mn")
 
 
-def _find_words(words: str, text: str) -> Span | None:
-    """Find words in a text, whatever white space is between them."""
-    parts = words.split()
-    found = re.search(r"\s+".join(map(re.escape, parts)), text) if parts else None
-    return Span(start=found.start(), end=found.end()) if found else None
-
-
-def _compared_spans(compared: tuple[str, ...], anchor: str) -> list[Span]:
-    matches = [match for text in compared if (match := COMPARED.fullmatch(text)) and match[1] == anchor]
-    return [Span(start=int(match[2]), end=int(match[3])) for match in matches]
-
-
 def _place_quotes(chunk: EvidenceChunk, quotes: tuple[Quote, ...], stored: StoredPassage) -> SourcePage | None:
     """Return the page with the quotes on it; None if the passage is not there as the run saw it."""
     offsets = locate(chunk.sanitized_text, stored.chunk_text)
@@ -197,10 +154,11 @@ def _place_quotes(chunk: EvidenceChunk, quotes: tuple[Quote, ...], stored: Store
         has_image=stored.has_image,
         passage=Span(start=stored.char_start + offsets[0], end=stored.char_start + offsets[-1] + 1),
         quotes=tuple(
-            Quote(
-                statement=quote.statement,
-                start=stored.char_start + offsets[quote.start],
-                end=stored.char_start + offsets[quote.end - 1] + 1,
+            quote.model_copy(
+                update={
+                    "start": stored.char_start + offsets[quote.start],
+                    "end": stored.char_start + offsets[quote.end - 1] + 1,
+                }
             )
             for quote in quotes
         ),

@@ -13,6 +13,7 @@ from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, Sta
 from sourcebound.contracts.prompt.build import REFUSAL
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.advice import advise, say_why
+from sourcebound.contracts.validation.quotes import cited_section
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult
 from sourcebound.contracts.versions import contract_version
 
@@ -31,6 +32,7 @@ class PublicCitation(Contract):
     title: str | None
     source_reference: str | None
     section: str | None
+    """The section of the quoted words: its headings. Several sections are joined."""
     page_number: int | None
     event_date: date | None
     equipment_id: str | None
@@ -107,7 +109,7 @@ def package_response(
     elif outcome.status is Status.OK and validation is not None and bundle is not None:
         answer = validation.validated_answer_text
         chunks = {chunk.anchor: chunk for chunk in bundle.selected_evidence}
-        citations = tuple(_public_citation(chunks[anchor]) for anchor in validation.validated_citations)
+        citations = tuple(_public_citation(chunks[anchor], validation) for anchor in validation.validated_citations)
     return PublicResponse(
         request_id=run.request_id,
         run_id=run.run_id,
@@ -148,13 +150,13 @@ def _sum_counts(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _public_citation(chunk: EvidenceChunk) -> PublicCitation:
+def _public_citation(chunk: EvidenceChunk, validation: ValidationResult) -> PublicCitation:
     return PublicCitation(
         anchor=chunk.anchor,
         knowledge_id=chunk.knowledge_id,
         title=chunk.title,
         source_reference=chunk.source_reference,
-        section=chunk.section,
+        section=cited_section(validation, chunk),
         page_number=chunk.page_number,
         event_date=chunk.event_date,
         equipment_id=chunk.equipment_id,

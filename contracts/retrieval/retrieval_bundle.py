@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import AliasChoices, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from sourcebound.contracts.base import Contract, is_absent
+from sourcebound.contracts.base import Contract, is_absent, is_empty
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 
@@ -30,6 +30,15 @@ class RetrievalStatus(StrEnum):
     SUCCESS = "SUCCESS"
     NO_EVIDENCE = "NO_EVIDENCE"
     FAILED = "FAILED"
+
+
+class LaterSection(Contract):
+    """A section that begins within a chunk, after the beginning of its text (R1-10)."""
+
+    start: Annotated[int, Field(ge=1)]
+    """The offset of its heading in the text, in characters."""
+    section: Annotated[str, Field(min_length=1)]
+    """Its heading path."""
 
 
 class RetrievalRow(Contract):
@@ -53,6 +62,9 @@ class RetrievalRow(Contract):
     source_reference: str | None = None
     title: str | None = None
     section: str | None = None
+    """The heading path of the section in which the text begins."""
+    later_sections: Annotated[tuple[LaterSection, ...], Field(strict=False, exclude_if=is_empty)] = ()
+    """The sections that begin further down in `chunk_text`, in order."""
     page_number: int | None = None
     char_start: int | None = None
     char_end: int | None = None

@@ -13,7 +13,7 @@ from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, AssemblyMetrics, EvidenceChunk, RowOutcome
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy.schema import Policy
-from sourcebound.contracts.presentation.source_view import Quote, find_quotes
+from sourcebound.contracts.presentation.source_view import released_validation
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.response.public import PublicResponse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
@@ -22,6 +22,7 @@ from sourcebound.contracts.run_page.code_labels import CODE_MESSAGES
 from sourcebound.contracts.run_page.facts import FactsView, build_facts_view
 from sourcebound.contracts.run_page.search_report import SearchReport, report_search
 from sourcebound.contracts.state import State
+from sourcebound.contracts.validation.quotes import Quote, cited_section, find_quotes
 
 
 class RunHead(Contract):
@@ -64,6 +65,8 @@ class Source(Contract):
     chunk: EvidenceChunk
     readable: bool
     cited: bool
+    section: str | None
+    """The section that its citation names; without a citation, the sections that it runs through."""
     quotes: tuple[Quote, ...] = ()
     """The words that the released answer rests on; none if its document may not be read."""
 
@@ -209,12 +212,14 @@ def _build_sources(
     state: State, answer_bundle: AnswerBundle | None, response: PublicResponse | None, readable: Collection[str]
 ) -> tuple[Source, ...]:
     cited = {citation.anchor for citation in response.citations} if response else set()
+    validation = released_validation(state) if answer_bundle and response else None
     return tuple(
         Source(
             chunk=chunk if chunk.knowledge_id in readable else chunk.model_copy(update={"sanitized_text": ""}),
             readable=chunk.knowledge_id in readable,
             cited=chunk.anchor in cited,
-            quotes=find_quotes(state, chunk) if chunk.knowledge_id in readable else (),
+            section=cited_section(validation, chunk),
+            quotes=find_quotes(validation, chunk) if chunk.knowledge_id in readable else (),
         )
         for chunk in (answer_bundle.selected_evidence if answer_bundle else ())
     )

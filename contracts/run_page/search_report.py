@@ -8,6 +8,7 @@ from typing import Final
 
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, RowOutcome
+from sourcebound.contracts.evidence.sections import name_sections, sections_within
 from sourcebound.contracts.outcome import Outcome
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
@@ -36,6 +37,7 @@ class SearchRow(Contract):
     source_reference: str | None
     title: str | None
     section: str | None
+    """The sections that the candidate runs through."""
     page_number: int | None
     origin: str | None
     first_line: str
@@ -127,10 +129,11 @@ def _build_row(row: RetrievalRow, outcome: RowOutcome | None, anchor: str | None
         anchor=anchor,
         first_line=text.partition("\n")[0],
         excerpt=shorten(text, EXCERPT_CHARACTERS, placeholder=" …"),
+        section=name_sections(sections_within(row)),
         **row.model_dump(
             include={
                 "rank", "similarity_score", "dense_rank", "lexical_rank", "lexical_score", "rerank_score", "chunk_id",
-                "knowledge_id", "source_reference", "title", "section", "page_number", "origin",
+                "knowledge_id", "source_reference", "title", "page_number", "origin",
             }
         ),
     )  # fmt: skip

@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 from sourcebound.contracts.certification.cases import contains_text
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
+from sourcebound.contracts.evidence.sections import name_sections, sections_within
 from sourcebound.contracts.outcome import Outcome, Status
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.literals.check import ANSWER
 from sourcebound.contracts.validation.literals.reading import read_literals
+from sourcebound.contracts.validation.quotes import cited_sections
 from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.evals.golden.items import ExpectedCitation, GoldenItem
 from sourcebound.evals.golden.results import ItemResult
@@ -44,10 +46,11 @@ def judge(item: GoldenItem, seen: Observed) -> ItemResult:
     """
     released = seen.outcome.status is Status.OK and seen.validation is not None and seen.assembly is not None
     chunks = cited_chunks(seen) if released else []
+    places = [_cited_place(seen, chunk) for chunk in chunks]
     answer = seen.validation.validated_answer_text if released and seen.validation else ""
     said = CITATION.sub(" ", answer)
     facts_said = sum(any(contains_text(said, form) for form in fact) for fact in item.facts) if released else 0
-    places_cited = sum(any(_meets_any(chunk, place) for chunk in chunks) for place in item.citations)
+    places_cited = sum(any(place.meets_any(expected) for place in places) for expected in item.citations)
     forbidden = tuple(text for text in item.forbidden if released and contains_text(said, text))
     unsupported = tuple(_unsupported_literals(seen, chunks)) if released else ()
     hallucinated = released and (not item.may_answer or bool(forbidden) or bool(unsupported))
@@ -63,12 +66,12 @@ def judge(item: GoldenItem, seen: Observed) -> ItemResult:
         status=seen.outcome.status,
         code=str(seen.outcome.refusal_code or seen.outcome.failure_code or ""),
         answer=answer,
-        cited=tuple(_place_of(chunk) for chunk in chunks),
+        cited=tuple(map(_to_citation, places)),
         facts=len(item.facts),
         facts_said=facts_said,
         places=len(item.citations),
         places_cited=places_cited,
-        citations_right=sum(any(_meets_any(chunk, place) for place in item.citations) for chunk in chunks),
+        citations_right=sum(any(place.meets_any(each) for each in item.citations) for place in places),
         ranks=tuple(_find_ranks(item, seen.retrieval)),
         forbidden_said=forbidden,
         unsupported_literals=unsupported,
@@ -81,12 +84,22 @@ def judge(item: GoldenItem, seen: Observed) -> ItemResult:
 
 
 class _Place(NamedTuple):
-    """The place of a chunk or a candidate. A chunk has the section that it begins in, and may hold further ones."""
+    """The place that a citation names, or that of a candidate."""
 
     document: str
     page: int | None
-    section: str | None
-    text: str
+    sections: tuple[str, ...]
+    """The sections of the quoted words; of a candidate, all sections that it runs through."""
+
+    def meets(self, expected: ExpectedCitation) -> bool:
+        """Whether it is the expected place."""
+        if self.document != expected.document or expected.page not in (None, self.page):
+            return False
+        return expected.section is None or any(_plain(expected.section) in _plain(name) for name in self.sections)
+
+    def meets_any(self, alternatives: Iterable[ExpectedCitation]) -> bool:
+        """Whether it is one of the expected places."""
+        return any(self.meets(expected) for expected in alternatives)
 
 
 def cited_chunks(seen: Observed) -> list[EvidenceChunk]:
@@ -97,22 +110,13 @@ def cited_chunks(seen: Observed) -> list[EvidenceChunk]:
     return [by_anchor[anchor] for anchor in seen.validation.validated_citations if anchor in by_anchor]
 
 
-def _place_of(chunk: EvidenceChunk) -> ExpectedCitation:
-    page = chunk.page_number if chunk.page_number and chunk.page_number > 0 else None
-    return ExpectedCitation(document=chunk.knowledge_id, page=page, section=(chunk.section or "").strip() or None)
+def _cited_place(seen: Observed, chunk: EvidenceChunk) -> _Place:
+    return _Place(chunk.knowledge_id, chunk.page_number, cited_sections(seen.validation, chunk))
 
 
-def _meets_any(chunk: EvidenceChunk, alternatives: Iterable[ExpectedCitation]) -> bool:
-    place = _Place(chunk.knowledge_id, chunk.page_number, chunk.section, chunk.sanitized_text)
-    return any(_meets(place, expected) for expected in alternatives)
-
-
-def _meets(place: _Place, expected: ExpectedCitation) -> bool:
-    if place.document != expected.document or expected.page not in (None, place.page):
-        return False
-    if expected.section is None or _plain(expected.section) in _plain(place.section or ""):
-        return True
-    return _plain(expected.section) in (_plain(line.lstrip("#")) for line in place.text.splitlines())
+def _to_citation(place: _Place) -> ExpectedCitation:
+    page = place.page if place.page and place.page > 0 else None
+    return ExpectedCitation(document=place.document, page=page, section=name_sections(place.sections))
 
 
 def _plain(text: str) -> str:
@@ -121,13 +125,10 @@ def _plain(text: str) -> str:
 
 def _find_ranks(item: GoldenItem, bundle: RetrievalBundle | None) -> Iterator[int | None]:
     """Return the rank of the first candidate from each place that the answer must cite."""
-    rows = (
-        [_Place(row.knowledge_id, row.page_number, row.section, row.chunk_text or "") for row in bundle.results]
-        if bundle
-        else []
-    )
+    rows = bundle.results if bundle else ()
+    places = [_Place(row.knowledge_id, row.page_number, sections_within(row)) for row in rows]
     for alternatives in item.citations:
-        yield next((rank for rank, row in enumerate(rows) if any(_meets(row, each) for each in alternatives)), None)
+        yield next((rank for rank, place in enumerate(places) if place.meets_any(alternatives)), None)
 
 
 def _unsupported_literals(seen: Observed, chunks: Iterable[EvidenceChunk]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
+from sourcebound.contracts.evidence.sections import name_sections, sections_within
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.integrations.calls import AnyEngine, acall_engine, call_engine
@@ -61,17 +62,18 @@ def as_retriever(
 
 def _to_documents(evidence: tuple[EvidenceChunk, ...]) -> list[Document]:
     return [
-        Document(
-            page_content=chunk.sanitized_text,
-            id=chunk.chunk_id,
-            metadata=chunk.model_dump(
-                mode="json",
-                exclude_none=True,
-                include={
-                    "anchor", "knowledge_id", "title", "section", "page_number", "source_reference", "event_date",
-                    "equipment_id", "similarity_score",
-                },
-            ),
-        )
-        for chunk in evidence
-    ]  # fmt: skip
+        Document(page_content=chunk.sanitized_text, id=chunk.chunk_id, metadata=_describe(chunk)) for chunk in evidence
+    ]
+
+
+def _describe(chunk: EvidenceChunk) -> dict[str, Any]:
+    """Return what is known of a chunk as metadata, with all sections that it runs through."""
+    values = chunk.model_dump(
+        mode="json",
+        include={
+            "anchor", "knowledge_id", "title", "page_number", "source_reference", "event_date", "equipment_id",
+            "similarity_score",
+        },
+    )  # fmt: skip
+    values["section"] = name_sections(sections_within(chunk))
+    return {name: value for name, value in values.items() if value is not None}

@@ -5,6 +5,7 @@ They are passages, not an answer: no stage has checked whether they say anything
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sourcebound.contracts.evidence.sections import name_sections, sections_within
 from sourcebound.contracts.outcome import Outcome, Status
 from sourcebound.contracts.ports import Access
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
@@ -20,7 +21,7 @@ class Passage(NamedTuple):
     """A retrieved chunk."""
 
     place: str
-    """The document and the section."""
+    """The document and the sections that the passage runs through."""
     text: str
 
 
@@ -42,6 +43,7 @@ async def read_passages(state: "State", access: Access, caller: str | None = Non
     passages: list[Passage] = []
     for row in sorted(RetrievalBundle.from_json(retrieval).results, key=lambda row: row.rank):
         if len(passages) < NEAREST and await access.may_read(caller, collection, row.knowledge_id):
-            place = " · ".join(part for part in (row.source_reference or row.knowledge_id, row.section) if part)
+            section = name_sections(sections_within(row))
+            place = " · ".join(part for part in (row.source_reference or row.knowledge_id, section) if part)
             passages.append(Passage(place, sanitize(row.chunk_text).text))
     return passages

@@ -8,6 +8,7 @@ The rules, in order of precedence:
 4. Cuts fall at headings, else between blocks, else between sentences. A cut falls inside a sentence or a table row only
    if that sentence or row alone exceeds the window.
 5. Page furniture is in no chunk. It is at the beginning or the end of its page, so no chunk goes round it.
+6. A chunk that runs on into another section knows where that section begins, so that a quote is named by its own.
 
 Ids depend on the text and not on its place, so an edit of one section keeps the ids and the vectors of all others.
 
@@ -17,10 +18,10 @@ Chunking takes linear time in the length of the text, and checks its deadline af
 import hashlib
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sourcebound.contracts.corpus.document import Block, BlockKind, Chunk, Page, ParsedDocument
+from sourcebound.contracts.corpus.document import Block, BlockKind, Chunk, Page, ParsedDocument, SectionStart
 from sourcebound.contracts.ports import TokenCounter
 from sourcebound.ingest.chunking.page_text import collapse
 from sourcebound.ingest.chunking.splitting import (
@@ -44,6 +45,10 @@ _LONGEST_TITLE = 200
 """The most characters of a heading in a heading path. Every chunk carries its path, so the path must stay short."""
 
 
+_MOST_SECTIONS = 16
+"""The most headings within a chunk. Each has its whole path, so a chunk of many headings would be mostly paths."""
+
+
 class _Heading(NamedTuple):
     level: int
     title: str
@@ -54,10 +59,23 @@ class _Draft(NamedTuple):
 
     pieces: tuple[Piece, ...]
     path: tuple[str, ...]
+    starts: Mapping[int, tuple[str, ...]]
+    """The heading path of each heading of the page, by its offset."""
 
     @property
     def tokens(self) -> int:
         return sum(piece.tokens for piece in self.pieces)
+
+    @property
+    def headings(self) -> int:
+        return sum(piece.start in self.starts for piece in self.pieces)
+
+
+class _Sections(NamedTuple):
+    """The section in which a chunk begins, and those that begin further down."""
+
+    path: tuple[str, ...]
+    later: tuple[SectionStart, ...]
 
 
 def chunk_document(
@@ -97,8 +115,9 @@ def chunk_document(
         for draft in _merge_small(_draft_page(page, budget, headings), budget):
             check()
             for start, end in _final_spans(page.text, draft, budget):
-                chunk_id = _make_chunk_id(knowledge_id, draft.path, page.text[start:end], occurrences)
-                chunks.append(_make_chunk(page, draft.path, start, end, chunk_id, len(chunks)))
+                sections = _find_sections(draft, start, end)
+                chunk_id = _make_chunk_id(knowledge_id, sections.path, page.text[start:end], occurrences)
+                chunks.append(_make_chunk(page, sections, start, end, chunk_id, len(chunks)))
     return chunks
 
 
@@ -154,14 +173,19 @@ class _Packer:
         self._tokens = self._body_tokens = 0
         self._has_body = False
         self._path = _titles(headings)
+        self._starts: dict[int, tuple[str, ...]] = {}
+        self._later = 0
+        """The number of headings in the open chunk after its first text."""
 
     def add_block(self, text: str, block: Block) -> None:
         pieces = list(pieces_of(text, block, self._budget.counter, self._budget.maximum))
         if block.kind is BlockKind.HEADING:
-            if not self._is_open_heading() and self._tokens >= self._budget.enough:
+            is_enough = not self._is_open_heading() and self._tokens >= self._budget.enough
+            if is_enough or self._later >= _MOST_SECTIONS:
                 self._close()
             title = collapse(text[block.char_start : block.char_end])[:_LONGEST_TITLE].rstrip()
             self._enter(_Heading(min(block.level, _DEEPEST_LEVEL), title))
+            self._starts |= {piece.start: _titles(self._headings) for piece in pieces[:1]}
         elif len(pieces) == 1:
             pieces = self._divide(text, pieces[0])
         for piece in pieces:
@@ -176,7 +200,9 @@ class _Packer:
         while self._headings and self._headings[-1].level >= heading.level:
             self._headings.pop()
         self._headings.append(heading)
-        if not self._has_body:
+        if self._has_body:
+            self._later += 1
+        else:
             self._path = _titles(self._headings)
 
     def _divide(self, text: str, piece: Piece) -> list[Piece]:
@@ -223,23 +249,55 @@ class _Packer:
         while keep_headings and end and self._pieces[end - 1].kind is BlockKind.HEADING:
             end -= 1
         if end:
-            self._drafts.append(_Draft(tuple(self._pieces[:end]), self._path))
+            self._drafts.append(_Draft(tuple(self._pieces[:end]), self._path, self._starts))
             self._path = _titles(self._headings)
         self._pieces = self._pieces[end:]
         self._tokens = sum(piece.tokens for piece in self._pieces)
         if end:  # only headings are left
-            self._body_tokens, self._has_body = 0, False
+            self._body_tokens, self._has_body, self._later = 0, False, 0
 
 
 def _merge_small(drafts: Iterable[_Draft], budget: _Budget) -> list[_Draft]:
     """Join each small draft to the previous one, if both together fit."""
     merged: list[_Draft] = []
     for draft in drafts:
-        if merged and draft.tokens < budget.small and merged[-1].tokens + draft.tokens <= budget.maximum:
-            merged[-1] = _Draft(merged[-1].pieces + draft.pieces, merged[-1].path)
+        if merged and draft.tokens < budget.small and _fit_together(merged[-1], draft, budget):
+            merged[-1] = merged[-1]._replace(pieces=merged[-1].pieces + draft.pieces)
         else:
             merged.append(draft)
     return merged
+
+
+def _fit_together(first: _Draft, second: _Draft, budget: _Budget) -> bool:
+    is_small = first.tokens + second.tokens <= budget.maximum
+    return is_small and first.headings + second.headings <= _MOST_SECTIONS
+
+
+def _find_sections(draft: _Draft, start: int, end: int) -> _Sections:
+    """Return the sections of a span of a draft. The headings above its first text belong to the section it begins in.
+
+    Headings with no text between them are one beginning if each is under the one before.
+    """
+    path, later = draft.path, list[SectionStart]()
+    has_body, is_open = False, False  # whether the span has text yet; whether a heading was last
+    for piece in draft.pieces:
+        if piece.start >= end:
+            break
+        heading = draft.starts.get(piece.start)
+        if heading is None:
+            is_body = piece.kind is not BlockKind.HEADING
+            has_body = has_body or (is_body and piece.end > start)
+            is_open = is_open and not is_body
+            continue
+        current = later[-1].heading_path if later else path
+        if not has_body:
+            path = heading
+        elif is_open and heading[: len(current)] == current:
+            later[-1] = SectionStart(char_start=later[-1].char_start, heading_path=heading)
+        elif heading != current:
+            later.append(SectionStart(char_start=piece.start - start, heading_path=heading))
+            is_open = True
+    return _Sections(path, tuple(later))
 
 
 def _final_spans(text: str, draft: _Draft, budget: _Budget) -> Iterator[tuple[int, int]]:
@@ -279,14 +337,15 @@ def _make_chunk_id(knowledge_id: str, path: tuple[str, ...], text: str, occurren
     return f"{knowledge_id}#{digest}{repetition}"
 
 
-def _make_chunk(page: Page, path: tuple[str, ...], start: int, end: int, chunk_id: str, ordinal: int) -> Chunk:
+def _make_chunk(page: Page, sections: _Sections, start: int, end: int, chunk_id: str, ordinal: int) -> Chunk:
     return Chunk(
         chunk_id=chunk_id,
         ordinal=ordinal,
         page_index=page.index,
         page_number=page.number,
-        heading_path=path,
+        heading_path=sections.path,
         char_start=start,
         char_end=end,
         text=page.text[start:end],
+        later_sections=sections.later,
     )

@@ -111,19 +111,20 @@ SELECT document_id, page_index, page_number, text FROM staged_pages
 -- Holds incoming chunks. One later statement computes their search data.
 CREATE TEMPORARY TABLE staged_chunks (
     chunk_id text, document_id bigint, ordinal integer, page_index integer, page_number integer, heading_path text[],
-    char_start integer, char_end integer, text text, joined_words text, context text, embedding vector
+    char_start integer, char_end integer, text text, section_starts integer[], section_names text[],
+    joined_words text, context text, embedding vector
 ) ON COMMIT DROP
 
 -- name: copy_chunks
 COPY staged_chunks (chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start, char_end, text,
-                    joined_words, context, embedding)
+                    section_starts, section_names, joined_words, context, embedding)
 FROM STDIN (FORMAT BINARY)
 
 -- name: insert_staged_chunks
 INSERT INTO chunks (collection_id, chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start,
-                    char_end, text, search, embedding)
+                    char_end, text, section_starts, section_names, search, embedding)
 SELECT c.collection_id, s.chunk_id, s.document_id, s.ordinal, s.page_index, s.page_number, s.heading_path,
-       s.char_start, s.char_end, s.text,
+       s.char_start, s.char_end, s.text, s.section_starts, s.section_names,
        setweight(search_words(c.language, concat_ws(' ', s.text, s.joined_words)), 'A')
            || setweight(search_words(c.language, s.context), 'B'),
        s.embedding
@@ -307,7 +308,7 @@ SELECT chunk_no, chunk_id FROM chunks WHERE chunk_no = ANY(%(chunk_nos)s::intege
 -- document, as above.
 SELECT k.chunk_id, k.chunk_no, d.knowledge_id, k.text, d.knowledge_type, d.equipment_id, d.event_date,
        d.authority, d.source_reference, d.title, k.heading_path, k.page_number, k.char_start, k.char_end,
-       k.ordinal, k.page_index,
+       k.ordinal, k.page_index, k.section_starts, k.section_names,
        CASE WHEN k.ordinal BETWEEN 0 AND length(d.chunk_digests) / 32 - 1
             THEN substring(d.chunk_digests FROM k.ordinal * 32 + 1 FOR 32) END AS digest,
        least(k.embedding <=> %(vector)s::vector,
@@ -915,7 +916,8 @@ WHERE d.document_id = %(document_id)s
 SELECT document_id, page_index, page_number, text FROM pages WHERE document_id = ANY(%(document_ids)s)
 
 -- name: contents_chunks
-SELECT document_id, chunk_no, chunk_id, ordinal, page_index, page_number, char_start, char_end, heading_path, text
+SELECT document_id, chunk_no, chunk_id, ordinal, page_index, page_number, char_start, char_end, heading_path, text,
+       section_starts, section_names
 FROM chunks
 WHERE collection_id = %(collection_id)s AND document_id = ANY(%(document_ids)s)
 ORDER BY ordinal, chunk_id

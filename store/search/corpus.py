@@ -31,7 +31,7 @@ from sourcebound.store.search.vector_index import INDEX_BUSY, INDEX_UNSUPPORTED,
 PAGE_TYPES: Final = ("int8", "int4", "int4", "text")
 """The column types of `copy_pages`, in its order."""
 CHUNK_TYPES: Final = (
-    *("text", "int8", "int4", "int4", "int4", "text[]", "int4", "int4", "text", "text", "text"),
+    *("text", "int8", "int4", "int4", "int4", "text[]", "int4", "int4", "text", "int4[]", "text[]", "text", "text"),
     "bytea",  # a vector in pgvector's binary format
 )
 """The column types of `copy_chunks`, in its order."""
@@ -365,6 +365,8 @@ def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[ob
             chunk.char_start,
             chunk.char_end,
             chunk.text,
+            chunk.section_starts,
+            chunk.section_names,
             joined_words,
             " ".join([document.metadata.title, *chunk.heading_path]),
             None if vector is None else Vector(list(vector)).to_binary(),

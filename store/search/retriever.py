@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 from psycopg import AsyncConnection
 
 from sourcebound.contracts.corpus.collection import Collection
+from sourcebound.contracts.corpus.document import section_name
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import Embedder, Reranker
 from sourcebound.contracts.request import Filters, Run
@@ -19,6 +20,7 @@ from sourcebound.contracts.retrieval.reranking import rerank, with_candidates
 from sourcebound.contracts.retrieval.retrieval_bundle import (
     CARRIED,
     EXPANDED,
+    LaterSection,
     RetrievalBundle,
     RetrievalRow,
     RetrievalStatus,
@@ -333,7 +335,11 @@ def _make_row(
         authority=row["authority"],
         source_reference=row["source_reference"] + (f", p. {page}" if page else ""),
         title=row["title"],
-        section=" > ".join(row["heading_path"]) or None,
+        section=section_name(row["heading_path"]) or None,
+        later_sections=tuple(
+            LaterSection(start=start, section=name)
+            for start, name in zip(row["section_starts"], row["section_names"], strict=True)
+        ),
         page_number=page,
         char_start=row["char_start"],
         char_end=row["char_end"],

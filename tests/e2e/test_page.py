@@ -96,6 +96,18 @@ def test_a_citation_opens_its_source_at_the_marked_words(page: Page) -> None:
     assert page.browser.switch_to.active_element == cite
 
 
+@pytest.mark.contract("R6-2")
+@pytest.mark.contract("R6-7")
+def test_a_citation_names_the_section_of_its_words_and_not_the_one_in_which_its_passage_begins(page: Page) -> None:
+    turn = page.ask("What oil charge does the bearing frame of the HP-300 take?")
+    section = "4 Bearings, impeller and casing › 4.1 Oil change"
+    assert f"Page 3 · {section} · " in turn.find_element(By.CSS_SELECTOR, ".card .place").text
+    cite = turn.find_element(By.CSS_SELECTOR, ".cite")
+    assert str(cite.get_attribute("aria-label")).endswith(f"Page 3 · {section}")
+    cite.click()
+    page.until(lambda: page.all("#source-place")[0].text == f"Page 3 · {section}")
+
+
 def printed_words() -> tuple[float, float, float, float]:
     """Return the left, top, right and bottom edge of the words of the answer on their page, as shares of its size."""
     with pypdfium2.PdfDocument(MANUALS / "hp-200-manual-rev-c.pdf") as document:

@@ -198,3 +198,16 @@ def audit_entry(number: int = 1, **changes: Any) -> AuditRecord:
     asked = run(run_id=f"run-{number}", request_id=f"request-{number}")
     record = audit_record(asked, failed, "2024-03-03T12:00:05+00:00", None, None, None, None)
     return AuditRecord.model_validate(record.model_dump(mode="json") | changes)
+
+
+LEAK = "Hold the seal chamber at 5 bar for ten minutes."
+CHARGE = "The bearing frame takes an oil charge of 1.10 litres."
+TWO_SECTIONS = f"3.4 Leak test\n\n{LEAK}\n\n4.1 Oil change\n\n{CHARGE}"
+"""A text that runs from section 3.4 on into section 4.1."""
+
+
+def row_of_two_sections(rank: int = 0, **changes: Any) -> JsonObject:
+    """Build a row that begins in section 3.4, and in which section 4.1 begins."""
+    later = [{"start": TWO_SECTIONS.index("4.1"), "section": "4 Bearings > 4.1 Oil change"}]
+    values = {"chunk_text": TWO_SECTIONS, "section": "3 Seal > 3.4 Leak test", "later_sections": later}
+    return row(rank, **values | changes)

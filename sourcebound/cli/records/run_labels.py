@@ -113,7 +113,7 @@ def place(source: "Source") -> str:
     parts = (
         chunk.source_reference or chunk.knowledge_id,
         chunk.page_number is not None and _page_number(chunk.source_reference, chunk.page_number),
-        chunk.section,
+        source.section,
         chunk.equipment_id,
         chunk.event_date and chunk.event_date.isoformat(),
     )

@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sourcebound.contracts.corpus.collection import KnownVector
+from sourcebound.contracts.corpus.document import Chunk
+from sourcebound.ingest import changes, prepare
+from sourcebound.ingest.chunking.chunker import chunk_document
+from sourcebound.ingest.chunking.searchable_text import joined_words
 from sourcebound.ingest.prepare import Preparer
 from sourcebound.ingest.summary import IngestSummary
+from sourcebound.store.search.contents import ContentsCheck
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.wiring import Services
 from support.fakes import FakeEmbedder
@@ -94,6 +100,34 @@ async def test_vectors_of_the_real_embedder_are_kept_bit_by_bit(
     summary = await ingest(services, path, embedder="minilm")
     assert (summary.replaced, summary.chunks, summary.reused_vectors) == (1, 1, 1)
     assert rows(database, VECTORS, COLLECTION) == before
+
+
+@pytest.mark.contract("R1-10")
+@pytest.mark.contract("IX-1")
+async def test_a_document_of_earlier_readers_gets_its_sections_and_keeps_its_vectors(
+    library: Library, services: Services, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.path.write_text("# Pump\n\n## Seal\n\nThe seal is cooled.\n\n## Oil\n\nThe oil is changed.\n")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(changes, "READERS", b"readers_v2")
+        earlier.setattr(prepare, "chunk_document", _chunk_without_sections)
+        await library.ingest()
+    sections = "SELECT section_starts, section_names FROM chunks"
+    assert rows(database, sections) == [([], [])]
+    vectors = rows(database, VECTORS, COLLECTION)
+    summary = await library.ingest()
+    assert (summary.replaced, summary.reused_vectors, library.embedder.texts) == (1, 1, [])
+    assert rows(database, VECTORS, COLLECTION) == vectors
+    assert [names for _, names in rows(database, sections)] == [["Pump > Oil"]]
+    assert (await library.ingest()).unchanged == 1
+    collection = await services.index.find_collection(COLLECTION)
+    assert collection is not None
+    assert [found async for found in ContentsCheck(services.pool, collection, joined_words).run()] == []
+
+
+def _chunk_without_sections(*arguments: Any, **named: Any) -> list[Chunk]:
+    chunks = chunk_document(*arguments, **named)
+    return [chunk.model_copy(update={"later_sections": ()}) for chunk in chunks]
 
 
 async def test_another_title_is_another_context_for_every_chunk(library: Library) -> None:

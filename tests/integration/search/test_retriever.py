@@ -43,15 +43,17 @@ async def test_a_row_is_the_chunk_that_is_stored(library_services: Services, lib
     assert [row.rank for row in bundle.results] == list(range(len(bundle.results)))
     assert len(bundle.results) == bundle.top_k
     for row in bundle.results:
-        ((text, knowledge_id, page, start, end, path, title, kind, equipment, day),) = rows(
+        ((text, knowledge_id, page, start, end, path, starts, names, title, kind, equipment, day),) = rows(
             library,
-            "SELECT k.text, d.knowledge_id, k.page_number, k.char_start, k.char_end, k.heading_path, d.title, "
-            "d.knowledge_type, d.equipment_id, d.event_date FROM chunks k JOIN documents d USING (document_id) "
-            "WHERE k.chunk_id = %s",
+            "SELECT k.text, d.knowledge_id, k.page_number, k.char_start, k.char_end, k.heading_path, "
+            "k.section_starts, k.section_names, d.title, d.knowledge_type, d.equipment_id, d.event_date "
+            "FROM chunks k JOIN documents d USING (document_id) WHERE k.chunk_id = %s",
             row.chunk_id,
         )
         assert (row.chunk_text, row.knowledge_id, row.page_number) == (text, knowledge_id, page)
         assert (row.char_start, row.char_end, row.section) == (start, end, " > ".join(path) or None)
+        assert [(each.start, each.section) for each in row.later_sections] == [*zip(starts, names, strict=True)]
+        assert all(text[each.start :].startswith(each.section.split(" > ")[-1]) for each in row.later_sections[-1:])
         assert (row.title, row.knowledge_type_effective) == (title, kind)
         assert (row.equipment_id, row.event_date) == (equipment, day)
         assert row.source_reference == (knowledge_id if page is None else f"{knowledge_id}, p. {page}")

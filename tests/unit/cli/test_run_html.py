@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from sourcebound.cli.records.run_html import render_html
 from sourcebound.cli.records.run_show import print_lines, print_tables
 from sourcebound.contracts.outcome import FailureCode, fail
-from sourcebound.contracts.presentation.source_view import Quote
 from sourcebound.contracts.run_page.page import RunPage, RunRecord, make_run_page
 from sourcebound.contracts.text.sanitize import one_line, visible
+from sourcebound.contracts.validation.quotes import Quote
 from support.builders import FILTER, SEAL, generation, row
 from support.recorded_runs import ANSWER, page_of, recorded
 

@@ -5,7 +5,7 @@ import pytest
 from sourcebound.contracts.outcome import Outcome, RefusalCode, RefusalSource, proceed, refuse
 from sourcebound.contracts.state import State
 from sourcebound.graph.run_views.passages import NEAREST, read_passages
-from support.builders import bundle, row, run
+from support.builders import bundle, row, row_of_two_sections, run
 
 REFUSED = refuse("assemble", RefusalCode.BELOW_SIMILARITY_GATE, RefusalSource.GATE, "no source is similar enough")
 
@@ -30,6 +30,12 @@ async def test_the_nearest_passages_that_the_caller_may_read() -> None:
     assert [passage.text for passage in passages] == ["Rank 1.", "Rank 2.", "Rank 3."]
     assert len(passages) == NEAREST
     assert await read_passages(_state(REFUSED), _Access(), "bob") == []
+
+
+@pytest.mark.contract("R1-10")
+async def test_a_passage_is_named_by_every_section_that_it_runs_through() -> None:
+    (passage,) = await read_passages(_state(REFUSED, retrieval=bundle([row_of_two_sections()])), _Access(), "ann")
+    assert passage.place == "manual-0.pdf · 3 Seal > 3.4 Leak test; 4 Bearings > 4.1 Oil change"
 
 
 @pytest.mark.contract("R6-7")

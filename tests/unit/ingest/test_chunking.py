@@ -165,6 +165,52 @@ def test_heading_path_follows_levels_across_pages() -> None:
     assert paths == [("Manual", "Safety"), ("Manual", "Safety"), ("Manual", "Repair", "Seal")]
 
 
+def later(chunk: Chunk) -> list[tuple[str, tuple[str, ...]]]:
+    """The first word of each later section, and its headings."""
+    return [(chunk.text[each.char_start :].split()[0], each.heading_path) for each in chunk.later_sections]
+
+
+@pytest.mark.contract("R1-10")
+def test_a_chunk_knows_where_further_sections_begin_in_it() -> None:
+    page = _page(
+        heading("Seal"), heading("Test", 2), prose("a b"), heading("Care", 2), prose("c d"), heading("Oil"),
+        heading("Change", 2), prose("e f"),
+    )  # fmt: skip
+    (chunk,) = cut(_document(page), 60)
+    assert chunk.heading_path == ("Seal", "Test")
+    assert later(chunk) == [("Care", ("Seal", "Care")), ("Oil", ("Oil", "Change"))]
+
+
+@pytest.mark.contract("R1-10")
+def test_headings_in_a_row_begin_one_section_only_where_each_is_under_the_one_before() -> None:
+    page = _page(heading("Alpha"), prose("a b"), heading("Beta"), heading("Gamma"), heading("Delta", 2), prose("c d"))
+    (chunk,) = cut(_document(page), 60)
+    assert later(chunk) == [("Beta", ("Beta",)), ("Gamma", ("Gamma", "Delta"))]
+
+
+@pytest.mark.contract("R1-10")
+def test_a_small_section_that_is_joined_to_the_chunk_before_it_keeps_its_name() -> None:
+    first, last = prose(words(16)), prose("the end")
+    (chunk,) = cut(_document(_page(heading("Alpha"), first, heading("Beta"), last)), 30, 24)
+    assert later(chunk) == [("Beta", ("Beta",))]
+
+
+@pytest.mark.contract("R1-10")
+def test_a_chunk_that_is_cut_again_names_each_part_by_its_own_section() -> None:
+    page = _page(heading("Alpha"), prose("aa aa"), heading("Beta"), *[prose("bb")] * 11)
+    chunks = list(chunk_document(_document(page), "doc", CharacterCounter(), 19, 19))
+    assert len(chunks) == 2
+    assert later(chunks[0]) == [("Beta", ("Beta",))]
+    assert (chunks[1].heading_path, later(chunks[1])) == (("Beta",), [])
+
+
+@pytest.mark.contract("R1-10")
+def test_a_chunk_of_very_many_headings_is_cut() -> None:
+    blocks = [block for number in range(60) for block in (heading(f"H{number}"), prose("a"))]
+    chunks = cut(_document(_page(*blocks)), 300)
+    assert [len(chunk.later_sections) for chunk in chunks] == [16, 16, 16, 8]
+
+
 def test_a_wrapped_heading_is_one_line_in_the_path() -> None:
     chunks = cut(_document(_page(heading("Consolidated\nresults"), prose("All good."))), 30)
     assert chunks[0].heading_path == ("Consolidated results",)

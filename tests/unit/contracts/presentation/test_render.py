@@ -18,7 +18,7 @@ from sourcebound.contracts.text.citations import strip_citations
 from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.errors import RequestError
 from sourcebound.graph.run_views.answer import read_answer
-from support.builders import FILTER, SEAL, bundle, row
+from support.builders import CHARGE, FILTER, SEAL, bundle, row, row_of_two_sections
 from support.profiles import ROWS, ask
 
 BOTH = f"{SEAL} [C0] {FILTER} [C1]"
@@ -47,6 +47,18 @@ async def test_answer_sources_names_document_section_page_and_score_of_each_cita
         "- [C0] hp-200.pdf, 10 Seals > 10.2 Checks, p. 13 (score: 0.90)\n"
         "- [C1] filters.md (score: 0.46)"
     )
+
+
+@pytest.mark.contract("R6-2")
+@pytest.mark.contract("R6-8")
+async def test_a_source_is_named_by_the_section_of_its_quote() -> None:
+    two = [row_of_two_sections(), row_of_two_sections(1, chunk_text=f"{FILTER}\n\n{SEAL}")]
+    finished = await ask("SOURCE_BOUNDED_V1", f"{CHARGE} [C0]", results=two)
+    assert finished.shown().endswith("- [C0] manual-0.pdf, 4 Bearings > 4.1 Oil change (score: 0.90)")
+    sources = json.loads(finished.shown("source_markers"))["sources"]
+    cited, other = (source["metadata"]["section"] for source in sources)
+    assert cited == "4 Bearings > 4.1 Oil change"
+    assert other == "3 Seal > 3.4 Leak test; 4 Bearings > 4.1 Oil change"
 
 
 @pytest.mark.contract("R6-8")

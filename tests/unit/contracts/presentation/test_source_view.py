@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
-from sourcebound.contracts.presentation.source_view import StoredPassage, find_quotes, locate, view_source
+from sourcebound.contracts.presentation.source_view import StoredPassage, locate, view_source
 from sourcebound.contracts.text.sanitize import sanitize
-from support.builders import FILTER, SEAL, row
+from support.builders import CHARGE, FILTER, SEAL, TWO_SECTIONS, row, row_of_two_sections
 from support.recorded_runs import ANSWER, recorded
 
 pytestmark = pytest.mark.contract("R6-7")
@@ -31,8 +31,20 @@ def test_a_quote_is_marked_in_the_passage_and_on_its_page() -> None:
     assert (view.page.number, view.revision) == (7, "C")
 
 
+@pytest.mark.contract("R6-2")
+def test_a_source_and_each_of_its_quotes_name_the_section_that_they_are_in() -> None:
+    record = recorded(f"{CHARGE} [C0]", [row_of_two_sections(page_number=7)])
+    (chunk,) = AnswerBundle.model_validate(record.state["assembly"]).selected_evidence
+    page = f"Chapter 3.\n{TWO_SECTIONS}"
+    view = view_source(record.state, chunk, StoredPassage("C", "text/plain", TWO_SECTIONS, 11, len(page), 7, page))
+    assert view.section == "4 Bearings > 4.1 Oil change"
+    assert [quote.section for quote in view.quotes] == [view.section]
+    assert view.page is not None
+    assert [(page[quote.start : quote.end], quote.section) for quote in view.page.quotes] == [(CHARGE, view.section)]
+
+
 def test_a_source_that_no_statement_cites_has_no_quotes() -> None:
-    assert find_quotes(STATE, CHUNKS[1]) == ()
+    assert view_source(STATE, CHUNKS[1], None).quotes == ()
 
 
 @pytest.mark.parametrize(

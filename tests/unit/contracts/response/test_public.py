@@ -5,11 +5,24 @@ from typing import Any
 
 import pytest
 
+from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.outcome import FailureCode, Outcome, RefusalCode, RefusalSource, fail, proceed, refuse
+from sourcebound.contracts.presentation.chat_text import chat_text
 from sourcebound.contracts.response.public import PublicResponse, package_response
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import ValidationResult, skip_validation
-from support.builders import FILTER, SEAL, answer_bundle, generation, policy, run
+from support.builders import (
+    CHARGE,
+    FILTER,
+    LEAK,
+    SEAL,
+    answer_bundle,
+    bundle,
+    generation,
+    policy,
+    row_of_two_sections,
+    run,
+)
 
 REFUSAL = "NO_EVIDENCE: The provided evidence does not contain sufficient information to answer this question."
 ANSWER = f"{FILTER} [C1]\n{SEAL} [C0]"
@@ -47,6 +60,23 @@ def test_the_schema_is_versioned_and_closed() -> None:
     assert form["schema_version"] == "1"
     with pytest.raises(ValueError, match="Extra inputs"):
         PublicResponse.model_validate(form | {"chunk_text": "x"})
+
+
+@pytest.mark.contract("R6-2")
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [
+        (f"{LEAK} [C0]", "3 Seal > 3.4 Leak test"),
+        (f"{CHARGE} [C0]", "4 Bearings > 4.1 Oil change"),
+        (f"{CHARGE} [C0] {LEAK} [C0]", "3 Seal > 3.4 Leak test; 4 Bearings > 4.1 Oil change"),
+    ],
+)
+def test_a_citation_names_the_section_of_the_quoted_words_in_every_text(text: str, section: str) -> None:
+    evidence = assemble(bundle([row_of_two_sections()]), policy(), run())
+    verdict = validate(text, evidence, policy())
+    response = package_response(run(), proceed("record"), evidence, generation(text), verdict, latency_ms=1.0)
+    assert [citation.section for citation in response.citations] == [section]
+    assert chat_text(response).replace("\\>", ">").endswith(f"- [1] manual-0.pdf · {section}")
 
 
 @pytest.mark.contract("R6-2")

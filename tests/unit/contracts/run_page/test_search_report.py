@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from sourcebound.api.run_view import view_candidate
 from sourcebound.cli.answering.search import _summary, candidate_cells, candidate_place
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.run_page.search_report import SearchReport
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import ModelError
 from sourcebound.graph.run_views.retrieval_preview import search
-from support.builders import QUESTION, JsonObject, bundle, policy, row
+from support.builders import QUESTION, JsonObject, bundle, policy, row, row_of_two_sections
 from support.fakes import FakeOutside, FakeRetriever
 
 REQUEST: AskInput = {"question": QUESTION}
@@ -40,6 +41,14 @@ async def test_candidates_stand_by_rank_with_their_fates() -> None:
     assert candidate_cells(first) == ["0", "0.900", "3", "1 (0.500)", "ADMITTED C0"]
     assert candidate_cells(second) == ["1", "0.900", "-", "-", "DROP_DUP"]
     assert candidate_place(first) == "manual-0.pdf"
+
+
+@pytest.mark.contract("R1-10")
+async def test_a_candidate_is_named_by_every_section_that_it_runs_through() -> None:
+    (candidate,) = (await _search(_outside([row_of_two_sections()]))).candidates
+    assert candidate.section == "3 Seal > 3.4 Leak test; 4 Bearings > 4.1 Oil change"
+    assert candidate_place(candidate) == f"manual-0.pdf · {candidate.section}"
+    assert view_candidate(candidate).section == candidate.section
 
 
 async def test_only_the_catalog_and_the_retriever_are_asked() -> None:

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from sourcebound.contracts.evidence.assemble import assemble
 from sourcebound.contracts.outcome import FailureCode, RefusalCode, RefusalSource, Status, fail, proceed, refuse
 from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.evals.golden.judging import Observed, judge
 from sourcebound.evals.golden.results import ItemResult
-from support.builders import answer_bundle, bundle, enforcing_policy, rows
+from support.builders import CHARGE, answer_bundle, bundle, enforcing_policy, row_of_two_sections, rows, run
 from support.golden import golden_item
 
 SAID = "Check the shaft seal every 12 hours at 5 bar. [C0]"
@@ -48,15 +49,18 @@ def test_an_answer_that_says_its_facts_from_its_places_passes() -> None:
     assert result.attribution_coverage == 1.0
 
 
-def test_a_chunk_is_from_each_section_whose_heading_it_holds() -> None:
-    seen = answered()
-    assert seen.assembly is not None
-    text = f"{seen.assembly.selected_evidence[0].sanitized_text}\n\n## 7 Filters\n\nFilters are cleaned."
-    chunk = seen.assembly.selected_evidence[0].model_copy(update={"sanitized_text": text})
-    assembly = seen.assembly.model_copy(update={"selected_evidence": (chunk, *seen.assembly.selected_evidence[1:])})
-    for section, passed in (("7 filters", True), ("Filters", False)):
-        item = golden_item(citations=[[{"document": "doc-0", "section": section}]])
-        assert judge(item, seen._replace(assembly=assembly)).passed is passed
+def test_an_answer_cites_the_section_that_its_citation_names_and_no_other_of_the_chunk() -> None:
+    retrieved = bundle([row_of_two_sections()])
+    assembly = assemble(retrieved, enforcing_policy(), run())
+    said = validate(f"{CHARGE} [C0]", assembly, enforcing_policy())
+    seen = Observed("run-1", said.outcome, RetrievalBundle.model_validate(retrieved), assembly, said)
+    for section, is_cited in (("4.1 Oil change", True), ("3.4 Leak test", False)):
+        result = judge(
+            golden_item(facts=[["1.1 litres"]], citations=[[{"document": "doc-0", "section": section}]]), seen
+        )
+        assert (result.passed, result.places_cited, result.citations_right) == (is_cited, is_cited, is_cited)
+        assert [each.section for each in result.cited] == ["4 Bearings > 4.1 Oil change"]
+        assert result.ranks == (0,)  # the candidate holds both
 
 
 @pytest.mark.parametrize(
