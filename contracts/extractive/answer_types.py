@@ -39,6 +39,8 @@ CONDITIONS: Final = frozenset({"when", "if"})
 """The beginnings of what answers `when is …`, though the question has them too."""
 CLAUSE: Final = re.compile(r"when|if|after|before|until|during|once|as soon as|whenever", re.IGNORECASE)
 CLAUSE_END: Final = re.compile(r"[,;:]")
+AGENT: Final = re.compile(r"...(?:er|or|ist|ian|ee|ant|man|woman|men|women)s?$")
+"""The endings of nouns for people who act."""
 FIRST_NAME: Final = 50
 """The weight from which the first word of a sentence may be a name."""
 
@@ -112,9 +114,18 @@ def _names(question: Question, sentence: Sentence) -> tuple[int, ...]:
 def _people(question: Question, sentence: Sentence) -> tuple[int, ...]:
     """Return the names, and the words for people by what they do: `the shift supervisor`."""
     roles = (
-        place for place, word in enumerate(sentence.words) if word.form in ROLES and word.stem not in question.weights
+        place
+        for place, word in enumerate(sentence.words)
+        if word.stem not in question.weights and (word.form in ROLES or _is_agent(question, sentence, place))
     )
     return tuple(sorted({*_names(question, sentence), *roles}))
+
+
+def _is_agent(question: Question, sentence: Sentence, place: int) -> bool:
+    """Return whether a word has the ending of one who acts, right before the asked act: `the porter turns`."""
+    word, following = sentence.words[place], sentence.words[place + 1 : place + 2]
+    act = next((each.stem for each in question.words if each.weight), "")
+    return word.weight > 0 and bool(AGENT.search(word.form)) and any(each.stem == act for each in following)
 
 
 def _is_name(sentence: Sentence, place: int) -> bool:

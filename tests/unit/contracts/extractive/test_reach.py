@@ -80,6 +80,9 @@ def test_a_condition_answers_when_something_happens_and_not_when_it_happened() -
 def test_a_role_answers_who() -> None:
     assert features("Who may open the panel?", "The panel is opened by trained electricians only.")["type"] == 1000
     assert features("Who may open the panel?", "The panel is opened by its two screws only.")["type_missing"] == 1000
+    assert features("Who turns the shaft?", "The porter turns the shaft.")["type"] == 1000
+    assert features("Who turns the shaft?", "The porter has a shaft.")["type_missing"] == 1000
+    assert features("Who turns the shaft?", "It is found under shaft 2.")["type_missing"] == 1000
     assert features("Which electricians may open it?", "It is opened by electricians.")["type"] == 0
 
 
