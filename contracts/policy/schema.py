@@ -94,8 +94,8 @@ class RetrievalPolicy(Contract):
             raise ValueError("reranker and rerank_candidates belong together")
         if self.rerank_candidates is not None and self.rerank_candidates < self.top_k:
             raise ValueError("rerank_candidates must be at least top_k")
-        if self.reranker is not None and self.mmr_lambda is not None:
-            raise ValueError("a reranker would undo the order of mmr_lambda: use one of them")
+        if self.reranker is not None and (self.mmr_lambda is not None or self.neighbours is not None):
+            raise ValueError("a reranker changes what mmr_lambda and neighbours have chosen: use it without them")
         return self
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.request import Run
 from sourcebound.contracts.retrieval.query_variants import needs_fallback
-from sourcebound.contracts.retrieval.retrieval_bundle import RetrievalBundle, retrieval_request
+from sourcebound.contracts.retrieval.retrieval_bundle import CARRIED, RetrievalBundle, retrieval_request
 
 SCORE_DIGITS: Final = 6
 
@@ -35,7 +35,7 @@ def rerank(
 
     Returns:
         The bundle of the policy: new ranks, the score in each row, and the coverage of the candidates that were read.
-        Equal scores keep their order. Rows that other runs or neighbours added follow, as before.
+        Equal scores keep their order. Rows that an earlier run carried follow, also those that are not among the best.
     """
     scored = [
         row.model_copy(update={"rerank_score": round(score, SCORE_DIGITS)})
@@ -43,15 +43,17 @@ def rerank(
     ]
     own = sorted((row for row in scored if row.origin is None), key=lambda row: -(row.rerank_score or 0.0))
     top_k = policy.retrieval.top_k
-    kept = [*own[:top_k], *(row for row in scored if row.origin is not None)]
-    rows = tuple(row.model_copy(update={"rank": rank}) for rank, row in enumerate(kept))
+    best, cut = own[:top_k], own[top_k:]
+    carried = [row.model_copy(update={"origin": CARRIED}) for row in cut if row.chunk_id in run.carried]
+    added = [row for row in scored if row.origin is not None]
+    rows = tuple(row.model_copy(update={"rank": rank}) for rank, row in enumerate([*best, *carried, *added]))
     available = len(own) + bundle.retrieval_shortfall
     return bundle.model_copy(
         update={
             **retrieval_request(run, policy),
             "results": rows,
             "reranker": reranker,
-            "fallback_used": needs_fallback(run.search_query or run.question, rows, policy),
+            "fallback_used": needs_fallback(run.search_query or run.question, rows[: len(best)], policy),
             "retrieval_shortfall": max(0, min(available, top_k) - len(own)),
         }
     )

@@ -1,7 +1,8 @@
 """Rerankers from a folder: any cross-encoder with one score that was exported to ONNX (R1-6).
 
-A cross-encoder reads the question and a passage together. Next to the files of `OnnxModel`, the folder may have
-`config.json` with `max_position_embeddings`, or `tokenizer_config.json` with `model_max_length`, its longest pair.
+A cross-encoder reads the question and a passage together. Of a pair that is too long it reads the beginning of each.
+Next to the files of `OnnxModel`, the folder may have `config.json` with `max_position_embeddings`, or
+`tokenizer_config.json` with `model_max_length`, its longest pair.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ class OnnxReranker:
             int(self._model.read("config.json").get("max_position_embeddings") or LONGEST_OTHERWISE),
             int(self._model.read("tokenizer_config.json").get("model_max_length") or LONGEST_OTHERWISE),
         )
-        self._model.tokenizer.enable_truncation(longest, strategy="only_second")
+        self._model.tokenizer.enable_truncation(longest, strategy="longest_first")
         self._score("a", "a")
 
     @property
@@ -56,10 +57,7 @@ class OnnxReranker:
         return list(await asyncio.gather(*runs))
 
     def _score(self, question: str, text: str) -> float:
-        try:
-            encoding = self._model.tokenizer.encode(question, text)
-        except Exception as error:  # the library raises Exception itself, for a question that leaves no room
-            raise self._model.corrupt("the question is longer than the model can read") from error
+        encoding = self._model.tokenizer.encode(question, text)
         found = self._model.run(encoding, self._model.outputs[0])
         if found.size != 1 or not math.isfinite(found.item()):
             raise self._model.corrupt("its model does not give one score for a question and a text")

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from sourcebound.contracts.policy.schema import Policy, RetrievalPolicy
 from sourcebound.contracts.retrieval.reranking import rerank, with_candidates
 from sourcebound.contracts.retrieval.retrieval_bundle import (
-    EXPANDED,
+    CARRIED,
     RetrievalBundle,
     RetrievalRow,
     RetrievalStatus,
@@ -15,13 +15,14 @@ from sourcebound.contracts.retrieval.retrieval_bundle import (
 from support.retrieving import policy_with, run_for
 
 NAME = "onnx:tiny@12345678"
+QUESTION = "What oil does the pump take?"
 
 
 def _policy() -> Policy:
     return policy_with(reranker=NAME, rerank_candidates=5, top_k=2)
 
 
-def _bundle(policy: Policy, similarities: list[float], shortfall: int = 0, neighbour: bool = False) -> RetrievalBundle:
+def _bundle(policy: Policy, similarities: list[float], shortfall: int = 0, carried: bool = False) -> RetrievalBundle:
     rows = [
         RetrievalRow(
             chunk_id=f"c{number}",
@@ -30,11 +31,11 @@ def _bundle(policy: Policy, similarities: list[float], shortfall: int = 0, neigh
             similarity_score=similarity,
             chunk_text="text",
             knowledge_type_effective="document",
-            origin=EXPANDED if neighbour and number == len(similarities) - 1 else None,
+            origin=CARRIED if carried and number == len(similarities) - 1 else None,
         )
         for number, similarity in enumerate(similarities)
     ]
-    run = run_for("What oil does the pump take?", policy)
+    run = run_for(QUESTION, policy)
     return RetrievalBundle(
         **retrieval_request(run, with_candidates(policy)),
         retrieval_status=RetrievalStatus.SUCCESS,
@@ -47,7 +48,7 @@ def _bundle(policy: Policy, similarities: list[float], shortfall: int = 0, neigh
 
 
 def _rerank(policy: Policy, bundle: RetrievalBundle, scores: list[float]) -> RetrievalBundle:
-    return rerank(bundle, scores, run_for("What oil does the pump take?", policy), policy, NAME)
+    return rerank(bundle, scores, run_for(QUESTION, policy), policy, NAME)
 
 
 @pytest.mark.contract("R1-6")
@@ -64,15 +65,27 @@ def test_candidates_have_the_order_of_their_scores_and_keep_their_similarities()
 
 
 @pytest.mark.contract("R1-6")
-@pytest.mark.contract("R1-10")
-def test_a_neighbour_stays_behind_the_candidates_whatever_its_score() -> None:
+@pytest.mark.contract("CP-6")
+def test_carried_evidence_stays_whether_it_is_among_the_candidates_or_not() -> None:
     policy = _policy()
-    found = _rerank(policy, _bundle(policy, [0.9, 0.8, 0.7], neighbour=True), [1.0, 2.0, 9.0])
+    bundle = _bundle(policy, [0.9, 0.8, 0.7, 0.1], carried=True)
+    run = run_for(QUESTION, policy).model_copy(update={"carried": ("c2", "c3")})
+    found = rerank(bundle, [1.0, 2.0, 0.5, 9.0], run, policy, NAME)
     assert [(row.chunk_id, row.rank, row.origin) for row in found.results] == [
         ("c1", 0, None),
         ("c0", 1, None),
-        ("c2", 2, EXPANDED),
+        ("c2", 2, CARRIED),
+        ("c3", 3, CARRIED),
     ]
+
+
+@pytest.mark.contract("R1-7")
+@pytest.mark.parametrize(("similarities", "fallback"), [([0.19, 0.18, 0.3], True), ([0.25, 0.18, 0.3], False)])
+def test_a_fallback_is_decided_by_the_candidates_and_not_by_carried_rows(
+    similarities: list[float], fallback: bool
+) -> None:
+    policy = policy_with("QA_CONTRACT_V1", reranker=NAME, rerank_candidates=5, top_k=2, mmr_lambda=None)
+    assert _rerank(policy, _bundle(policy, similarities, carried=True), [0.0, 0.0, 9.0]).fallback_used == fallback
 
 
 @pytest.mark.contract("R1-8")
@@ -93,7 +106,8 @@ def test_the_shortfall_is_that_of_the_rows_that_are_kept(found: int, missing: in
         ({"reranker": NAME}, "belong together"),
         ({"rerank_candidates": 30}, "belong together"),
         ({"reranker": NAME, "rerank_candidates": 3}, "at least top_k"),
-        ({"reranker": NAME, "rerank_candidates": 30, "mmr_lambda": 0.7}, "would undo"),
+        ({"reranker": NAME, "rerank_candidates": 30, "mmr_lambda": 0.7}, "without them"),
+        ({"reranker": NAME, "rerank_candidates": 30, "neighbours": 1}, "without them"),
     ],
 )
 def test_a_policy_names_the_reranker_and_how_many_candidates_it_reads(values: dict[str, object], message: str) -> None:
