@@ -79,6 +79,8 @@ def cited_sections(validation: ValidationResult | None, chunk: EvidenceChunk) ->
 
 def cited_section(validation: ValidationResult | None, chunk: EvidenceChunk) -> str | None:
     """Return the section that a citation of a source names (R6-2): `cited_sections` as one text, None if unknown."""
+    if not chunk.later_sections:
+        return chunk.section
     return name_sections(cited_sections(validation, chunk))
 
 
