@@ -57,7 +57,8 @@ async def measure_all(
             results.append(await _measure(unit, data))
             for each in results[-1].left_out:
                 say(f"{unit.section}: {unit.name} is left out: {each.reason}")
-            progress.append(results[-1])
+            if not results[-1].left_out:  # a fault may have passed when the evaluation continues
+                progress.append(results[-1])
     figures = tuple(figure for each in results for figure in each.figures)
     return ExternalSummary(
         data=data.name,
