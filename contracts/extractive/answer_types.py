@@ -37,6 +37,11 @@ IN_COLUMNS: Final = frozenset({Asked.PERSON, Asked.PLACE})
 """The kinds that a row has in a column for them only. Its other values are full of capitals."""
 CONDITIONS: Final = frozenset({"when", "if"})
 """The beginnings of what answers `when is …`, though the question has them too."""
+AT_A_VALUE: Final = re.compile(
+    rf"\b(?:at|above|below|over|under|from|exceeds?|reach(?:es)?|falls?|rises?)\s(?:\w+\s){{0,2}}-?{patterns.NUMBER}",
+    re.IGNORECASE,
+)
+"""A condition of a machine: `the valve opens at 4.7 bar`."""
 CLAUSE: Final = re.compile(r"when|if|after|before|until|during|once|as soon as|whenever", re.IGNORECASE)
 CLAUSE_END: Final = re.compile(r"[,;:]")
 AGENT: Final = re.compile(r"...(?:er|or|ist|ian|ee|ant|man|woman|men|women)s?$")
@@ -174,6 +179,7 @@ def _find(question: Question, sentence: Sentence, pattern: re.Pattern[str]) -> t
     forms = {word.form for word in question.words}
     if question.asked is Asked.TIME and patterns.STANDING.search(question.text):
         forms -= CONDITIONS
+        pattern = re.compile(f"{pattern.pattern}|{AT_A_VALUE.pattern}", re.IGNORECASE)
     starts = [word.start for word in sentence.words]
     found = (
         (max(0, bisect_right(starts, match.start()) - 1), match)

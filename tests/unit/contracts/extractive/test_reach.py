@@ -74,6 +74,9 @@ def test_a_condition_answers_when_something_happens_and_not_when_it_happened() -
     alarm = "The alarm is raised when the tank is full."
     assert features("When is the alarm raised?", alarm)["type"] == 1000
     assert features("When was the alarm raised?", alarm)["type_missing"] == 1000
+    assert features("When is the valve opened?", "The valve is opened at 4.7 bar.")["type"] == 1000
+    assert features("When was the valve opened?", "The valve was opened at 4.7 bar.")["type_missing"] == 1000
+    assert features("When is the valve opened?", "The valve is opened by hand.")["type_missing"] == 1000
 
 
 @pytest.mark.contract("R4-9")
