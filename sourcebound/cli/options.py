@@ -4,7 +4,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sourcebound.contracts.labels import read_labels
 from sourcebound.errors import RequestError
 
 DURATION: Final = re.compile(r"([0-9]{1,4})(h|d|w)")
@@ -58,6 +57,8 @@ def read_label_options(labels: list[str] | None, is_none: bool, option: str) -> 
         raise RequestError(f"--label and {option} exclude each other.", "Omit one of them.")
     if not labels:
         return () if is_none else None
+    from sourcebound.contracts.labels import read_labels
+
     try:
         return read_labels(labels)
     except ValueError as error:

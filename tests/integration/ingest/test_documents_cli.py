@@ -109,7 +109,7 @@ async def test_an_unknown_id_removes_nothing_and_names_the_nearest(
     for options in (["--yes"], ["--dry-run"], []):
         done = program("documents", "remove", "canteen.txt", "bolt.txt", "PUMP", *options)
         assert (done.code, done.stdout) == (2, "")
-        assert "has no document 'bolt.txt', 'PUMP'. Nothing was removed. [DOCUMENT_NOT_FOUND]" in done.stderr
+        assert "has no document 'bolt.txt', 'PUMP'. Nothing was changed. [DOCUMENT_NOT_FOUND]" in done.stderr
         assert "Next: Nearest: 'bolts.txt', 'pump.md'" in done.stderr
     assert rows(database, DOCUMENTS) == before
 

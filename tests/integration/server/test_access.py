@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from sourcebound.contracts.corpus.document import Chunk
 from sourcebound.errors import StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.store.connection.database import open_pool
@@ -34,12 +35,17 @@ SELECT DISTINCT pg_get_userbyid(owner) FROM (
 ) AS everything
 """
 
-FILES = """
-ALTER TABLE documents ADD file_sha256 bytea, ADD digest_suffix bytea;
+NEWER = """
+ALTER TABLE documents ADD file_sha256 bytea, ADD digest_suffix bytea, ADD labels text[] NOT NULL DEFAULT '{}';
+ALTER TABLE chunks ADD section_starts integer[] NOT NULL DEFAULT '{}', ADD section_names text[] NOT NULL DEFAULT '{}';
 CREATE TABLE source_files (sha256 bytea PRIMARY KEY, content bytea NOT NULL)
 """
 """What an ingest of today needs and an earlier schema lacks."""
-NO_FILES = "ALTER TABLE documents DROP file_sha256, DROP digest_suffix; DROP TABLE source_files"
+NOTHING_NEWER = """
+ALTER TABLE documents DROP file_sha256, DROP digest_suffix, DROP labels;
+ALTER TABLE chunks DROP section_starts, DROP section_names;
+DROP TABLE source_files
+"""
 
 
 @pytest.fixture
@@ -102,10 +108,12 @@ async def _fill_as_before(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         patch.setattr("sourcebound.store.connection.migrations.list_migrations", lambda: earlier)
         async with open_pool(url, max_size=1) as pool:
             await migrate(pool)
-        rows(url, FILES)
+        rows(url, NEWER)
+        for later in ("section_starts", "section_names"):  # no earlier ingest knew them, so no digest binds them
+            patch.setattr(Chunk, later, [])
         async with open_services(settings_for(url)) as services:
             await ingest(services, MANUALS)
-        rows(url, NO_FILES)
+        rows(url, NOTHING_NEWER)
         await asyncio.to_thread(server.release)
     assert not (home / "data" / "passwords").exists()
     assert (home / "data" / "pg_hba.conf").read_text() == OPEN_RULES
