@@ -4,10 +4,14 @@ Furniture stays in the text of its page, at the beginning or the end, and is in 
 become furniture, so it is furniture only if all of this holds:
 
 1. It is among the outermost rows of its page.
-2. Its text is on at least two pages in five, with other digits at most. It is at one height of the page, or has a
-   number that counts the pages.
-3. Unless it has a page number, a gap separates it from the text of the page, so that it is not the head of a table that
-   continues. It begins with no signal word of a warning, and is not a row of a table.
+2. Its text is on at least two pages in five, with other digits at most. It is at one height of the page, or is a page
+   number alone.
+3. Unless it is a page number alone, a gap separates it from the text of the page, so that it is not the head of a table
+   that continues. It begins with no signal word of a warning, and is not a row of a table.
+
+A page number is a number that counts the pages, with page words at most ("Page 3 of 12"). A part number ("P-101") or a
+step ("Step 2") may also count the pages, and is content. So a page number in a longer line is one only if it is a part
+of that line on its own, and the line has not the style of a heading.
 
 The first occurrence of each text stays ordinary text, because only it may name the document or its revision. Texts are
 compared without their page numbers.
@@ -20,7 +24,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from sourcebound.ingest.loaders.pdf.layout import Line
+from sourcebound.ingest.loaders.pdf.layout import Line, Style, get_style, is_heading_style
 
 _EDGE_ROWS: Final = 3
 _MIN_SHARE: Final = 0.4
@@ -36,6 +40,13 @@ _TABLE_GAP: Final = 3.0
 _MAX_SPACING: Final = 2.5
 """The widest distance between lines of a text, in font sizes. A page of few rows has no usual distance."""
 _DIGITS: Final = re.compile(r"\d+")
+_FREE_NUMBER: Final = re.compile(r"(?<![\w./-])\d+(?![\w./-])")
+_PAGE_NUMBER: Final = re.compile(
+    r"(?:\d|[\s|·•:,()\[\]/–—-]|p\s?a\s?g\s?e|p\.|seite|s\.|p[aá]gina|p[aá]g\.|blatt|sheet|of|von|de|di|sur)+",
+    re.IGNORECASE,
+)
+"""A page number alone: digits, page words and the marks around them."""
+_SEPARATOR: Final = re.compile(r"\s[–—-]\s|[|·•]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _MAX_LENGTH: Final = 160
 _MAX_PAGE_DIGITS: Final = 4
@@ -54,13 +65,16 @@ class _Place(NamedTuple):
     height: float
     text: str
     numbers: tuple[int, ...]
+    """The numbers that may be the page number."""
+    is_number: bool
+    """Whether the line is a page number alone."""
 
 
 class _Found(NamedTuple):
-    """A line that may be furniture: its text without the page number, and whether it has one."""
+    """A line that may be furniture: its text without the page number, and whether it is a page number alone."""
 
     identity: str
-    is_numbered: bool
+    is_number: bool
 
 
 class PageFurniture(NamedTuple):
@@ -111,6 +125,7 @@ def _group_places(
     pages: Sequence[Sequence[Line]], rows: Sequence[Sequence[Sequence[int]]], is_above: bool
 ) -> dict[str, list[_Place]]:
     """Return the lines at one edge of all pages, by their text without its digits."""
+    usual = _find_usual_style(pages)
     groups: dict[str, list[_Place]] = defaultdict(list)
     for number, (lines, page_rows) in enumerate(zip(pages, rows, strict=True)):
         edge = page_rows[:_EDGE_ROWS] if is_above else page_rows[-_EDGE_ROWS:]
@@ -118,9 +133,32 @@ def _group_places(
             line = lines[index]
             if line.is_row or len(line.text) > _MAX_LENGTH or _SIGNAL_WORD.match(line.text):
                 continue
-            numbers = tuple(int(digits[:9]) for digits in _DIGITS.findall(line.text))
-            groups[_DIGITS.sub("#", line.text)].append(_Place(number, index, line.bottom, line.text, numbers))
+            is_number = _is_page_number(line.text)
+            has_number = is_number or (_has_page_number(line) and not is_heading_style(get_style(line), usual))
+            numbers = tuple(int(found[0][:9]) for found in _find_numbers(line.text, is_number)) if has_number else ()
+            place = _Place(number, index, line.bottom, line.text, numbers, is_number)
+            groups[_DIGITS.sub("#", line.text)].append(place)
     return groups
+
+
+def _find_usual_style(pages: Sequence[Sequence[Line]]) -> Style:
+    weights: Counter[Style] = Counter()
+    for line in chain.from_iterable(pages):
+        weights[get_style(line)] += len(line.text)
+    return max(weights, key=weights.__getitem__, default=Style(0.0, bold=False))
+
+
+def _is_page_number(text: str) -> bool:
+    return bool(_PAGE_NUMBER.fullmatch(text)) and bool(_DIGITS.search(text))
+
+
+def _has_page_number(line: Line) -> bool:
+    """Check whether a part of a line is a page number: a cell, or what is between two separators."""
+    return any(map(_is_page_number, (*(cell.text for cell in line.cells), *_SEPARATOR.split(line.text))))
+
+
+def _find_numbers(text: str, is_number: bool) -> list[re.Match[str]]:
+    return list((_DIGITS if is_number else _FREE_NUMBER).finditer(text))
 
 
 def _judge(places: Sequence[_Place], page_count: int) -> list[tuple[_Place, _Found]]:
@@ -129,28 +167,30 @@ def _judge(places: Sequence[_Place], page_count: int) -> list[tuple[_Place, _Fou
     if on_pages < page_count * _MIN_SHARE:
         return []
     slot = _find_page_number(places)
-    if slot is not None and on_pages >= _MIN_NUMBERED_PAGES:
-        return [(place, _Found(_mask(place.text, slot), is_numbered=True)) for place in places]
+    if slot is not None and places[0].is_number and on_pages >= _MIN_NUMBERED_PAGES:
+        return [(place, _Found(_mask(place, slot), is_number=True)) for place in places]
     height = median(place.height for place in places)
     level = [place for place in places if abs(place.height - height) <= _HEIGHT_TOLERANCE]
     if len({place.page for place in level}) < max(_MIN_PAGES, page_count * _MIN_SHARE):
         return []
-    return [(place, _Found(place.text, is_numbered=False)) for place in level]
+    return [(place, _Found(_mask(place, slot), is_number=False)) for place in level]
 
 
 def _find_page_number(places: Sequence[_Place]) -> int | None:
     """Return which number of a text counts the pages: it differs from the place of its page by the same amount."""
-    for slot in range(len(places[0].numbers)):
+    for slot in range(min(len(place.numbers) for place in places)):
         offsets = Counter(place.numbers[slot] - place.page for place in places)
         if offsets.most_common(1)[0][1] >= len(places) * _MIN_COUNTING:
             return slot
     return None
 
 
-def _mask(text: str, slot: int) -> str:
-    numbers = list(_DIGITS.finditer(text))
-    start, end = numbers[slot].span()
-    return f"{text[:start]}#{text[end:]}"
+def _mask(place: _Place, slot: int | None) -> str:
+    """Return the text of a place without its page number."""
+    if slot is None:
+        return place.text
+    start, end = _find_numbers(place.text, place.is_number)[slot].span()
+    return f"{place.text[:start]}#{place.text[end:]}"
 
 
 def _take_from_edge(
@@ -161,8 +201,8 @@ def _take_from_edge(
     count = taken = 0
     while count < len(rows) and all((page, index) in candidates for index in rows[count]):
         count += 1
-        is_numbered = any(candidates[page, index].is_numbered for index in rows[count - 1])
-        if is_numbered or count == len(rows) or _is_apart(lines, rows[count - 1], rows[count], spacing):
+        is_number = all(candidates[page, index].is_number for index in rows[count - 1])
+        if is_number or count == len(rows) or _is_apart(lines, rows[count - 1], rows[count], spacing):
             taken = count
     return taken
 

@@ -92,13 +92,13 @@ def rank_heading_styles(pages: Sequence[Sequence[Line]]) -> dict[Style, int]:
     """
     weights: Counter[Style] = Counter()
     for line in (line for page in pages for line in page):
-        weights[_get_style(line)] += len(line.text)
+        weights[get_style(line)] += len(line.text)
     if not weights:
         return {}
     total = weights.total()
     body_styles = [style for style, weight in weights.items() if weight >= total * _MIN_BODY_SHARE]
     body_style = max(body_styles or [weights.most_common(1)[0][0]])
-    heading_styles = [style for style in weights if style not in body_styles and _is_heading_style(style, body_style)]
+    heading_styles = [style for style in weights if style not in body_styles and is_heading_style(style, body_style)]
     ranked = sorted(heading_styles, key=lambda style: (-style.size, not style.bold))
     return {style: min(rank, _MAX_LEVELS) for rank, style in enumerate(ranked, start=1)}
 
@@ -123,7 +123,7 @@ def split_by_style(lines: Sequence[Line], levels: HeadingLevels, running_heads: 
     while position < len(lines):
         heading_lines = 0 if lines[position].text in running_heads else _count_heading_lines(lines, position, levels)
         if 0 < heading_lines <= _MAX_HEADING_LINES:
-            line_levels[position : position + heading_lines] = [levels[_get_style(lines[position])]] * heading_lines
+            line_levels[position : position + heading_lines] = [levels[get_style(lines[position])]] * heading_lines
         position += max(heading_lines, 1)
     return _group_into_blocks(lines, line_levels)
 
@@ -142,11 +142,13 @@ def split_by_outline(lines: Sequence[Line], entries: Sequence[OutlineEntry]) -> 
     return _group_into_blocks(lines, line_levels)
 
 
-def _get_style(line: Line) -> Style:
+def get_style(line: Line) -> Style:
+    """Return the style of a line."""
     return Style(round(line.size * 2) / 2, line.bold)
 
 
-def _is_heading_style(style: Style, body_style: Style) -> bool:
+def is_heading_style(style: Style, body_style: Style) -> bool:
+    """Check whether a style is larger than that of the text, or bold where that is not."""
     return style.size >= body_style.size * _HEADING_SIZE_RATIO or (
         style.bold and not body_style.bold and style.size >= body_style.size * 0.95
     )
@@ -154,11 +156,11 @@ def _is_heading_style(style: Style, body_style: Style) -> bool:
 
 def _count_heading_lines(lines: Sequence[Line], start: int, levels: HeadingLevels) -> int:
     """Count the lines from `start` that share a heading style and look like one heading."""
-    style = _get_style(lines[start])
+    style = get_style(lines[start])
     if style not in levels:
         return 0
     end = start
-    while end < len(lines) and _get_style(lines[end]) == style and _looks_like_heading(lines[end]):
+    while end < len(lines) and get_style(lines[end]) == style and _looks_like_heading(lines[end]):
         if end > start and _is_separated(lines[end - 1], lines[end]):
             break
         end += 1
@@ -233,7 +235,7 @@ def _starts_block(
 ) -> bool:
     previous, line = lines[position - 1], lines[position]
     if line_levels[position] or line_levels[position - 1]:
-        same_heading = line_levels[position] == line_levels[position - 1] and _get_style(previous) == _get_style(line)
+        same_heading = line_levels[position] == line_levels[position - 1] and get_style(previous) == get_style(line)
         return not same_heading or position - first >= _MAX_HEADING_LINES or _is_separated(previous, line)
     if _classify_line(line) is not BlockKind.PARAGRAPH or _is_table_row(previous):
         return True

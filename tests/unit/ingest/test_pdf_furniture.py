@@ -14,7 +14,7 @@ from sourcebound.ingest.loaders.pdf.load import load_pdf
 from sourcebound.ingest.loaders.pdf.page_view import view_page
 from sourcebound.ingest.prepare import LexicalCounter
 from support.loading import Load, blocks
-from support.pdf_lines import line
+from support.pdf_lines import Placed, line
 from support.places import ROOT
 from support.processes.databases import MANUALS
 
@@ -52,6 +52,22 @@ def test_a_page_number_alone_is_furniture_from_the_first_page_at_any_height() ->
     assert found == [[str(number)] for number in range(40, 45)]
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda n: (50, f"PX-7 manual | {n + 2}"),
+        lambda n: (50, f"PX-7 manual - Page {n + 2} of 9"),
+        lambda n: (50, f"Seite {n + 2} von 9 · PX-7"),
+        lambda n: (50, f"{n + 2} | Page"),
+        lambda n: (50, f"Page: {n + 2}/9"),
+        lambda n: (50, f"p. {n + 2}"),
+    ],
+)
+def test_a_page_number_with_page_words_or_beside_a_title_is_furniture(write: Callable[[int], Placed]) -> None:
+    found = furniture(*pages(5, lambda n: [*body(n), line(9, write(n))]))
+    assert found == [[]] + [[write(number)[1]] for number in range(1, 5)]
+
+
 def test_left_and_right_pages_may_have_different_headers() -> None:
     found = furniture(*pages(10, lambda n: [line(-3, (50, "Pump care" if n % 2 else "Chapter on seals")), *body(n)]))
     assert found == [[], []] + [["Chapter on seals"], ["Pump care"]] * 4
@@ -86,6 +102,16 @@ def test_each_text_of_a_header_stays_where_it_occurs_first() -> None:
             lambda n: [*body(n), line(6.5, (50, "Keep dry")), *body(n + 10, 7.5)],
             "a line in the middle of the page",
         ),
+        (
+            lambda n: [line(-3, (50, f"Pump P-{n + 101}"), size=14), *body(n)],
+            "the name of a part that counts the pages",
+        ),
+        (lambda n: [line(-3 - n, (50, f"Pump P-{n + 101}")), *body(n)], "such a name at different heights"),
+        (lambda n: [line(-3, (50, f"Step {n + 1}"), bold=True), *body(n)], "a heading that counts the pages"),
+        (lambda n: [line(-1, (50, f"Step {n + 1}")), *body(n)], "a line that counts the pages, above the text"),
+        (lambda n: [line(-3, (50, f"Step {n + 1}")), *body(n)], "a line that counts the pages, set apart"),
+        (lambda n: [line(-3, (50, "Step"), (90, str(n + 1)), size=14), *body(n)], "a heading in two parts"),
+        (lambda n: [line(-1, (50, "Stage"), (200, str(n + 1))), *body(n)], "a row of a table that counts the pages"),
     ],
 )
 def test_a_line_with_content_is_never_furniture(write: Write, content: str) -> None:
