@@ -123,10 +123,10 @@ def _group_rows(lines: Sequence[Line]) -> list[list[int]]:
 
 def _group_places(
     pages: Sequence[Sequence[Line]], rows: Sequence[Sequence[Sequence[int]]], is_above: bool
-) -> dict[str, list[_Place]]:
+) -> dict[tuple[str, ...], list[_Place]]:
     """Return the lines at one edge of all pages, by their text without its digits."""
     usual = _find_usual_style(pages)
-    groups: dict[str, list[_Place]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[_Place]] = defaultdict(list)
     for number, (lines, page_rows) in enumerate(zip(pages, rows, strict=True)):
         edge = page_rows[:_EDGE_ROWS] if is_above else page_rows[-_EDGE_ROWS:]
         for index in (index for row in edge for index in row):
@@ -137,7 +137,7 @@ def _group_places(
             has_number = is_number or (_has_page_number(line) and not is_heading_style(get_style(line), usual))
             numbers = tuple(int(found[0][:9]) for found in _find_numbers(line.text, is_number)) if has_number else ()
             place = _Place(number, index, line.bottom, line.text, numbers, is_number)
-            groups[_DIGITS.sub("#", line.text)].append(place)
+            groups[tuple(_DIGITS.split(line.text))].append(place)
     return groups
 
 
@@ -190,7 +190,7 @@ def _mask(place: _Place, slot: int | None) -> str:
     if slot is None:
         return place.text
     start, end = _find_numbers(place.text, place.is_number)[slot].span()
-    return f"{place.text[:start]}#{place.text[end:]}"
+    return f"{place.text[:start]}\0{place.text[end:]}"
 
 
 def _take_from_edge(

@@ -52,6 +52,13 @@ def test_a_page_number_alone_is_furniture_from_the_first_page_at_any_height() ->
     assert found == [[str(number)] for number in range(40, 45)]
 
 
+def test_a_number_sign_is_not_a_number() -> None:
+    texts = ("Page 1", "Page 2", "Page #", "Page 4", "Page 5")
+    assert furniture(*[[*body(n), line(9, (50, text))] for n, text in enumerate(texts)]) == [
+        *([], ["Page 2"], [], ["Page 4"], ["Page 5"]),
+    ]
+
+
 @pytest.mark.parametrize(
     "write",
     [
