@@ -7,7 +7,8 @@ become furniture, so it is furniture only if all of this holds:
 2. Its text is on at least two pages in five, with other digits at most. It is at one height of the page, or is a page
    number alone.
 3. Unless it is a page number alone, a gap separates it from the text of the page, so that it is not the head of a table
-   that continues. It begins with no signal word of a warning, and is not a row of a table.
+   that continues. It begins with no signal word of a warning, is no value after a label ("Result: passed"), and is
+   not a row of a table.
 
 A page number is a number that counts the pages, with page words at most ("Page 3 of 12"). A part number ("P-101") or a
 step ("Step 2") may also count the pages, and is content. So a page number in a longer line is one only if it is a part
@@ -50,11 +51,13 @@ _SEPARATOR: Final = re.compile(r"\s[–—-]\s|[|·•]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _MAX_LENGTH: Final = 160
 _MAX_PAGE_DIGITS: Final = 4
-_SIGNAL_WORD: Final = re.compile(
-    r"\W*(?:warning|caution|danger|warnung|vorsicht|gefahr|achtung|avertissement|attention|advertencia|precauci[oó]n"
+_CONTENT: Final = re.compile(
+    r"[^:]{1,40}:\s*\S"
+    r"|\W*(?:warning|caution|danger|warnung|vorsicht|gefahr|achtung|avertissement|attention|advertencia|precauci[oó]n"
     r"|peligro|avvertenza|attenzione|pericolo)\b",
     re.IGNORECASE,
 )
+"""A value after its label, and the signal word of a warning."""
 
 
 class _Place(NamedTuple):
@@ -131,9 +134,9 @@ def _group_places(
         edge = page_rows[:_EDGE_ROWS] if is_above else page_rows[-_EDGE_ROWS:]
         for index in (index for row in edge for index in row):
             line = lines[index]
-            if line.is_row or len(line.text) > _MAX_LENGTH or _SIGNAL_WORD.match(line.text):
-                continue
             is_number = _is_page_number(line.text)
+            if line.is_row or len(line.text) > _MAX_LENGTH or (_CONTENT.match(line.text) and not is_number):
+                continue
             has_number = is_number or (_has_page_number(line) and not is_heading_style(get_style(line), usual))
             numbers = tuple(int(found[0][:9]) for found in _find_numbers(line.text, is_number)) if has_number else ()
             place = _Place(number, index, line.bottom, line.text, numbers, is_number)

@@ -101,6 +101,8 @@ def test_each_text_of_a_header_stays_where_it_occurs_first() -> None:
         ),
         (lambda n: [line(-3, (50, "WARNING: Hot surface")), *body(n)], "a warning on every page"),
         (lambda n: [line(-3, (50, "Vorsicht, heiß")), *body(n)], "a warning in another language"),
+        (lambda n: [*body(n), line(9, (50, "Result: passed"))], "a value of each page"),
+        (lambda n: [line(-3, (50, "Approved by:"), (200, "J. Roth")), *body(n)], "a value beside its label"),
         (lambda n: [line(-3 - n, (50, "See the plan.")), *body(n)], "a sentence at different heights"),
         (lambda n: [*body(n), line(9, (50, f"{9 - n * 3} bar"))], "a number that does not count the pages"),
         (lambda n: [*body(n), line(6, (50, "See the notes."))], "a line directly below the text"),
