@@ -1,14 +1,14 @@
 """The loader of Word documents (.docx).
 
 It reads headings, lists, tables, text boxes, footnotes and endnotes, in document order. The headers and footers of
-pages follow once, at the end, because only they may name the document or its revision. It parses the XML itself,
-because `Paragraph.text` omits the text of tracked insertions, content controls and text boxes. A .docx file does not
-store its page breaks, so the whole text is one page without a number.
+pages are read once, before the first heading, because only they may name the document or its revision. It parses the
+XML itself, because `Paragraph.text` omits the text of tracked insertions, content controls and text boxes. A .docx file
+does not store its page breaks, so the whole text is one page without a number.
 """
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocumen
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive
 from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.page_number import is_page_number
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
 
@@ -40,9 +41,8 @@ _CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noB
 _TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _NOTE_PART_NAMES = ("footnotes", "endnotes")
-_PAGE_PART_NAMES = ("header", "footer")
-_PAGE_NUMBER = re.compile(r"\W*(?:[^\W\d]+\W+)?\d+(?:\W+(?:[^\W\d]+\W+)?\d+)?\W*")
-"""A page number with at most one word before each number: `3`, `Page 3 of 12`, `Seite 3 von 12`."""
+_PAGE_PART_NAMES = ("headerReference", "footerReference")
+_RELATIONSHIP_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 class _ParagraphStyle(NamedTuple):
@@ -82,14 +82,17 @@ def _read_page(data: bytes) -> tuple[Page, str]:
 
     document = docx.Document(io.BytesIO(data))
     composer = PageComposer()
+    for text in _read_page_parts(document):
+        composer.add(BlockKind.PARAGRAPH, text)
+    header = composer.page()
     writer = _BlockWriter(composer, _resolve_styles(document))
     writer.write(document.element.body)
     for root in _iter_note_roots(document):
         writer.write_notes(root)
-    if composer.page().text:  # headers alone do not make a document of pictures readable
-        for text in _read_page_parts(document):
-            composer.add(BlockKind.PARAGRAPH, text)
-    return composer.page(), document.core_properties.title
+    page = composer.page()
+    if page.text == header.text:  # headers alone do not make a document of pictures readable
+        page = PageComposer().page()
+    return page, document.core_properties.title
 
 
 def _resolve_styles(document: "Document") -> dict[str, _ParagraphStyle]:
@@ -118,27 +121,47 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
 
 def _iter_note_roots(document: "Document") -> Iterator[Element]:
     """Yield the root elements of the footnotes and endnotes parts, footnotes first."""
-    yield from _iter_part_roots(document, _NOTE_PART_NAMES)
+    from docx.oxml import parse_xml
+
+    for name in _NOTE_PART_NAMES:
+        for relationship in document.part.rels.values():
+            if not relationship.is_external and relationship.reltype.endswith(f"/{name}"):
+                yield parse_xml(relationship.target_part.blob)
 
 
 def _read_page_parts(document: "Document") -> Iterator[str]:
-    """Yield each text of the headers and footers of pages once, except page numbers."""
+    """Yield each line of the headers and footers that a section shows once, without page numbers."""
     seen: set[str] = set()
-    for root in _iter_part_roots(document, _PAGE_PART_NAMES):
-        for paragraph in root.iter(f"{_W}p"):
-            text = collapse("".join(_iter_text(paragraph)))
-            if text not in seen and not _PAGE_NUMBER.fullmatch(text):
+    for root in _iter_page_roots(document):
+        for parts in _iter_page_lines(root):
+            text = " | ".join(part for part in map(collapse, parts) if part and not is_page_number(part))
+            if text not in seen:
                 yield text
             seen.add(text)
 
 
-def _iter_part_roots(document: "Document", names: Sequence[str]) -> Iterator[Element]:
+def _iter_page_roots(document: "Document") -> Iterator[Element]:
+    """Yield the root elements of the headers and footers of all sections, headers first."""
     from docx.oxml import parse_xml
 
-    for name in names:
-        for relationship in document.part.rels.values():
-            if not relationship.is_external and relationship.reltype.endswith(f"/{name}"):
+    for name in _PAGE_PART_NAMES:
+        for reference in document.element.body.iter(f"{_W}{name}"):
+            relationship = document.part.rels.get(reference.get(_RELATIONSHIP_ID))
+            if relationship is not None and not relationship.is_external:
                 yield parse_xml(relationship.target_part.blob)
+
+
+def _iter_page_lines(container: Element) -> Iterator[list[str]]:
+    """Yield the parts of each line: a paragraph, or the cells of a table row."""
+    for child in container:
+        if child.tag == f"{_W}p":
+            yield ["".join(_iter_text(child))]
+            for box in _iter_text_boxes(child):
+                yield from _iter_page_lines(box)
+        elif child.tag == f"{_W}tbl":
+            yield from ([_read_cell_text(cell) for cell in _iter_cells(row)] for row in _iter_rows(child))
+        elif child.tag in _WRAPPER_TAGS:
+            yield from _iter_page_lines(child)
 
 
 class _BlockWriter:

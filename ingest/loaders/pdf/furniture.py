@@ -25,6 +25,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
+from sourcebound.ingest.loaders.page_number import is_page_number
 from sourcebound.ingest.loaders.pdf.layout import Line, Style, get_style, is_heading_style
 
 _EDGE_ROWS: Final = 3
@@ -42,11 +43,6 @@ _MAX_SPACING: Final = 2.5
 """The widest distance between lines of a text, in font sizes. A page of few rows has no usual distance."""
 _DIGITS: Final = re.compile(r"\d+")
 _FREE_NUMBER: Final = re.compile(r"(?<![\w./-])\d+(?![\w./-])")
-_PAGE_NUMBER: Final = re.compile(
-    r"(?:\d|[\s|·•:,()\[\]/–—-]|p\s?a\s?g\s?e|p\.|seite|s\.|p[aá]gina|p[aá]g\.|blatt|sheet|of|von|de|di|sur)+",
-    re.IGNORECASE,
-)
-"""A page number alone: digits, page words and the marks around them."""
 _SEPARATOR: Final = re.compile(r"\s[–—-]\s|[|·•]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _MAX_LENGTH: Final = 160
@@ -134,7 +130,7 @@ def _group_places(
         edge = page_rows[:_EDGE_ROWS] if is_above else page_rows[-_EDGE_ROWS:]
         for index in (index for row in edge for index in row):
             line = lines[index]
-            is_number = _is_page_number(line.text)
+            is_number = is_page_number(line.text)
             if line.is_row or len(line.text) > _MAX_LENGTH or (_CONTENT.match(line.text) and not is_number):
                 continue
             has_number = is_number or (_has_page_number(line) and not is_heading_style(get_style(line), usual))
@@ -151,13 +147,9 @@ def _find_usual_style(pages: Sequence[Sequence[Line]]) -> Style:
     return max(weights, key=weights.__getitem__, default=Style(0.0, bold=False))
 
 
-def _is_page_number(text: str) -> bool:
-    return bool(_PAGE_NUMBER.fullmatch(text)) and bool(_DIGITS.search(text))
-
-
 def _has_page_number(line: Line) -> bool:
     """Check whether a part of a line is a page number: a cell, or what is between two separators."""
-    return any(map(_is_page_number, (*(cell.text for cell in line.cells), *_SEPARATOR.split(line.text))))
+    return any(map(is_page_number, (*(cell.text for cell in line.cells), *_SEPARATOR.split(line.text))))
 
 
 def _find_numbers(text: str, is_number: bool) -> list[re.Match[str]]:

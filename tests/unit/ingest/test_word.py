@@ -8,8 +8,12 @@ import docx
 import pytest
 from docx.document import Document as WordDocument
 from docx.oxml import parse_xml
+from docx.oxml.ns import qn
+from docx.shared import Inches
 
 from sourcebound.contracts.corpus.document import BlockKind
+from sourcebound.ingest.chunking.chunker import chunk_document
+from sourcebound.ingest.prepare import LexicalCounter
 from support.loading import Load, blocks, headings, refusal
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -123,7 +127,42 @@ def test_the_headers_and_footers_of_pages_are_read_once_and_without_page_numbers
             part.paragraphs[0].text = text
 
     document = load("a.docx", make_word(write))
-    assert document.pages[0].text == "The pump runs.\n\nDocument PX-7, Revision B\n\nConfidential"
+    assert document.pages[0].text == "Document PX-7, Revision B\n\nConfidential\n\nThe pump runs."
+
+
+def test_a_header_is_before_every_heading_and_a_row_of_it_is_one_line(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_heading("Care", 1)
+        document.add_paragraph("The pump runs.")
+        header = document.sections[0].header
+        table = header.add_table(1, 4, Inches(6))
+        for cell, text in zip(table._cells, ["Document", "PX-7", "Revision 3", "Page 2 of 9"], strict=True):
+            cell.text = text
+
+    document = load("a.docx", make_word(write))
+    assert document.pages[0].text == "Document | PX-7 | Revision 3\n\nCare\n\nThe pump runs."
+    assert document.metadata.title == "Care"
+    (chunk,) = chunk_document(document, "KB", LexicalCounter(), 300)
+    assert chunk.heading_path == ()
+
+
+def test_a_header_that_no_section_shows_is_not_read(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph("The pump runs.")
+        document.sections[0].header.paragraphs[0].text = "Draft"
+        (reference,) = document.sections[0]._sectPr.findall(qn("w:headerReference"))
+        document.sections[0]._sectPr.remove(reference)
+
+    assert load("a.docx", make_word(write)).pages[0].text == "The pump runs."
+
+
+@pytest.mark.parametrize("text", ["Revision 3", "HP-200", "SOP-017", "EN 1090", "Issue 2 of 2024"])
+def test_a_name_with_a_number_is_no_page_number(load: Load, text: str) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph("The pump runs.")
+        document.sections[0].header.paragraphs[0].text = text
+
+    assert load("a.docx", make_word(write)).pages[0].text == f"{text}\n\nThe pump runs."
 
 
 def test_a_document_of_pictures_is_not_readable_by_its_header(load: Load) -> None:
