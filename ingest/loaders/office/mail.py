@@ -74,7 +74,8 @@ def compose_mail(path: Path, mail: Mail, media_type: str) -> ParsedDocument:
     composer.add(BlockKind.HEADING, " ".join(mail.subject.split()), level=1)
     composer.add(BlockKind.PARAGRAPH, "\n".join(f"{name}: {' '.join(value.split())}" for name, value in mail.headers))
     if mail.body.strip():
-        _append(composer, (load_html if mail.is_html else load_text)(path, mail.body.encode()).pages[0])
+        body = ("\ufeff" + mail.body).encode()  # the mark overrides an encoding that HTML declares
+        _append(composer, (load_html if mail.is_html else load_text)(path, body).pages[0])
     for name in mail.attachments:
         composer.add(BlockKind.LIST_ITEM, f"Attachment: {name}")
     page = composer.page()

@@ -46,6 +46,14 @@ def test_a_message_without_plain_text_is_read_from_its_html(load: Load, code_pag
     assert document.pages[0].text.endswith("Łożysko runs at 5 bar.")
 
 
+def test_the_encoding_that_the_html_declares_does_not_count_for_decoded_text(load: Load) -> None:
+    markup = '<html><head><meta charset="iso-8859-1"></head><p>Die Öffnung ist 5 µm weit.</p></html>'
+    data = outlook_message({outlook.SUBJECT: "Pump", outlook.HTML: markup.encode(), outlook.CODE_PAGE: 65001})
+    mail = f"Subject: Pump\nContent-Type: text/html; charset=utf-8\n\n{markup}\n"
+    for document in (load("a.msg", data), load("a.eml", mail)):
+        assert document.pages[0].text == "Pump\n\nDie Öffnung ist 5 µm weit."
+
+
 def test_a_message_is_known_by_its_content_and_not_by_its_attachments(load: Load) -> None:
     attached: outlook.Properties = {outlook.NAME: "book", 0x3701: "Workbook\0EncryptedPackage".encode("utf-16-le")}
     data = outlook_message({outlook.SUBJECT: "Pump", outlook.BODY: "Hello."}, attachments=[attached])
