@@ -83,14 +83,15 @@ def compound_file(streams: Mapping[str, bytes]) -> bytes:
         *_chain(0, directory_sectors),
         *_chain(first_table, len(table) // SECTOR),
         *_chain(first_mini, len(content) // SECTOR),
-        FAT,
     ]
+    first_allocation, count = len(chains), -(-len(chains) // (SECTOR // 4 - 1))
+    chains += [FAT] * count
     header = struct.pack(
         "<8s16s5H6x10I",
         *(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", bytes(16), 0x3E, 3, 0xFFFE, 9, 6),
-        *(0, 1, 0, 0, 4096, first_table, len(table) // SECTOR, END, 0, len(chains) - 1),
+        *(0, count, 0, 0, 4096, first_table, len(table) // SECTOR, END, 0, first_allocation),
     )
-    header += struct.pack("<108I", *[FREE] * 108)
+    header += struct.pack("<108I", *range(first_allocation + 1, len(chains)), *[FREE] * (109 - count))
     allocation = _pad(struct.pack(f"<{len(chains)}I", *chains), SECTOR, b"\xff")
     return header + _pad(b"".join(entries), SECTOR) + table + content + allocation
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 MEDIA_TYPE: Final = "application/vnd.ms-outlook"
 _PROPERTIES: Final = "__properties_version1.0"
 _OUTLOOK_ERRORS: Final = (
-    *(ValueError, LookupError, TypeError, AttributeError, OSError, AssertionError, OverflowError, struct.error),
+    *(ValueError, LookupError, TypeError, AttributeError, OSError, AssertionError, OverflowError, RecursionError),
+    struct.error,
 )
-"""The exceptions that oxmsg and olefile raise for a damaged file."""
+"""The exceptions that oxmsg and olefile raise for a damaged file, or for one with a long chain of directory entries."""
 _RECIPIENT_KINDS: Final = {1: "To", 2: "Cc"}
 
 
@@ -95,7 +96,7 @@ def _read_date(message: "Message") -> datetime | None:
     """Return the date of the message's header, which has the sender's time zone, else the date of its submission."""
     try:
         return parsedate_to_datetime(message.message_headers["Date"])
-    except (LookupError, ValueError):
+    except (LookupError, ValueError, OverflowError, TypeError):
         return message.sent_date
 
 

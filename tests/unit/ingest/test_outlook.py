@@ -60,6 +60,21 @@ def test_a_message_is_known_by_its_content_and_not_by_its_attachments(load: Load
     assert load("a.xls", data).pages[0].text == "Pump\n\nHello.\n\nAttachment: book"
 
 
+def test_a_message_with_a_damaged_date_has_the_date_of_its_submission(load: Load) -> None:
+    sent = datetime(2024, 2, 29, 22, 30, tzinfo=UTC)
+    for damaged in ("Fri, 01 Mar 2024 09:00:00 +9999999999999", "Fri, 99 Mar 99999999999999999999 09:00:00"):
+        headers = f"From: ann@example.org\r\nDate: {damaged}\r\n"
+        data = outlook_message({outlook.HEADERS: headers, outlook.SENT: sent, outlook.BODY: "Hello."})
+        assert load("a.msg", data).metadata.event_date == date(2024, 2, 29)
+
+
+@pytest.mark.contract("IX-1")
+@pytest.mark.parametrize("name", ["a.msg", "a.xls", "a.doc"])
+def test_a_directory_that_is_nested_too_deeply_is_refused(load: Load, name: str) -> None:
+    data = outlook.compound_file({f"s{number}": b"" for number in range(3000)})
+    assert refusal(load, name, data).failure_code in {"UNREADABLE", "UNSUPPORTED"}
+
+
 @pytest.mark.contract("IX-1")
 @pytest.mark.parametrize(
     ("data", "code", "text"),
