@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.labels import read_labels
+from sourcebound.contracts.labels import MAX_CALLER_LABELS, read_labels
 from sourcebound.contracts.outcome import (
     OPENING,
     FailureCode,
@@ -118,13 +118,16 @@ def _read_filters(request: AskInput) -> tuple[Filters, list[Violation]]:
 
 
 def _read_labels(request: AskInput, violations: list[Violation]) -> tuple[str, ...] | None:
-    """Return the labels of the caller, ordered. Unreadable ones become an empty list, which opens the least (R6-7)."""
+    """Return the labels of the caller, ordered (R6-7).
+
+    Unreadable ones end the run before its search. They become None: only a caller that labels do not restrict reads it.
+    """
     given: object = request.get("caller_labels")
     try:
-        return None if given is None else read_labels(given)
+        return None if given is None else read_labels(given, MAX_CALLER_LABELS)
     except ValueError as error:
         violations.append(_invalid_request("caller_labels", f"caller_labels {error}"))
-        return ()
+        return None
 
 
 def _find_wrong_types(request: AskInput) -> list[Violation]:

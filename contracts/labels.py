@@ -8,14 +8,16 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Annotated, Final
 
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 MAX_LABELS: Final = 32
-"""The most labels of a document, a key or a caller."""
+"""The most labels of a document."""
+MAX_CALLER_LABELS: Final = 256
+"""The most labels of a caller: a token names every group of its holder."""
 FORM: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"
 FORM_IN_WORDS: Final = "at most 64 letters, digits and . _ : -, and begins with a letter or a digit"
 Label = Annotated[str, StringConstraints(pattern=FORM)]
-_LABELS: Final = TypeAdapter(Annotated[list[Label], Field(max_length=MAX_LABELS)])
+_LABELS: Final = TypeAdapter(list[Label])
 
 
 def may_see(held: Collection[str] | None, labels: Iterable[str]) -> bool:
@@ -33,22 +35,27 @@ def may_see(held: Collection[str] | None, labels: Iterable[str]) -> bool:
     return held is None or all(label in held for label in labels)
 
 
-def read_labels(given: object) -> tuple[str, ...]:
+def read_labels(given: object, most: int = MAX_LABELS) -> tuple[str, ...]:
     """Return labels in order, each once.
 
     Args:
         given: A list of labels, unchecked.
+        most: The most of them: `MAX_LABELS` for a document, `MAX_CALLER_LABELS` for a caller.
 
     Raises:
-        ValueError: It is not a list of at most `MAX_LABELS` labels. The message is a clause.
+        ValueError: It is not a list of at most so many labels. The message is a clause.
 
     >>> read_labels(["qa", "confidential", "qa"])
     ('confidential', 'qa')
     """
     try:
-        return tuple(sorted(set(_LABELS.validate_python(given))))
+        labels = set(_LABELS.validate_python(given))
+        if len(labels) <= most:
+            return tuple(sorted(labels))
+        cause = None
     except ValidationError as error:
-        raise ValueError(f"is not a list of at most {MAX_LABELS} labels; a label has {FORM_IN_WORDS}") from error
+        cause = error
+    raise ValueError(f"is not a list of at most {most} labels; a label has {FORM_IN_WORDS}") from cause
 
 
 def is_label(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from sourcebound.contracts.base import Contract, is_absent
-from sourcebound.contracts.labels import MAX_LABELS, Label
+from sourcebound.contracts.labels import MAX_CALLER_LABELS, Label
 from sourcebound.contracts.versions import THIS_VERSION, Versions
 
 MAX_QUESTION_CHARACTERS = 4000
@@ -68,7 +68,7 @@ class Run(Contract):
     """The search query of a follow-up, which replaces the question in retrieval (CP-6)."""
     carried: tuple[str, ...] = ()
     """Chunks that an earlier run of the conversation cited; they are candidates again."""
-    caller_labels: Annotated[tuple[Label, ...] | None, Field(max_length=MAX_LABELS, exclude_if=is_absent)] = None
+    caller_labels: Annotated[tuple[Label, ...] | None, Field(max_length=MAX_CALLER_LABELS, exclude_if=is_absent)] = None
     """The labels of the caller, ordered: the search sees only documents all of whose labels are among them (R6-7).
     None: every document."""
 

@@ -15,7 +15,7 @@ from jwt.exceptions import PyJWKClientConnectionError, PyJWKClientError
 from sourcebound.api.problems import Problem
 from sourcebound.api.tokens.keys import IssuerKeys
 from sourcebound.api.tokens.settings import TokenSettings
-from sourcebound.contracts.labels import is_label
+from sourcebound.contracts.labels import MAX_CALLER_LABELS, is_label
 from sourcebound.store.keys.api_keys import SCOPES
 
 LOG = logging.getLogger("sourcebound.api")
@@ -54,7 +54,8 @@ class TokenVerifier:
         """Return the rights of a token.
 
         Raises:
-            Problem: The token is not valid (401), or the keys of the issuer cannot be read (503).
+            Problem: The token is not valid (401), has too many labels (403), or the keys of the issuer cannot be read
+                (503).
         """
         try:
             if len(token) > MAX_CHARACTERS:
@@ -85,12 +86,15 @@ class TokenVerifier:
         scopes = frozenset(name.removeprefix(prefix) for name in named if name.startswith(prefix))
         collections = _list_names(claims.get(self._settings.collections_claim), separator=False)
         labels = _list_names(claims.get(self._settings.labels_claim), separator=False)
+        held = None if EVERY in labels else frozenset(filter(is_label, labels))
+        if held is not None and len(held) > MAX_CALLER_LABELS:
+            raise _too_many_labels(self._settings.labels_claim, len(held))
         subject = f"{self._settings.issuer}\n{claims['sub']}".encode()
         return TokenRights(
             holder=f"oidc_{hashlib.sha256(subject).hexdigest()[:12]}",
             scopes=scopes & frozenset(SCOPES),
             collections=None if EVERY in collections else frozenset(collections),
-            labels=None if EVERY in labels else frozenset(filter(is_label, labels)),
+            labels=held,
         )
 
 
@@ -99,6 +103,13 @@ def _list_names(claim: object, *, separator: bool) -> list[str]:
     if isinstance(claim, str):
         return claim.split() if separator else [claim]
     return [name for name in claim if isinstance(name, str)] if isinstance(claim, list) else []
+
+
+def _too_many_labels(claim: str, count: int) -> Problem:
+    """Return the problem of a token with more labels than a caller may have. Fewer would hide documents silently."""
+    detail = f"the claim {claim} of the token has {count} labels, and at most {MAX_CALLER_LABELS} are permitted."
+    next_step = f"Let the issuer put only groups that are labels of documents into {claim}."
+    return Problem(403, "TOKEN_LABELS", detail, next_step)
 
 
 def _refuse(error: Exception) -> Problem:

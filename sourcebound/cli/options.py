@@ -39,13 +39,16 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
-def read_label_options(labels: list[str] | None, is_none: bool, option: str) -> tuple[str, ...] | None:
+def read_label_options(
+    labels: list[str] | None, is_none: bool, option: str, most: int = MAX_LABELS
+) -> tuple[str, ...] | None:
     """Read the labels that a command names.
 
     Args:
         labels: The values of `--label`.
         is_none: Whether the option was given that means no label.
         option: The name of that option.
+        most: The most labels.
 
     Returns:
         The labels in order; None if neither option was given.
@@ -57,9 +60,9 @@ def read_label_options(labels: list[str] | None, is_none: bool, option: str) -> 
         raise RequestError(f"--label and {option} exclude each other.", "Omit one of them.")
     if not labels:
         return () if is_none else None
-    from sourcebound.contracts.labels import read_labels
+    from sourcebound.contracts.labels import MAX_LABELS, read_labels
 
     try:
-        return read_labels(labels)
+        return read_labels(labels, most)
     except ValueError as error:
         raise RequestError(f"--label {error}.", "Try --label qa.", code="BAD_LABEL") from error

@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 from sourcebound.contracts.admission import requested_collection
 from sourcebound.contracts.audit.agreement import CANCELLED, REPLACED
 from sourcebound.contracts.corpus.collection import Collection
-from sourcebound.contracts.labels import read_labels
+from sourcebound.contracts.labels import MAX_CALLER_LABELS, read_labels
 from sourcebound.contracts.request import Run, fork_request
 from sourcebound.contracts.state import AskInput, RunContext
 from sourcebound.errors import RequestError
@@ -374,12 +374,12 @@ async def _claim_run(connection: AsyncConnection[Row], values: Row) -> Row | Non
 
 
 def _labels_of(request: AskInput) -> list[str] | None:
-    """Return the labels of a request as admission reads them; an empty list if they are unreadable."""
+    """Return the labels of a request as admission reads them; None if they are unreadable, which hides the run most."""
     given: object = request.get("caller_labels")
     try:
-        return None if given is None else list(read_labels(given))
+        return None if given is None else list(read_labels(given, MAX_CALLER_LABELS))
     except ValueError:
-        return []
+        return None
 
 
 def _restartable_request(request: AskInput) -> Mapping[str, object] | None:

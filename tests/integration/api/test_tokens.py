@@ -183,6 +183,16 @@ def test_the_labels_of_a_token_are_those_of_its_claim(own: Served, issuer: Issue
         rows(own.database, "UPDATE documents SET labels = '{}'")
 
 
+@pytest.mark.contract("R6-7")
+def test_a_token_has_as_many_labels_as_its_holder_has_groups(own: Served, issuer: Issuer) -> None:
+    token = issuer.sign(sourcebound_labels=[f"group-{number}" for number in range(256)])
+    headers = {"authorization": f"Bearer {token}"}
+    assert own.client.post("/v1/ask", json={"question": QUESTION}, headers=headers).json()["status"] == "OK"
+    refused = get(own, issuer.sign(sourcebound_labels=[f"group-{number}" for number in range(257)]))
+    assert (refused.status_code, refused.json()["code"]) == (403, "TOKEN_LABELS")
+    assert "the claim sourcebound_labels of the token has 257 labels, and at most 256" in refused.json()["detail"]
+
+
 def encode(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
