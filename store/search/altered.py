@@ -31,7 +31,8 @@ def check_seals(rows: Sequence[Row], found: Iterable[str]) -> None:
         raise StoreError(
             f"the index does not hold what was ingested: altered or gone is {named}.",
             "Run `sourcebound index check --contents`, which names everything that was altered. Then remove those "
-            "documents with `sourcebound documents remove`, and ingest them again.",
+            "documents with `sourcebound documents remove`, and ingest them again. That removes their labels: give "
+            "those that it prints to `sourcebound ingest` again (--label).",
             code=FailureCode.CHUNK_ALTERED,
         )
 

@@ -64,7 +64,8 @@ class PostgresSources:
         if await asyncio.to_thread(lambda: file.is_altered):
             raise StoreError(
                 f"the kept file of {knowledge_id!r} is not what was ingested.",
-                "Run `sourcebound index check --contents`. Then remove the document, and ingest its file again.",
+                "Run `sourcebound index check --contents`. Then remove the document, and ingest its file again, "
+                "with its labels (--label).",
                 code=ContentsCode.FILE_ALTERED,
             )
         return file.content

@@ -77,12 +77,14 @@ def remove_documents(
 ) -> None:
     """Remove documents, all or none. Search no longer finds them, and their evidence is no longer served.
 
-    Their files stay, and an ingest of a file adds its document again. Records of earlier answers stay.
+    Their files stay, and an ingest of a file adds its document again, without labels: give them with
+    --label. Records of earlier answers stay.
     """
     documents = run_async(lambda: _remove(knowledge_ids, collection, yes and not dry_run, dry_run))
     for document in documents:
         action = "would remove" if dry_run else "removed"
-        print(_line(f"{action} {document.knowledge_id} ({document.chunks} chunks)  {document.source_path}"))
+        labels = f"  labels {' '.join(document.labels)}" if document.labels else ""
+        print(_line(f"{action} {document.knowledge_id} ({document.chunks} chunks){labels}  {document.source_path}"))
     if not dry_run:
         say("Runs that used them keep their records. `sourcebound runs erase RUN --yes` erases the texts of a run.")
 

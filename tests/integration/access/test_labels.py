@@ -67,6 +67,15 @@ def test_labels_are_listed_and_changed_without_an_ingest(program: Program, datab
     assert rows(database, LABELS) == [("canteen.txt", []), ("valve.txt", [])]
 
 
+def test_a_removal_says_which_labels_it_removed(program: Program, database: str, folder: Path) -> None:
+    program("ingest", str(folder), "--label", "qa", "--label", "hr")
+    for option, action in (("--dry-run", "would remove"), ("--yes", "removed")):
+        said = program("documents", "remove", "valve.txt", option).stdout
+        assert said == f"{action} valve.txt (1 chunks)  labels hr qa  {folder / 'valve.txt'}\n"
+    program("ingest", str(folder))
+    assert rows(database, LABELS) == [("canteen.txt", ["hr", "qa"]), ("valve.txt", [])]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
