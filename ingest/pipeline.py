@@ -132,7 +132,8 @@ class Ingest:
             collection_name: The collection; it is created with its first document if it does not exist.
             metadata: Metadata of every file of this ingest; it overrides sidecars.
             language: The language of the collection; None for its current one.
-            labels: The labels of each document, also of unchanged ones; None to keep those that are stored (R6-7).
+            labels: The labels of each document, also of unchanged and skipped files; None to keep those that are stored
+                (R6-7).
             prune: Whether to remove documents under these paths whose files no longer exist.
             dry_run: Whether to plan the ingest only: nothing is parsed or written.
 
@@ -183,6 +184,7 @@ class Ingest:
         target = _Target(collection, partial(self._create_collection, collection_name, language), labels)
         known = await self._store.known_documents(collection.collection_id) if collection else {}
         tally = Tally(known, found)
+        await self._relabel(collection, tally, labels, held, dry_run=dry_run)  # first: an ingest may be interrupted
         detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes, held)
         async with aclosing(self._find_changes(found.files, detector, tally)) as changes:
             if not dry_run:
@@ -190,10 +192,7 @@ class Ingest:
             else:
                 async for change in changes:
                     tally.count_document(change.is_new)
-        if collection and labels is not None:
-            others = tally.find_unchanged_with_other(labels)
-            if not dry_run:
-                await self._store.label_documents(collection.collection_id, others, labels)
+        await self._relabel(collection, tally, labels, held, dry_run=dry_run)  # unchanged files that have moved
         removed: tuple[str, ...] = ()
         if pruned:
             obsolete = await asyncio.to_thread(find_obsolete_documents, known.values(), pruned, tally.operator_ids)
@@ -208,6 +207,20 @@ class Ingest:
         if removed:  # an empty folder is then a reason to prune, and not an error
             tally.skipped = [skipped for skipped in tally.skipped if skipped.code != NOTHING_FOUND]
         return tally.summary(collection_name, self._model, removed, index)
+
+    async def _relabel(
+        self,
+        collection: Collection | None,
+        tally: Tally,
+        labels: Sequence[str] | None,
+        held: Names[str] | None,
+        *,
+        dry_run: bool,
+    ) -> None:
+        """Give the stored documents of the files these labels, whether or not their files can be read now."""
+        others = tally.find_with_other(labels, held) if collection and labels is not None else []
+        if collection and labels is not None and others and not dry_run:
+            await self._store.label_documents(collection.collection_id, others, labels)
 
     async def _find_collection(self, name: str, language: str | None) -> Collection | None:
         """Return the collection, or None if it does not exist: the first batch makes it."""

@@ -1,12 +1,15 @@
 """The counts and the result of an ingest."""
 
+from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from os.path import realpath
 from types import MappingProxyType
 from typing import NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownDocument, StoredDocument
 from sourcebound.contracts.corpus.vector_index import VectorIndex
+from sourcebound.contracts.labels import may_see
 from sourcebound.ingest.changes import Unchanged
 from sourcebound.ingest.discovery import FoundFiles, Skipped
 from sourcebound.ingest.loaders.sidecar import Sidecar
@@ -49,7 +52,7 @@ class IngestSummary(NamedTuple):
     ingested: tuple[IngestedFile, ...] = ()
     """The files whose documents are stored, in the order in which they were stored."""
     relabelled: int = 0
-    """The number of unchanged documents that got other labels, or would get them."""
+    """The number of stored documents that got other labels, or would get them."""
 
 
 class Tally:
@@ -61,10 +64,12 @@ class Tally:
         self.skipped = list(found.skipped)
         self.other_kinds = found.other_kinds
         self.examined = self.added = self.replaced = self.unchanged = self.chunks = self.reused_vectors = 0
-        self.relabelled = 0
+        self.relabelled: set[str] = set()
+        self._paths = {file.resolved for file in found.files} | {realpath(each.path) for each in found.skipped}
         self.operator_ids: dict[str, str] = {}
         """The knowledge id of each stored file that the operator named, by its path."""
         self.ingested: list[IngestedFile] = []
+        self._stored: set[str] = set()
 
     def count_document(self, is_new: bool) -> None:
         """Count a document that is stored, or that would be."""
@@ -78,6 +83,7 @@ class Tally:
         is_new = document.knowledge_id not in self.known
         self.count_document(is_new)
         outcome = FileOutcome.ADDED if is_new else FileOutcome.REPLACED
+        self._stored.add(document.knowledge_id)
         self.ingested.append(IngestedFile(document.source_path, document.knowledge_id, outcome))
 
     def record_unchanged(self, file: Unchanged) -> None:
@@ -91,11 +97,24 @@ class Tally:
         if overrides.knowledge_id:
             self.operator_ids[source_path] = knowledge_id
 
-    def find_unchanged_with_other(self, labels: Sequence[str]) -> list[str]:
-        """Return the unchanged documents that have other labels than these."""
-        unchanged = [file.knowledge_id for file in self.ingested if file.outcome is FileOutcome.UNCHANGED]
-        found = [name for name in unchanged if sorted(self.known[name].labels) != sorted(labels)]
-        self.relabelled = len(found)
+    def find_with_other(self, labels: Sequence[str], held: Names[str] | None) -> list[str]:
+        """Return the documents to relabel that were not returned before, and count them.
+
+        They are the documents of all files, also of files that will be skipped, and of unchanged files that moved.
+
+        Args:
+            labels: The labels that they get.
+            held: The labels of the caller, which relabels no document that is hidden from it. None for any document.
+        """
+        unchanged = {file.knowledge_id for file in self.ingested if file.outcome is FileOutcome.UNCHANGED}
+        found = [
+            name
+            for name, document in self.known.items()
+            if (name in unchanged or (document.source_path in self._paths and may_see(held, document.labels)))
+            and name not in self.relabelled | self._stored
+            and sorted(document.labels) != sorted(labels)
+        ]
+        self.relabelled.update(found)
         return found
 
     def summary(
@@ -114,5 +133,5 @@ class Tally:
             index,
             self.other_kinds,
             ingested,
-            self.relabelled,
+            len(self.relabelled),
         )

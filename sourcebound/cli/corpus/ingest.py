@@ -65,8 +65,9 @@ def ingest(
     label: Annotated[
         list[str] | None,
         typer.Option(
-            help="A label of every file, also of unchanged ones. Repeatable. A key with labels opens a document if it "
-            "has all of its labels. Default: documents keep their labels, and new ones have none."
+            help="A label of every file, also of unchanged and skipped ones whose document is stored. Repeatable. A "
+            "key with labels opens a document if it has all of its labels. Default: documents keep their labels, and "
+            "new ones have none."
         ),
     ] = None,
     no_labels: Annotated[bool, typer.Option("--no-labels", help="Remove the labels of every file.")] = False,

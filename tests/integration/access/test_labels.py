@@ -9,12 +9,13 @@ import httpx
 import pytest
 
 from sourcebound.api.callers import Caller
+from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.history import verify_history
 from sourcebound.store.checkpoints.archive import PostgresHistory
 from sourcebound.wiring import Services, open_services
 from support.processes.commands import Program
-from support.processes.databases import Cluster, rows, settings_for, single
+from support.processes.databases import Cluster, ingest, rows, settings_for, single
 from support.processes.http_server import Served, served_over
 
 pytestmark = pytest.mark.contract("R6-7")
@@ -65,6 +66,28 @@ def test_labels_are_listed_and_changed_without_an_ingest(program: Program, datab
     assert rows(database, LABELS) == [("canteen.txt", ["qa"]), ("valve.txt", ["hr", "qa"])]
     assert program("documents", "label", "valve.txt", "canteen.txt", "--no-labels").code == 0
     assert rows(database, LABELS) == [("canteen.txt", []), ("valve.txt", [])]
+
+
+async def test_stored_documents_get_labels_before_anything_is_read(
+    services: Services, database: str, folder: Path
+) -> None:
+    await ingest(services, folder)
+    (folder / "canteen.txt").write_text("The canteen opens at noon. " * 99)
+    (folder / "lift.txt").write_text("The lift is repaired.\n")
+
+    class Broken:
+        processes = 1
+        seconds = 30.0
+
+        def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+            raise RuntimeError(path.name)
+
+    with pytest.raises(RuntimeError, match="lift"):
+        await ingest(services, folder, labels=("qa",), max_bytes=999, parser=Broken())
+    assert rows(database, LABELS) == [("canteen.txt", ["qa"]), ("valve.txt", ["qa"])]
+    done = await ingest(services, folder, labels=("hr",), max_bytes=999)
+    assert ([each.code for each in done.skipped], done.relabelled) == (["TOO_LARGE"], 2)
+    assert {tuple(labels) for _, labels in rows(database, LABELS)} == {("hr",)}
 
 
 def test_a_removal_says_which_labels_it_removed(program: Program, database: str, folder: Path) -> None:
