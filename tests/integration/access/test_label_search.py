@@ -127,13 +127,19 @@ async def test_a_collection_of_hidden_documents_answers_as_an_empty_one(services
     seen: list[tuple[object, ...]] = []
     for collection in ("hidden", "empty"):
         response = await engine.ask(
-            {"question": "When is the zanzibar valve opened?", "collection": collection, "caller_labels": []}
+            {
+                "question": "At what pressure is the zanzibar valve opened?",
+                "collection": collection,
+                "caller_labels": [],
+            }
         )
         seen.append((response.status, response.refusal_code, response.failure_code, response.message))
         report = await engine.search({"question": "Zanzibar?", "collection": collection, "caller_labels": []})
         seen.append((report.outcome.status, report.outcome.message, len(report.candidates)))
     assert seen[:2] == seen[2:]
-    assert (await engine.ask({"question": "When is the zanzibar valve opened?", "collection": "hidden"})).status == "OK"
+    assert (
+        await engine.ask({"question": "At what pressure is the zanzibar valve opened?", "collection": "hidden"})
+    ).status == "OK"
 
 
 @pytest.fixture
