@@ -184,11 +184,13 @@ GROUP BY asked.word
 HAVING bool_or(found.lexeme IS NULL) OR max(l.chunks) > 0
 
 -- name: visible_documents
--- Returns the documents that a caller with these labels may read, and in each row whether the collection has others.
--- The count of the collection includes documents that row-level security hides.
-SELECT d.document_id, count(*) OVER () < c.documents AS has_hidden
-FROM documents d JOIN collections c USING (collection_id)
-WHERE d.collection_id = %(collection_id)s AND d.labels <@ %(labels)s
+-- Returns the documents that a caller with these labels may read, if the collection has others; else null. The count of
+-- the collection includes documents that row-level security hides.
+SELECT CASE WHEN count(d.document_id) < c.documents THEN array_remove(array_agg(d.document_id), NULL) END AS visible
+FROM collections c
+LEFT JOIN documents d ON d.collection_id = c.collection_id AND d.labels <@ %(labels)s::text[]
+WHERE c.collection_id = %(collection_id)s
+GROUP BY c.collection_id
 
 -- name: visible_chunks
 -- Returns the chunks of these documents, and their length in words.

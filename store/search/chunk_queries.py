@@ -107,10 +107,10 @@ class ChunkSearch:
         """
         if self._labels is not None:
             found = await self._fetch("visible_documents", labels=list(self._labels))
-            if found and not found[0]["has_hidden"]:
+            if found and found[0]["visible"] is None:
                 self._place = (self._collection_id, None)
-            else:
-                self._documents = self._visible = [row["document_id"] for row in found]
+            else:  # without a row, the collection was removed
+                self._documents = self._visible = found[0]["visible"] if found else []
         if any(value is not None for value in self._filters.values()):
             found = await self._fetch("filtered_documents", **self._filters)
             self._documents = [row["document_id"] for row in found]
