@@ -51,20 +51,31 @@ class IssuerKeys:
         return self._open().get_signing_key_from_jwt(token)
 
     def _open(self) -> jwt.PyJWKClient:
-        """Return the reader of the keys. An address that was found stays in use while the issuer does not answer."""
-        with self._lock:
-            if time.monotonic() >= self._again_at:
-                self._again_at = time.monotonic() + REFRESH_SECONDS
-                url = self._settings.keys_url or self._try_to_discover()
-                if url is not None:
-                    self._again_at = time.monotonic() + DISCOVERY_SECONDS
-                if url is not None and (self._client is None or self._client.uri != url):
-                    self._client = jwt.PyJWKClient(
-                        url, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS, cooldown_duration=REFRESH_SECONDS
-                    )
-            if self._client is None:
-                raise PyJWKClientConnectionError("the description of the issuer cannot be read")
-            return self._client
+        """Return the reader of the keys. An address that was found stays in use while the issuer does not answer.
+
+        One thread reads the description. Others wait for it only if no address is known yet.
+        """
+        if self._lock.acquire(blocking=self._client is None):
+            try:
+                self._read_in_turn()
+            finally:
+                self._lock.release()
+        if self._client is None:
+            raise PyJWKClientConnectionError("the description of the issuer cannot be read")
+        return self._client
+
+    def _read_in_turn(self) -> None:
+        """Find the address of the keys, if the time has come to look for it."""
+        if time.monotonic() < self._again_at:
+            return
+        self._again_at = time.monotonic() + REFRESH_SECONDS
+        url = self._settings.keys_url or self._try_to_discover()
+        if url is not None:
+            self._again_at = time.monotonic() + DISCOVERY_SECONDS
+        if url is not None and (self._client is None or self._client.uri != url):
+            self._client = jwt.PyJWKClient(
+                url, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS, cooldown_duration=REFRESH_SECONDS
+            )
 
     def _try_to_discover(self) -> str | None:
         """Return the address of the keys; None if the description cannot be read and an address is known."""

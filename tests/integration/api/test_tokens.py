@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sourcebound.api.tokens import keys
 from sourcebound.api.tokens.settings import read_token_settings
 from sourcebound.errors import ConfigurationError
+from sourcebound.settings import Settings
 from support.processes.databases import Cluster, rows, settings_for
 from support.processes.http_server import QUESTION, Served, served_over
 
@@ -360,6 +362,32 @@ def test_a_description_that_cannot_be_read_is_not_read_again_and_again(
         assert {get(served, token).status_code for _ in range(10)} == {503}
         assert issuer.descriptions == before + 1
     cluster.drop(database)
+
+
+def test_known_keys_are_used_while_the_description_is_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = read_token_settings(Settings(oidc_issuer=issuer.origin, oidc_audience=AUDIENCE))
+    assert settings is not None
+    asked, answered = threading.Event(), threading.Event()
+    monkeypatch.setattr(keys, "DISCOVERY_SECONDS", 0)
+    monkeypatch.setattr(keys, "discover", lambda _: issuer.url)
+    known, token = keys.IssuerKeys(settings), issuer.sign()
+    assert known.find(token).key_id == "rsa-1"
+
+    def discover(_: str) -> str:
+        asked.set()
+        answered.wait(60)
+        return issuer.url
+
+    monkeypatch.setattr(keys, "discover", discover)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(known.find, token)
+        try:
+            assert asked.wait(60)
+            assert threads.submit(known.find, token).result(5).key_id == "rsa-1"
+            assert not first.done()
+        finally:
+            answered.set()
+        assert first.result(60).key_id == "rsa-1"
 
 
 @pytest.mark.parametrize(
