@@ -99,7 +99,7 @@ class Worker:
             while not end.done():
                 try:
                     self._app = await _open_app(stack)
-                except SourceboundError as error:
+                except Exception as error:  # noqa: BLE001 - a worker that only waited would answer 503 for ever
                     if not (isinstance(error, StoreError) and error.is_unavailable):
                         await _fail(error, send, is_started=is_started)
                         break
@@ -130,13 +130,15 @@ async def _open_app(stack: AsyncExitStack) -> FastAPI:
     return app
 
 
-async def _fail(error: SourceboundError, send: Send, *, is_started: bool) -> None:
+async def _fail(error: Exception, send: Send, *, is_started: bool) -> None:
     """Report why a worker cannot serve. One that has started ends, so that its replacement reports it to the server."""
-    message = f"a worker cannot start: {error.message} [{error.failure_code}] {error.next_step}"
+    known = error if isinstance(error, SourceboundError) else None
+    said = f"{known.message} [{known.failure_code}] {known.next_step}" if known else repr(error)
+    message = f"a worker cannot start: {said}"
     if not is_started:
         await send({"type": "lifespan.startup.failed", "message": message})
         return
-    LOG.error("%s", message)
+    LOG.error("%s", message, exc_info=None if known else error)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -138,3 +138,27 @@ async def test_a_worker_whose_database_comes_back_outdated_ends(
         await lifespan.end()
     assert signals == [(os.getpid(), signal.SIGTERM)]
     assert lifespan.kinds == ["startup.complete", "shutdown.complete"]
+
+
+async def test_a_worker_that_a_fault_of_the_program_stops_ends(
+    worker: Worker, database: str, empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signals: list[int] = []
+    async with connections_refused(database, empty_database), client_of(worker) as client:
+        lifespan = Lifespan(worker)
+        await lifespan.start()
+        assert (await client.get("/readyz")).status_code == 503
+
+        async def fail(_: object) -> None:
+            raise ValueError("a wrong value")
+
+        monkeypatch.setattr(os, "kill", lambda _, number: signals.append(number))
+        monkeypatch.setattr(workers, "_open_app", fail)
+
+        async def is_ended() -> bool:
+            return bool(signals)
+
+        await asyncio.wait_for(until(is_ended), 10)
+        await lifespan.end()
+    assert signals == [signal.SIGTERM]
+    assert lifespan.kinds == ["startup.complete", "shutdown.complete"]
