@@ -74,8 +74,8 @@ def needs_type(question: Question) -> bool:
 
     Other questions can be answered in forms that no pattern knows: `the level is right in the middle of the glass`.
     """
-    if question.is_english and read_sharp(question.text, question.asked):
-        return True
+    if question.is_english and (sharp := read_sharp(question.text, question.asked)):
+        return sharp.is_closed
     return question.asked in NEEDED
 
 
@@ -184,7 +184,7 @@ def _find(question: Question, sentence: Sentence, pattern: re.Pattern[str]) -> t
     found = (
         (max(0, bisect_right(starts, match.start()) - 1), match)
         for match in pattern.finditer(sentence.text)
-        if not {*match[0].casefold().split()} <= forms
+        if match.lastgroup != "other" and not {*match[0].casefold().split()} <= forms
     )
     return tuple(
         place

@@ -21,6 +21,11 @@ WHICH: Final = r"\b(?:what|which) (?:\w+ )?"
 AUXILIARY: Final = one_of(
     "is are was were am do does did has have had can could may might must should shall will would"
 )
+ENDS: Final = (
+    rf"(?=\s*[?.,;:(]|\s*$|\s(?:{AUXILIARY}|at|before|between|by|during|for|from|in|on|to|under|when|with|without|"
+    r"the|an?|i|we|you|it|they)\b)"
+)
+"""The end of what is asked for. `Which day shift`, `which date format` ask for a shift, and for a format."""
 PERSON: Final = pattern(
     r"\bwho(?:se|m)?\b",
     WHICH
@@ -32,7 +37,7 @@ PERSON: Final = pattern(
 )
 TIME: Final = pattern(
     rf"^\W*(?:\w+ )?when\b|\bwhen {AUXILIARY}\b|\b(?:and|or) when\b",
-    WHICH + one_of("year date day month century decade time season era age") + r"s?\b",
+    WHICH + one_of("year date day month century decade time season era age") + rf"s?\b(?: of\b|{ENDS})",
 )
 STANDING: Final = pattern(r"\bwhen (?:is|are|does|do|must|should|shall|can|may|will|has|have)\b")
 """A question about each time, which a condition answers. `When did` asks for one time."""
@@ -73,8 +78,7 @@ MEASURE: Final = pattern(
     r"\b(?:what|which)\b.{0,30}\b"
     + one_of(
         "temperature pressure torque speed weight height depth distance size length width voltage current "
-        "power volume "
-        "capacity limit charge level dose thickness altitude area diameter"
+        "power volume capacity limit charge level dose thickness altitude area diameter"
     )
     + r"\b",
 )
@@ -88,8 +92,7 @@ NAME: Final = pattern(
     WHICH
     + one_of(
         "name company team organi[sz]ation language book song film movie group dynasty title nationality "
-        "religion tribe "
-        "party"
+        "religion tribe party"
     )
     + r"s?\b",
     r"\bwhat (?:is|are|was|were) .{1,60}\b(?:called|named)\b",
@@ -169,11 +172,11 @@ MONTH: Final = one_of(
     "jan(?:uary)? feb(?:ruary)? march april may june july aug(?:ust)? sept?(?:ember)? oct(?:ober)? nov(?:ember)? "
     "dec(?:ember)?"
 )
-NUMBER: Final = one_of(
-    r"\d[\d,.]* one two three four five six seven eight nine ten eleven twelve dozens? hundreds? "
-    r"thousands? millions? "
-    "billions? half third quarter twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORD: Final = one_of(
+    "one two three four five six seven eight nine ten eleven twelve dozens? hundreds? "
+    "thousands? millions? billions? half third quarter twenty thirty forty fifty sixty seventy eighty ninety"
 )
+NUMBER: Final = rf"(?:\d[\d,.]{{0,30}}|{NUMBER_WORD})"
 TIME_UNIT: Final = one_of(
     "seconds? secs? minutes? mins? hours? hrs? days? weeks? months? years? decades? centur(?:y|ies) [sh]"
 )
@@ -253,11 +256,9 @@ A_DEFINITION: Final = pattern(
 )
 IMPERATIVE: Final = one_of(
     "tap press click open select choose turn set remove replace install check close push pull hold wait "
-    "tighten loosen drain "
-    "fill clean insert connect disconnect enter type run create add drag touch release swipe go use make "
-    "put place start "
-    "stop switch save follow ensure verify unscrew screw lift lower attach detach mount unmount rinse "
-    "wash dry apply repeat "
+    "tighten loosen drain fill clean insert connect disconnect enter type run create add drag touch release swipe go "
+    "use make put place start stop switch save follow ensure verify unscrew screw lift lower attach detach mount unmount "
+    "rinse wash dry apply repeat "
     "confirm scroll slide delete edit move copy paste download upload restart reset enable disable "
     "configure read write "
     "record measure adjust align cut bring take keep leave let call contact log sign plug unplug rotate "

@@ -26,16 +26,6 @@ def texts(question: str, *chunks: str) -> list[str]:
             "The test of the boiler is done on Sunday.",
         ),
         (
-            "What colour is the lid of the kettle?",
-            "The lid of the kettle comes in many colours.",
-            "The lid of the kettle is painted green.",
-        ),
-        (
-            "In which direction does the fan turn?",
-            "The fan must turn in one direction.",
-            "The fan runs clockwise.",
-        ),
-        (
             "How often is the belt of the loom replaced?",
             "The belt of the loom is replaced with 3 per cent of slack.",
             "The belt of the loom has an interval of 6 months.",
@@ -44,16 +34,6 @@ def texts(question: str, *chunks: str) -> list[str]:
             "What does a bulb for the lamp cost?",
             "A bulb for the lamp is tightened with 3 turns.",
             "A bulb for the lamp sells for 12 euros.",
-        ),
-        (
-            "What size is the valve of the boiler?",
-            "The valve of the boiler opens for 30 seconds.",
-            "The valve of the boiler is DN 25.",
-        ),
-        (
-            "How level must the base of the saw be?",
-            "The base of the saw stands on four levelling feet.",
-            "The base of the saw must not fall by more than 2 mm.",
         ),
         (
             "What is the serial number of the crane?",
@@ -141,3 +121,76 @@ def test_a_sentence_with_the_label_of_the_question_precedes_the_others() -> None
     assert texts("What is the serial number of HP-200 pump B?", plate, report) == [
         "The serial number of pump B is KR-77."
     ]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "near", "right"),
+    [
+        (
+            "What colour is the lid of the kettle?",
+            "The lid of the kettle comes in many colours.",
+            "The lid of the kettle is painted green.",
+        ),
+        (
+            "In which direction does the fan turn?",
+            "The fan must turn in one direction.",
+            "The fan runs clockwise.",
+        ),
+        (
+            "What size is the valve of the boiler?",
+            "The valve of the boiler opens for 30 seconds.",
+            "The valve of the boiler is DN 25.",
+        ),
+    ],
+)
+def test_a_sentence_with_a_form_of_many_members_precedes_the_others(question: str, near: str, right: str) -> None:
+    assert texts(question, f"{near} {right}") == [right]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "chunk"),
+    [
+        ("On which days is the canteen open?", "The canteen is open Mon to Fri."),
+        ("On which days is the canteen open?", "The canteen is open on weekdays."),
+        ("On which days is the canteen open?", "The canteen is open daily."),
+        ("Which date format does the export use?", "The export uses the date format YYYY-MM-DD."),
+        ("At what speed does the conveyor run?", "The conveyor runs at 12 m/min."),
+        ("At what speed does the conveyor run?", "The conveyor runs at 900 min-1."),
+        ("How tall is the fence?", "The fence is two metres tall."),
+        ("In which direction does the belt move?", "The belt moves forward."),
+        ("In which direction does the belt move?", "The belt moves towards the door."),
+        ("In which direction does the belt move?", "The belt moves backwards."),
+        ("What size are the gloves?", "The gloves are size XL."),
+        ("What size are the gloves?", "The gloves are XL."),
+        ("What day-to-day tasks does the porter do?", "The porter does day-to-day tasks such as sweeping the yard."),
+        ("Which day shift supervisor signs the log?", "The day shift supervisor Jane Miller signs the log."),
+        ("Which year group uses the hall?", "The hall is used by the youngest year group."),
+        ("What is the diameter of the pipe?", "The diameter of the pipe is DN 50."),
+        ("What is the length of the cable?", "The crane has a 30-metre cable."),
+        ("What colour is the frame?", "The colour of the frame is RAL 3000."),
+        ("What colour is the frame?", "The frame is painted in copper."),
+        ("At what temperature is the sample kept?", "The sample is kept at room temperature."),
+        ("What is the batch number of the paint?", "The batch number of the paint is 42."),
+        ("What is the batch number of the paint?", "The paint is from batch 42."),
+        ("What pressure does the hot water loop have?", "The hot water loop has a pressure of 3 bar."),
+        ("How much does the crane weigh?", "The crane weighs two tonnes."),
+    ],
+)
+def test_an_answer_in_an_uncommon_form_is_given(question: str, chunk: str) -> None:
+    assert texts(question, chunk) == [chunk]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        "The serial number of the crane is from OP-01 to OP-99.",
+        "The serial numbers of the crane run OP-01 to OP-99.",
+        "The serial number of the crane begins with the letters OP200.",
+        "The serial number of the crane is on its 4 plates.",
+    ],
+)
+def test_a_range_or_a_beginning_is_no_number_of_a_thing(chunk: str) -> None:
+    assert texts("What is the serial number of the crane?", chunk) == []
