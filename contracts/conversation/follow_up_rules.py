@@ -44,11 +44,12 @@ ATTRIBUTES: Final = frozenset(
 """Attributes of a thing: "and the weight?" does not replace the thing."""
 ADJUNCTS: Final = frozenset("in under at during after before without with above below".split())
 EDITION: Final = re.compile(
-    r",?\s(?:(?:in|of|under|per|for|from|according to)\s)?(?:the\s)?(?:revision|rev\.?|version|issue|edition)\s"
-    r"(?:[A-Za-z]|\d+(?:\.\d+)*)(?![\w/-])",
-    re.IGNORECASE,
+    r"\b(?:revision|rev\.?|version|issue|edition)\s(?:[A-Za-z]|\d+(?:\.\d+)*)(?![\w/-])", re.IGNORECASE
 )
-"""The edition of a document, with its preposition: `in revision C`."""
+EDITION_APART: Final = re.compile(
+    rf",?\s(?:in|under|per|according to)\s(?:the\s)?{EDITION.pattern}(?=,|\W*$)", re.IGNORECASE
+)
+"""The edition of a document in a phrase of its own: `in revision C`. Without the phrase a question is whole."""
 HOLDERS: Final = frozenset(("", "for", "of", "on", "in", "with"))
 GENERIC: Final = frozenset("pump compressor machine device unit series variant product system".split()) | frozenset(
     LABELS
@@ -87,13 +88,16 @@ def swap_value(remark: Remark, before: str) -> str:
 def forget_edition(remark: Remark, query: str) -> str:
     """Remove the one revision of a question that now names another thing: it was a revision of the earlier thing.
 
+    Within another phrase (`issue 3 of the manual`) it cannot be removed, and the question stays open.
+
     Args:
         remark: The follow-up whose marks were put into the question.
         query: The question.
     """
-    names_thing = any(map(is_identifier, read_marks(remark.phrase))) and not EDITION.search(f" {remark.phrase}")
-    found = EDITION.findall(query)
-    return EDITION.sub("", query) if names_thing and len(found) == 1 else query
+    names_thing = any(map(is_identifier, read_marks(remark.phrase))) and not EDITION.search(remark.phrase)
+    if not names_thing or len(EDITION.findall(query)) != 1:
+        return query
+    return EDITION_APART.sub("", query) if EDITION_APART.search(query) else ""
 
 
 def is_bare_mark(phrase: str) -> bool:

@@ -256,6 +256,21 @@ def test_a_revision_goes_with_the_thing_that_it_was_named_with(earlier: str, que
 
 
 @pytest.mark.contract("CP-6")
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        "Who approved issue 3 of the HP-200 manual?",
+        "What is the version 2 firmware limit of the HP-200?",
+        "Does the HP-200 conform to ISO 9001 issue 4?",
+        "Who is named in issue 3 of the HP-200 manual?",
+    ],
+)
+def test_a_revision_within_another_phrase_is_asked_back(earlier: str) -> None:
+    found = resolve_follow_up("And for the HP-300?", earlier)
+    assert found is None
+
+
+@pytest.mark.contract("CP-6")
 def test_the_wish_for_a_unit_is_no_part_of_a_follow_up() -> None:
     earlier = Turn(run_id="1", thread_id="t", ordinal=1, status="OK", question="How heavy is the HP-200, in kg?")
     assert resolve("And the HP-300, in lbs?", [earlier]).search_query == "How heavy is the HP-300?"
