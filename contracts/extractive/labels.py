@@ -18,7 +18,7 @@ NUMBERED: Final = re.compile(
 )
 LETTERED: Final = re.compile(r"\b([a-z]{4,}) ([A-HJ-Z])\b(?![-'’.]\w)")
 """A plain word and a capital letter: `pump B`. Not `I`."""
-JOINED: Final = re.compile(r"\W*(?:,|and|or|to|versus|vs)\W+([a-z]|\d{1,3})\b(?![.,]\d|-\d)", re.IGNORECASE)
+JOINED: Final = re.compile(r"\W{0,10}(?:,|and|or|to|versus|vs)\W{1,10}([a-z]|\d{1,3})\b(?![.,]\d|-\d)", re.IGNORECASE)
 """A further label of the same kind: `revisions B and C`."""
 ARTICLE: Final = re.compile(r"[ai] [a-z]")
 """The article or pronoun after a kind: `at this stage a sample is taken`."""

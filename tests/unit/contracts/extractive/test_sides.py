@@ -7,6 +7,7 @@ from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import conflicts, has_labels, read_labels
 from sourcebound.contracts.extractive.question import Form, read_parts, read_question
 from sourcebound.contracts.extractive.sides import read_sides
+from sourcebound.contracts.extractive.vocabulary.people import ROLES, SINGULAR
 from sourcebound.contracts.extractive.written_short import write_out
 from sourcebound.contracts.prompt.build import build_prompt, read_prompt
 from support.builders import answer_bundle, policy
@@ -207,3 +208,17 @@ def test_what_is_said_before_a_question_is_no_part_of_its_own() -> None:
     assert read_question("How often is it tested, and who does it?").form is Form.PARTS
     parts = read_parts(read_question("On the autoclave, who trains, and how often is it done?"))
     assert [part.text for part in parts] == ["On the autoclave, who trains", "how often is it done?"]
+
+
+@pytest.mark.contract("R4-9")
+def test_the_joint_of_two_labels_is_short() -> None:
+    """Joints of any length would be tried from each comma of a long row, in quadratic time."""
+    assert read_labels("How do revisions B, and C differ?") == {"revision": {"b", "c"}}
+    assert read_labels("How do revisions B, C differ?") == {"revision": {"b", "c"}}
+    assert read_labels(f"How do revisions B{',' * 30} C differ?") == {"revision": {"b"}}
+
+
+@pytest.mark.contract("R4-9")
+def test_people_are_listed_once() -> None:
+    assert len({*SINGULAR}) == len(SINGULAR)
+    assert not {"nun", "sheriff", "settler", "senator", "civilian"} & ROLES
