@@ -257,8 +257,8 @@ A_DEFINITION: Final = pattern(
 IMPERATIVE: Final = one_of(
     "tap press click open select choose turn set remove replace install check close push pull hold wait "
     "tighten loosen drain fill clean insert connect disconnect enter type run create add drag touch release swipe go "
-    "use make put place start stop switch save follow ensure verify unscrew screw lift lower attach detach mount unmount "
-    "rinse wash dry apply repeat "
+    "use make put place start stop switch save follow ensure verify unscrew screw lift lower attach detach mount "
+    "unmount rinse wash dry apply repeat "
     "confirm scroll slide delete edit move copy paste download upload restart reset enable disable "
     "configure read write "
     "record measure adjust align cut bring take keep leave let call contact log sign plug unplug rotate "
