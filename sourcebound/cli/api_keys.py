@@ -7,7 +7,6 @@ import typer
 
 from sourcebound.cli.console import print_rich, run_async, say
 from sourcebound.cli.options import read_label_options
-from sourcebound.contracts.labels import MAX_CALLER_LABELS
 from sourcebound.errors import RequestError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def create(
     From the first key on that was ever made, every request to the server needs one.
     """
     scopes, expires_at = _read_scopes(scope), _read_end(expires)
-    labels = read_label_options(label, unlabelled, "--unlabelled", MAX_CALLER_LABELS)
+    labels = read_label_options(label, unlabelled, "--unlabelled", of_caller=True)
 
     async def make(keys: "ApiKeys") -> "MadeKey":
         return await keys.make(name, scopes, collection or None, expires_at, labels)

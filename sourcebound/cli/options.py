@@ -40,7 +40,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def read_label_options(
-    labels: list[str] | None, is_none: bool, option: str, most: int = MAX_LABELS
+    labels: list[str] | None, is_none: bool, option: str, *, of_caller: bool = False
 ) -> tuple[str, ...] | None:
     """Read the labels that a command names.
 
@@ -48,7 +48,7 @@ def read_label_options(
         labels: The values of `--label`.
         is_none: Whether the option was given that means no label.
         option: The name of that option.
-        most: The most labels.
+        of_caller: Whether they are those of a caller, who may have more than a document.
 
     Returns:
         The labels in order; None if neither option was given.
@@ -60,9 +60,9 @@ def read_label_options(
         raise RequestError(f"--label and {option} exclude each other.", "Omit one of them.")
     if not labels:
         return () if is_none else None
-    from sourcebound.contracts.labels import MAX_LABELS, read_labels
+    from sourcebound.contracts.labels import MAX_CALLER_LABELS, MAX_LABELS, read_labels
 
     try:
-        return read_labels(labels, most)
+        return read_labels(labels, MAX_CALLER_LABELS if of_caller else MAX_LABELS)
     except ValueError as error:
         raise RequestError(f"--label {error}.", "Try --label qa.", code="BAD_LABEL") from error
