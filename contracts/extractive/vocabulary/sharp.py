@@ -1,7 +1,8 @@
 """Kinds of answer with a form of their own: a day, a direction, a quantity with its unit (R4-9).
 
-A sentence without the form is no answer: `On which day is it tested?` is not answered by `every week`. Where nobody can
-list all members of a kind (colours, directions, sizes), the form only counts for a sentence, and none is refused.
+A sentence without the form is no answer: `On which day is it tested?` is not answered by `every week`.
+If not all members of a kind can be listed (colours, directions, sizes), the form only
+scores a sentence and refuses none.
 """
 
 import re
