@@ -76,10 +76,7 @@ def admit(
     violations.extend(_find_wrong_types(request))
     labels = _read_labels(request, violations)
     question = _read_question(request, bundle)
-    if bundle is not None:
-        violations.extend(_find_unapplied_options(request, filters))
-    elif isinstance(question_of(request), str | None):
-        violations.extend(_question_violations(question))
+    violations.extend(_find_entry_faults(request, question, filters))
     run_id = request.get("run_id") or new_id()
     run = Run(
         request_id=read_request_id(request) or new_id(),
@@ -197,6 +194,13 @@ def requested_collection(request: AskInput, context: RunContext) -> str | None:
     """Return the collection that the request or its context names; None if neither does (R1-2)."""
     name = request.get("collection")
     return name if name and isinstance(name, str) else context.collection
+
+
+def _find_entry_faults(request: AskInput, question: str, filters: Filters) -> list[Violation]:
+    """Report what a supplied bundle would leave unapplied, or what is wrong with the question (R1-1, S-4)."""
+    if request.get("retrieval_bundle") is not None:
+        return _find_unapplied_options(request, filters)
+    return _question_violations(question) if isinstance(question_of(request), str | None) else []
 
 
 def _question_violations(question: str) -> list[Violation]:

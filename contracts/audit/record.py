@@ -113,9 +113,7 @@ def audit_record(
     Returns:
         The record.
     """
-    verdict = validation or (skip_validation(outcome) if outcome.status is not Status.OK else None)
-    if verdict is None:
-        raise ValueError("a run that is OK has a validation")
+    verdict = validation or _skipped(outcome)
     trace = bundle.trace if bundle else None
     return AuditRecord(
         request_id=run.request_id,
@@ -146,3 +144,10 @@ def audit_record(
         evidence_supplied_by_hand=run.evidence_supplied_by_hand,
         **digest_content(run, bundle, generation, validation, resolution, facts)._asdict(),
     )
+
+
+def _skipped(outcome: Outcome) -> ValidationResult:
+    """Return the verdict of an attempt that validation did not reach."""
+    if outcome.status is Status.OK:
+        raise ValueError("a run that is OK has a validation")
+    return skip_validation(outcome)

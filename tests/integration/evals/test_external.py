@@ -100,3 +100,19 @@ async def test_one_pass_measures_gate_pipeline_and_answers_and_an_interrupted_on
     assert summary.questions == 3
     assert ("broad collections", True) in {(each.set, each.is_absent) for each in summary.left_out}
     assert summary.load > 0
+
+
+async def test_a_set_that_could_not_be_measured_is_measured_when_the_evaluation_continues(
+    data: Path, tmp_path: Path
+) -> None:
+    sections, output = (Section.INJECTION, Section.SEGMENTATION), tmp_path / "out.json"
+
+    def stop_after_injection(line: str) -> None:
+        if line.startswith("segmentation"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await measured(data, *sections, say=stop_after_injection, summary=output)
+    said: list[str] = []
+    await measured(data, *sections, say=said.append, summary=output)
+    assert said[:2] == ["injection: one was measured before", "injection: two"]

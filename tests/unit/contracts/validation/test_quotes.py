@@ -54,6 +54,12 @@ def test_without_quoted_words_the_passage_is_named_by_all_its_sections() -> None
     assert cited_section(paraphrase, CHUNK) == cited_section(None, CHUNK) == f"{TEST}; {OIL}"
 
 
+@pytest.mark.parametrize("given", ["", None, "5 Care"])
+def test_a_passage_of_one_section_is_named_as_its_source_named_it(given: str | None) -> None:
+    (chunk,) = assemble(bundle([row(0, chunk_text=SEAL, section=given)]), policy(), run()).selected_evidence
+    assert cited_section(None, chunk) == given
+
+
 def test_an_answer_that_was_not_released_has_no_quotes() -> None:
     rejected = validate(f"{CHARGE} [C7]", EVIDENCE, policy())
     assert rejected.outcome.status == "FAILED"
