@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from sourcebound.contracts.response.public import PublicResponse
 
@@ -78,6 +78,7 @@ class Metrics:
     def render(self) -> bytes:
         """Return all measurements as text, those of the other workers included."""
         if folder := os.environ.get(FOLDER):
+            _forget_dead_workers(folder)
             registry = CollectorRegistry()
             MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
             return generate_latest(registry)
@@ -115,12 +116,11 @@ class QuestionTimer:
         self._end(response, perf_counter() - self._began)
 
 
-def forget_dead_workers() -> None:
-    """Remove the questions in progress of workers that have died. A new worker calls this when it starts."""
-    for file in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
-        pid = file.stem.rpartition("_")[2]
-        if not _is_alive(int(pid)):
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+def _forget_dead_workers(folder: str) -> None:
+    """Remove the questions in progress of workers that have died. Their counts stay."""
+    for file in Path(folder).glob("gauge_live*.db"):
+        if not _is_alive(int(file.stem.rpartition("_")[2])):
+            file.unlink(missing_ok=True)  # another worker may do so at the same time
 
 
 def _is_alive(pid: int) -> bool:

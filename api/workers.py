@@ -24,7 +24,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from sourcebound.api.app import create_app
-from sourcebound.api.metrics import FOLDER, forget_dead_workers
+from sourcebound.api.metrics import FOLDER
 from sourcebound.api.problems import without_database
 from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.workflow import new_id
@@ -68,7 +68,6 @@ def supervise(listener: socket.socket, count: int, options: dict[str, Any]) -> b
 def create_worker() -> "Worker":
     """Build the application of a worker process; uvicorn calls it there."""
     configure_telemetry(get_settings(), "info")
-    forget_dead_workers()
     return Worker()
 
 

@@ -15,13 +15,11 @@ from psycopg import AsyncConnection, errors
 
 from sourcebound.errors import StoreError
 from sourcebound.store.connection.database import Pool, Row, store_faults
-from sourcebound.store.connection.rights import renew_grants
+from sourcebound.store.connection.rights import CATALOGUE_LOCK, POLL_SECONDS, renew_grants
 
-LOCK: Final = 0x536F75726365
 ATTEMPTS: Final = 5
 COLLISION: Final = "tuple concurrently updated"
 """What the server says if two sessions change one row of its catalogue. The later one fails instead of waiting."""
-POLL_SECONDS: Final = 0.05
 
 
 class Migration(NamedTuple):
@@ -131,7 +129,7 @@ async def _apply_migration(connection: AsyncConnection[Row], migration: Migratio
 @asynccontextmanager
 async def _hold_migration_lock(connection: AsyncConnection[Row]) -> AsyncIterator[None]:
     while True:
-        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (LOCK,))
+        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (CATALOGUE_LOCK,))
         row = await cursor.fetchone()
         if row and row["got"]:
             break
@@ -139,4 +137,4 @@ async def _hold_migration_lock(connection: AsyncConnection[Row]) -> AsyncIterato
     try:
         yield
     finally:
-        await connection.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))
+        await connection.execute("SELECT pg_advisory_unlock(%s)", (CATALOGUE_LOCK,))

@@ -4,6 +4,7 @@ The owner of the tables migrates and maintains the collections. The runtime role
 audit chain only through `append_validation`, and it can neither change nor delete a record.
 """
 
+import asyncio
 from typing import Final, LiteralString
 
 from psycopg import AsyncConnection, sql
@@ -12,6 +13,9 @@ from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.connection.database import Pool, Row, store_faults
 from sourcebound.store.connection.queries import query
 
+CATALOGUE_LOCK: Final = 0x536F75726365
+"""The advisory lock of a process that changes tables or rights: the server fails the later of two at once."""
+POLL_SECONDS: Final = 0.05
 READ: Final = "SELECT"
 CHANGED_RUN_COLUMNS: Final = (
     "request_id, collection, policy_version, model, status, reason, started_at, finished_at, context, worker, "
@@ -58,6 +62,9 @@ MAINTAIN_VERSION: Final = 170000
 async def grant_runtime(pool: Pool, role: str) -> None:
     """Give a role the rights of the application, and take every other right on our tables from it.
 
+    Many processes may safely do so at once: they take turns, with one another and with migrations. The lock ends with
+    its transaction, so that it works through a pooler.
+
     Args:
         pool: Connections of the owner of the tables.
         role: An existing role, neither a superuser nor the owner of the tables.
@@ -67,9 +74,11 @@ async def grant_runtime(pool: Pool, role: str) -> None:
         StoreError: This account is not the owner of the tables, or the database does not answer.
     """
     with store_faults():
-        async with pool.connection() as connection, connection.transaction():
-            await _check_role(connection, role)
-            await _grant(connection, role)
+        async with pool.connection() as connection:
+            while True:
+                if await _try_grant(connection, role):
+                    break
+                await asyncio.sleep(POLL_SECONDS)
 
 
 async def renew_grants(connection: AsyncConnection[Row]) -> None:
@@ -86,6 +95,18 @@ async def find_excess(pool: Pool) -> str | None:
             cursor = await connection.execute(query("find_excess"))
             row = await cursor.fetchone()
     return row["excess"] if row else None
+
+
+async def _try_grant(connection: AsyncConnection[Row], role: str) -> bool:
+    """Give the rights, unless another process changes the catalogue now."""
+    async with connection.transaction():
+        cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS got", (CATALOGUE_LOCK,))
+        row = await cursor.fetchone()
+        if row is None or not row["got"]:
+            return False
+        await _check_role(connection, role)
+        await _grant(connection, role)
+    return True
 
 
 async def _check_role(connection: AsyncConnection[Row], role: str) -> None:

@@ -1,5 +1,6 @@
 """R5P-8: the role of the application answers questions, and can do nothing to the audit record but append to it."""
 
+import asyncio
 import json
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -177,6 +178,13 @@ async def test_a_role_that_no_grant_can_limit_is_refused(library: str, role: str
         with pytest.raises(ConfigurationError) as refused:
             await grant_runtime(pool, role.replace("{owner}", _role(library)))
     assert refused.value.failure_code == code
+
+
+async def test_many_processes_grant_the_rights_at_once(library: str, application: str) -> None:
+    async with open_pool(library, max_size=8) as pool:
+        await asyncio.gather(*(grant_runtime(pool, _role(application)) for _ in range(8)))
+    with pytest.raises(errors.InsufficientPrivilege):
+        rows(application, "DELETE FROM removals")
 
 
 def test_the_owner_grants_the_rights_on_the_command_line(library: str, application: str) -> None:
