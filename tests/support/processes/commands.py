@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support.places import ROOT
+from support.processes.forked import can_fork, run_forked
 from support.processes.homes import reachable_folder, stopped_server
 
 PROGRAM = Path(sys.executable).with_name("sourcebound")
@@ -38,7 +39,10 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, *arguments: str | Path, stdin: str = "") -> Finished:
-        """Run the program to its end."""
+        """Run the program to its end, in a fork where that makes no difference to it."""
+        if can_fork(self.environment):
+            command = [str(part) for part in (PROGRAM, *arguments)]
+            return Finished(*run_forked(command, stdin, self.variables(), tempfile.gettempdir(), DEADLINE_SECONDS))
         done = subprocess.run(
             [PROGRAM, *arguments],
             input=stdin,

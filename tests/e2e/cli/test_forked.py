@@ -1,0 +1,30 @@
+"""The tests of the command line fork the program where they can: a fork does what a process started anew does."""
+
+import pytest
+
+from support.places import ROOT
+from support.processes.commands import Program
+from support.processes.forked import can_fork
+
+NOWHERE = {"SOURCEBOUND_HOME": "/dev/null/nowhere"}
+ANEW = {"COLUMNS": "80"}
+"""It counts when a process starts, so a program with it is no fork."""
+BUNDLE = ROOT / "examples" / "rejected" / "sources.json"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "code"),
+    [
+        (["--version"], "", 0),
+        (["ask"], "", 2),
+        (["collections"], "", None),
+        (["check", "--bundle", str(BUNDLE), "--answer", "-"], "It holds 0.65 litres.\r\n" * 9_000, None),
+    ],
+    ids=["an output", "bad usage", "a fault", "more than a pipe holds"],
+)
+def test_a_fork_ends_as_a_process_started_anew_does(arguments: list[str], stdin: str, code: int | None) -> None:
+    assert can_fork(NOWHERE)
+    assert not can_fork(ANEW)
+    forked, started = (Program({**NOWHERE, **other})(*arguments, stdin=stdin) for other in ({}, ANEW))
+    assert forked == started
+    assert forked.code == code if code is not None else forked.code > 0
