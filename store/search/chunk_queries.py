@@ -25,7 +25,7 @@ from sourcebound.store.search.bm25 import (
 from sourcebound.store.search.vector_cache import CollectionVectors, NearestChunks, VectorCache, vector_bytes
 from sourcebound.store.search.vector_codec import PackedVector
 from sourcebound.store.search.vector_index import near_candidates
-from sourcebound.store.search.visible import Place, VisibleChunks
+from sourcebound.store.search.visible import Place, VisibleChunks, digest_documents, digest_labels
 
 FEW_POSTINGS: Final = EXACT_CHUNKS
 """The number of postings up to which a word is returned with its postings. It may not be worth reading more."""
@@ -98,7 +98,8 @@ class ChunkSearch:
         self._labels = labels
         self._visible: list[int] | None = None  # the documents that the caller sees, if others are hidden from it
         seen_by = visible_labels()
-        self._place: Place = (self._collection_id, None if seen_by is None else tuple(seen_by))
+        self._place: Place = (self._collection_id, None if seen_by is None else digest_labels(seen_by))
+        self._owner = self._place if labels is None else (self._collection_id, None)
 
     async def begin(self) -> None:
         """Find the documents that the caller sees and that pass the filters.
@@ -111,6 +112,7 @@ class ChunkSearch:
                 self._place = (self._collection_id, None)
             else:  # without a row, the collection was removed
                 self._documents = self._visible = found[0]["visible"] if found else []
+                self._place = (self._collection_id, digest_documents(self._visible))
         if any(value is not None for value in self._filters.values()):
             found = await self._fetch("filtered_documents", **self._filters)
             self._documents = [row["document_id"] for row in found]
@@ -225,7 +227,7 @@ class ChunkSearch:
         self, cached: CollectionVectors, vector: PackedVector, limit: int, exact: bool
     ) -> Ordering:
         """Select the nearest chunks in memory. The database orders those whose order could depend on rounding."""
-        near = cached.near(vector, limit, self._documents)
+        near = cached.near(vector, limit, None if self._documents is self._visible else self._documents)
         chunk_nos = near.chunk_nos if exact else near.tied
         if not chunk_nos:
             return Ordering(near)
@@ -238,10 +240,13 @@ class ChunkSearch:
         size = vector_bytes(self._dimensions, chunks)
         cached = self._cache.find(self._place, state)
         if cached is None and self._cache.wants(self._place, state, size):
-            (row,) = await self._fetch("packed_vectors")
-            chunk_ids = dict(zip(row["chunk_nos"] or (), row["chunk_ids"] or (), strict=True))
-            cached = CollectionVectors(row["packed"] or b"", self._dimensions, chunk_ids)
-            self._cache.keep(self._place, state, cached, size)
+            shared = self._cache.open_shared(self._owner, state, self._visible, chunks, self._dimensions)
+            missing = None if self._visible is None else shared.find_missing(self._visible)
+            if missing is None or missing:
+                (row,) = await self._fetch("packed_vectors", visible=missing)
+                shared.add(row["packed"] or b"", dict(zip(row["chunk_nos"] or (), row["chunk_ids"] or (), strict=True)))
+            cached = CollectionVectors(shared, self._visible)
+            self._cache.keep(self._place, state, cached)
         return cached
 
     async def distances_to(self, vectors: Sequence[PackedVector], chunk_ids: Sequence[str]) -> Mapping[str, float]:

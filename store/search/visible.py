@@ -4,7 +4,9 @@ Counts and postings are stored for whole collections. Where documents are hidden
 are left out before anything is counted, ranked or measured.
 """
 
+import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,11 +16,24 @@ from sourcebound.store.search.bm25 import CHUNK_NO, POSTING
 
 MAX_BYTES: Final = 32 << 20
 """The maximum size of all remembered chunk numbers of a process."""
-Place = tuple[int, tuple[str, ...] | None]
-"""A collection, and the labels of the callers who see the same part of it; None for all of it.
+MAX_PLACES: Final = 1024
+"""The most places that a process remembers, whatever their size."""
+Place = tuple[int, bytes | None]
+"""A collection, and the digest of the part of it that a caller sees; None for all of it.
 
-What a process remembers of a collection, it remembers by place, so that nothing reaches callers with other labels.
+What a process remembers of a collection, it remembers by place. Callers who see the same documents share it, however
+their labels differ, and nothing reaches a caller who sees others.
 """
+
+
+def digest_documents(document_ids: Sequence[int]) -> bytes:
+    """Return the digest of a part of a collection: the documents that a caller sees, in any order."""
+    return hashlib.sha256(b"documents" + np.sort(np.asarray(document_ids, ">i8")).tobytes()).digest()
+
+
+def digest_labels(labels: Iterable[str]) -> bytes:
+    """Return the digest of a part of a collection that row-level security alone chooses, by the caller's labels."""
+    return hashlib.sha256("\n".join(["labels", *sorted(labels)]).encode()).digest()
 
 
 class VisibleChunks(NamedTuple):
@@ -66,8 +81,13 @@ class VisibleCache:
         return chunks
 
     def keep(self, place: Place, state: str, chunks: VisibleChunks) -> None:
-        """Remember chunks, and forget the least recently searched ones if they are too many."""
+        """Remember chunks. Forget those of other states, and the least recently searched ones if they are too many."""
+        for other in [key for key, (known, _) in self._entries.items() if key[0] == place[0] and known != state]:
+            del self._entries[other]
         self._entries[place] = (state, chunks)
         self._entries.move_to_end(place)
-        while sum(len(each.packed) for _, each in self._entries.values()) > self._max_bytes:
+        while len(self._entries) > MAX_PLACES or self._size() > self._max_bytes:
             self._entries.popitem(last=False)
+
+    def _size(self) -> int:
+        return sum(len(chunks.packed) for _, chunks in self._entries.values())

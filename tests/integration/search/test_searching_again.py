@@ -19,7 +19,7 @@ from sourcebound.store.search import vector_cache
 from sourcebound.store.search.chunk_queries import ChunkSearch
 from sourcebound.store.search.chunk_queries import SentQuery as AskedRows
 from sourcebound.store.search.retriever import PostgresRetriever
-from sourcebound.store.search.vector_cache import CollectionVectors, VectorCache
+from sourcebound.store.search.vector_cache import CollectionVectors, SharedVectors, VectorCache
 from sourcebound.store.search.vector_codec import PackedVector, pack_vector, vector_text
 from sourcebound.wiring import Services
 from support.placing import Asked
@@ -146,7 +146,7 @@ async def test_a_state_that_was_foreseen_wrongly_is_not_searched(
     await _search_twice(library_services)
     expected = await _afresh(library_services)
     asked.names.clear()
-    another = CollectionVectors(b"", 384, {})
+    another = CollectionVectors(SharedVectors(384, (0, None)))
     monkeypatch.setattr(vector_cache, "DISTANCE_TOLERANCE", 1e-9)  # so that no near pair is ordered by the database
     monkeypatch.setattr(VectorCache, "latest", lambda self, collection_id: another)
     assert _found(await retrieve(library_services)) == expected

@@ -9,9 +9,16 @@ import pytest
 
 from sourcebound.contracts.corpus.vector_index import DISTANCE_TOLERANCE
 from sourcebound.store.search.bm25 import POSTING, Terms
-from sourcebound.store.search.vector_cache import CollectionVectors, VectorCache
+from sourcebound.store.search.vector_cache import CollectionVectors, SharedVectors, VectorCache, vector_bytes
 from sourcebound.store.search.vector_codec import pack_vector
-from sourcebound.store.search.visible import Place, VisibleCache, VisibleChunks
+from sourcebound.store.search.visible import (
+    MAX_PLACES,
+    Place,
+    VisibleCache,
+    VisibleChunks,
+    digest_documents,
+    digest_labels,
+)
 
 DIMENSIONS = 8
 SIZE = 100
@@ -23,8 +30,14 @@ def packed(vectors: list[list[float]]) -> bytes:
     return b"".join(struct.pack(form, 10 * n, n, DIMENSIONS, 0, *vector) for n, vector in enumerate(vectors))
 
 
-def kept_of(vectors: list[list[float]]) -> CollectionVectors:
-    return CollectionVectors(packed(vectors), DIMENSIONS, {10 * n: f"chunk-{n}" for n in range(len(vectors))})
+def shared_of(vectors: list[list[float]], owner: Place = (1, None)) -> SharedVectors:
+    shared = SharedVectors(DIMENSIONS, owner)
+    shared.add(packed(vectors), {10 * n: f"chunk-{n}" for n in range(len(vectors))})
+    return shared
+
+
+def kept_of(vectors: list[list[float]], documents: list[int] | None = None) -> CollectionVectors:
+    return CollectionVectors(shared_of(vectors), documents)
 
 
 def drawn(count: int, seed: int = 1) -> list[list[float]]:
@@ -101,8 +114,8 @@ def test_a_state_is_wanted_when_it_is_searched_again() -> None:
 
 
 def test_another_state_is_not_found() -> None:
-    cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
-    cache.keep(WHOLE[1], "a", vectors, SIZE)
+    cache, vectors = VectorCache(SIZE), kept_of([])
+    cache.keep(WHOLE[1], "a", vectors)
     assert cache.find(WHOLE[1], "a") is vectors
     assert cache.find(WHOLE[1], "b") is None
     assert cache.find(WHOLE[2], "a") is None
@@ -113,32 +126,100 @@ def test_another_state_is_not_found() -> None:
 
 
 def test_what_was_searched_last_is_kept() -> None:
-    cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
+    cache = VectorCache(2 * vector_bytes(DIMENSIONS, 3))
+    kept = {collection: kept_of(drawn(3)) for collection in (1, 2, 3)}
     for collection in (1, 2, 3):
-        cache.keep(WHOLE[collection], "a", vectors, 40)
+        cache.keep(WHOLE[collection], "a", kept[collection])
         cache.find(WHOLE[1], "a")
-    assert [cache.find(WHOLE[collection], "a") for collection in (1, 2, 3)] == [vectors, None, vectors]
+    assert [cache.find(WHOLE[collection], "a") for collection in (1, 2, 3)] == [kept[1], None, kept[3]]
 
 
-def test_callers_with_other_labels_share_nothing() -> None:
-    cache, vectors = VectorCache(SIZE), CollectionVectors(b"", DIMENSIONS, {})
-    cache.keep((1, None), "a", vectors, SIZE)
-    assert cache.find((1, ()), "a") is None
-    assert cache.latest((1, ("qa",))) is None
-    assert not cache.wants((1, ("qa",)), "a", SIZE)
-    assert cache.find((1, None), "a") is vectors
+PARTS: list[list[int]] = [[number, number + 1, number + 2] for number in range(200)]
+"""Documents of 200 callers, each of whom sees others."""
+
+
+@pytest.mark.contract("R6-7")
+def test_callers_who_see_other_documents_share_no_place() -> None:
+    cache, vectors = VectorCache(SIZE), kept_of([])
+    part: Place = (1, digest_documents([3, 5]))
+    cache.keep(WHOLE[1], "a", vectors)
+    assert cache.find(part, "a") is None
+    assert cache.latest(part) is None
+    assert not cache.wants(part, "a", SIZE)
+    assert cache.find(WHOLE[1], "a") is vectors
+    assert digest_documents([5, 3]) == part[1]
+    assert len({part[1], digest_documents([3]), digest_documents([]), digest_labels([]), digest_labels(["qa"])}) == 5
+
+
+@pytest.mark.contract("R6-7")
+def test_a_part_finds_what_it_would_find_alone() -> None:
+    stored, asked = drawn(300), [pack_vector(vector) for vector in drawn(5, seed=2)]
+    shared = shared_of(stored[:100])
+    first = CollectionVectors(shared, [7, 3, 99])
+    shared.add(packed(stored), {10 * n: f"chunk-{n}" for n in range(300)})  # documents that are held stay unchanged
+    many = list(range(1, 300, 2))
+    for documents, part in (([3, 7, 99], first), (many, CollectionVectors(shared, many))):
+        for vector in asked:
+            assert part.near(vector, 2, None) == kept_of(stored).near(vector, 2, documents)
+            assert part.near(vector, 2, [3, 8]) == kept_of(stored).near(vector, 2, [3])
+    assert CollectionVectors(shared).near(asked[0], 9, None) == kept_of(stored).near(asked[0], 9, None)
+    assert len(shared.chunk_nos) == 300
+    assert CollectionVectors(shared, []).near(asked[0], 9, None).chunk_nos == []
+
+
+def test_places_of_one_collection_hold_each_vector_once() -> None:
+    """Each of the parts is as large as a hundredth of the room, and there are twice as many."""
+    stored = drawn(len(PARTS) + 2)
+    cache = VectorCache(100 * vector_bytes(DIMENSIONS, 3))
+    for part in PARTS:
+        place = (1, digest_documents(part))
+        shared = cache.open_shared((1, None), "a", part, len(part), DIMENSIONS)
+        missing = shared.find_missing(part)
+        rows = [struct.pack(f">iqhh{DIMENSIONS}f", 10 * n, n, DIMENSIONS, 0, *stored[n]) for n in missing]
+        shared.add(b"".join(rows), {10 * n: f"chunk-{n}" for n in missing})
+        cache.keep(place, "a", CollectionVectors(shared, part))
+    kept = [cache.find((1, digest_documents(part)), "a") for part in PARTS]
+    assert {id(each.shared) for each in kept if each} == {id(shared)}
+    assert None not in kept
+    assert shared.size == vector_bytes(DIMENSIONS, len(stored))
+    assert cache.size < vector_bytes(DIMENSIONS, len(stored)) + 200 * vector_bytes(3, 1) + 1
+
+
+def test_only_places_of_one_owner_and_state_share_vectors() -> None:
+    cache, walled = VectorCache(SIZE), (1, digest_labels(["qa"]))
+    shared = shared_of(drawn(2))
+    cache.keep((1, digest_documents([0, 1])), "a", CollectionVectors(shared, [0, 1]))
+    assert cache.open_shared((1, None), "a", [1], 1, DIMENSIONS) is shared
+    assert cache.open_shared((1, None), "a", [1, 2], 2, DIMENSIONS) is not shared  # no room for another
+    for owner, state in ((walled, "a"), ((2, None), "a"), ((1, None), "b")):
+        assert cache.open_shared(owner, state, [1], 1, DIMENSIONS) is not shared
+
+
+def test_no_more_places_are_remembered_than_may_be_and_none_of_an_earlier_state() -> None:
+    cache = VectorCache(SIZE)
+    places = [(1, digest_documents([number])) for number in range(MAX_PLACES + 1)]
+    for place in places:
+        cache.wants(place, "a", 1)
+        cache.visible.keep(place, "a", VisibleChunks(b""))
+    assert [cache.wants(place, "a", 1) for place in (places[1], places[-1], places[0])] == [True, True, False]
+    assert cache.visible.find(places[0], "a") is None
+    assert cache.visible.find(places[1], "a") is not None
+    cache.wants(places[5], "b", 1)
+    cache.visible.keep(places[5], "b", VisibleChunks(b""))
+    assert not cache.wants(places[-1], "a", 1)
+    assert cache.visible.find(places[-1], "a") is None
 
 
 def test_visible_chunks_are_found_at_their_place_and_in_their_state_only() -> None:
     cache, chunks = VisibleCache(max_bytes=8), VisibleChunks(packed=b"\0\0\0\1", length=7)
-    cache.keep((1, ()), "a", chunks)
-    assert cache.find((1, ()), "a") is chunks
-    assert cache.find((1, ()), "b") is None
-    assert cache.find((1, ("qa",)), "a") is None
-    assert cache.find((2, ()), "a") is None
+    cache.keep((1, b"part"), "a", chunks)
+    assert cache.find((1, b"part"), "a") is chunks
+    assert cache.find((1, b"part"), "b") is None
+    assert cache.find((1, None), "a") is None
+    assert cache.find((2, b"part"), "a") is None
     for number in (2, 3):
-        cache.keep((number, ()), "a", chunks)
-    assert [cache.find((number, ()), "a") for number in (1, 2, 3)] == [None, chunks, chunks]
+        cache.keep((number, b"part"), "a", chunks)
+    assert [cache.find((number, b"part"), "a") for number in (1, 2, 3)] == [None, chunks, chunks]
 
 
 def test_a_word_is_counted_in_visible_chunks_only() -> None:
@@ -151,14 +232,20 @@ def test_a_word_is_counted_in_visible_chunks_only() -> None:
     assert seen.restrict_word(word, None) == {"lexeme": "valve", "chunks": 0, "packed": None}
 
 
-def test_words_take_no_more_room_than_the_vectors() -> None:
-    kept = kept_of([[1.0] * DIMENSIONS] * 4)
+def test_words_of_all_parts_take_no_more_room_than_the_vectors() -> None:
+    shared = shared_of([[1.0] * DIMENSIONS] * 4)
+    kept, part = CollectionVectors(shared), CollectionVectors(shared, [1, 2])
     room = 4 * 4 * DIMENSIONS
     half, rest = (Terms(np.zeros(count, np.int64), np.zeros(count)) for count in (room // 32, room // 32 + 1))
     kept.keep_terms(1, half)
     kept.keep_terms(2, rest)
-    kept.keep_terms(3, half)
-    assert [kept.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [half, None, half]
+    part.keep_terms(1, rest)
+    part.keep_terms(3, half)
+    assert [kept.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [half, None, None]
+    assert [part.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [None, None, half]
+    part.forget_terms()
+    kept.keep_terms(4, half)
+    assert kept.find_terms(4) is half
 
 
 @pytest.mark.contract("P-5")
