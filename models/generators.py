@@ -6,6 +6,7 @@ profile (R4-5).
 
 import asyncio
 import random
+from asyncio import sleep
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -57,7 +58,7 @@ class ChatGenerator:
             pause = self._compute_pause(attempt, result)
             if pause is None or perf_counter() + pause - started >= self._profile.budget_seconds:
                 break
-            await asyncio.sleep(pause)
+            await sleep(pause)
         reply = result if isinstance(result, Reply) else None
         if isinstance(result, Reply):
             outcome = judge_reply(result, prompt, call, self._profile)

@@ -67,7 +67,7 @@ class FakeBackend:
 
 
 class Pauses:
-    """The pauses that were made, without making them."""
+    """The pauses that a generator made, without making them. Other tasks and threads of the process sleep as before."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -79,7 +79,7 @@ class Pauses:
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     made = Pauses()
-    monkeypatch.setattr("sourcebound.models.generators.asyncio.sleep", made.sleep)
+    monkeypatch.setattr("sourcebound.models.generators.sleep", made.sleep)
     return made
 
 
