@@ -124,15 +124,12 @@ class DocumentStore(Catalog, Protocol):
         """Return the stored vectors of these chunks."""
         ...
 
-    async def replace_documents(
-        self, collection_id: int, documents: Sequence[StoredDocument], labels: Sequence[str] | None = None
-    ) -> None:
+    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
         """Replace the documents with the same knowledge ids, all or none.
 
         Args:
             collection_id: The collection.
             documents: The documents, with distinct knowledge ids.
-            labels: The labels of each document; None to keep those of a replaced document. A new one then has none.
         """
         ...
 

@@ -39,6 +39,9 @@ class Unchanged(NamedTuple):
     overrides: Sidecar
 
 
+Classified = Change | Unchanged | Skipped
+
+
 class ChangeDetector:
     """The classification of the files of one ingest, in order.
 
@@ -67,7 +70,7 @@ class ChangeDetector:
         self._claims: dict[str, str] = {}
         """The path of the file that has each knowledge id."""
 
-    def classify(self, files: Iterable[SourceFile]) -> list[Change | Unchanged | Skipped]:
+    def classify(self, files: Iterable[SourceFile]) -> list[Classified]:
         """Classify each file as changed, unchanged or skipped. Only one file is in memory at a time."""
         return [self._classify_file(file) for file in files]
 
@@ -77,9 +80,9 @@ class ChangeDetector:
 
     def digest_suffix(self, overrides: Sidecar) -> bytes:
         """Return what the digest of a document covers after the bytes of its file."""
-        return overrides.model_dump_json().encode() + self._chunker.encode() + READERS
+        return overrides.model_dump_json(exclude={"labels"}).encode() + self._chunker.encode() + READERS
 
-    def _classify_file(self, file: SourceFile) -> Change | Unchanged | Skipped:
+    def _classify_file(self, file: SourceFile) -> Classified:
         try:
             return self._compare(file)
         except DocumentError as error:
@@ -91,6 +94,8 @@ class ChangeDetector:
         _check_encoding(file)
         sidecar_values = read_sidecar(file.path).model_dump(exclude_none=True)
         overrides = Sidecar(**{**sidecar_values, **self._overrides}) if sidecar_values else self._metadata
+        if not may_see(self._held, overrides.labels or ()):
+            raise _foreign_labels(file)
         knowledge_id = overrides.knowledge_id or file.knowledge_id
         stored = self._known.get(knowledge_id)
         self._claim(file, knowledge_id, stored)
@@ -116,6 +121,14 @@ class ChangeDetector:
                 code="KNOWLEDGE_ID_TAKEN",
             )
         self._claims[knowledge_id] = file.resolved
+
+
+def _foreign_labels(file: SourceFile) -> DocumentError:
+    return DocumentError(
+        f"{sidecar_path(file.path).name} gives a label that you do not have.",
+        "Give labels that you have, or ask an administrator to label the document.",
+        code="LABEL_FORBIDDEN",
+    )
 
 
 def _has_file(stored: KnownDocument) -> bool:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.corpus.collection import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.errors import ConfigurationError
-from sourcebound.ingest.changes import Change, ChangeDetector
+from sourcebound.ingest.changes import Change, ChangeDetector, Classified
 from sourcebound.ingest.discovery import NOTHING_FOUND, FoundFiles, Skipped, SourceFile, find_files
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.prepare import Preparer
@@ -57,7 +57,7 @@ class _Target:
     Args:
         collection: The collection; None if it does not exist.
         create: Makes it.
-        labels: The labels of its documents; None to keep those that are stored.
+        labels: The labels of its documents; None for those of their sidecars, or else those that are stored.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class Ingest:
             collection_name: The collection; it is created with its first document if it does not exist.
             metadata: Metadata of every file of this ingest; it overrides sidecars.
             language: The language of the collection; None for its current one.
-            labels: The labels of each document, also of unchanged and skipped files; None to keep those that are stored
-                (R6-7).
+            labels: The labels of each document, also of unchanged and skipped files (R6-7). None for those of its
+                sidecar; a document without any there keeps those that are stored.
             prune: Whether to remove documents under these paths whose files no longer exist.
             dry_run: Whether to plan the ingest only: nothing is parsed or written.
 
@@ -186,7 +186,8 @@ class Ingest:
         tally = Tally(known, found)
         await self._relabel(collection, tally, labels, held, dry_run=dry_run)  # first: an ingest may be interrupted
         detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes, held)
-        async with aclosing(self._find_changes(found.files, detector, tally)) as changes:
+        relabel = partial(self._relabel_by_sidecars, collection, tally, dry_run=dry_run) if labels is None else None
+        async with aclosing(self._find_changes(found.files, detector, tally, relabel)) as changes:
             if not dry_run:
                 await self._ingest(target, changes, detector, tally)
             else:
@@ -222,6 +223,14 @@ class Ingest:
         if collection and labels is not None and others and not dry_run:
             await self._store.label_documents(collection.collection_id, others, labels)
 
+    async def _relabel_by_sidecars(
+        self, collection: Collection | None, tally: Tally, results: Sequence[Classified], *, dry_run: bool
+    ) -> None:
+        """Give stored documents the labels of their sidecars, whether or not their files can be read now."""
+        for labels, names in tally.find_with_other_sidecar(results).items():
+            if collection and not dry_run:
+                await self._store.label_documents(collection.collection_id, names, labels)
+
     async def _find_collection(self, name: str, language: str | None) -> Collection | None:
         """Return the collection, or None if it does not exist: the first batch makes it."""
         await self._store.check_language(self._language if language is None else language)
@@ -256,11 +265,18 @@ class Ingest:
             )
 
     async def _find_changes(
-        self, files: Sequence[SourceFile], detector: ChangeDetector, tally: Tally
+        self,
+        files: Sequence[SourceFile],
+        detector: ChangeDetector,
+        tally: Tally,
+        relabel: Callable[[Sequence[Classified]], Awaitable[None]] | None,
     ) -> AsyncGenerator[Change, None]:
         """Yield the files that have changed, in order."""
         for start in range(0, len(files), HASH_BATCH_FILES):
-            for result in await asyncio.to_thread(detector.classify, files[start : start + HASH_BATCH_FILES]):
+            results = await asyncio.to_thread(detector.classify, files[start : start + HASH_BATCH_FILES])
+            if relabel:
+                await relabel(results)  # before anything is read: an ingest may be interrupted
+            for result in results:
                 tally.examined += 1
                 if isinstance(result, Change):
                     yield result
@@ -305,7 +321,11 @@ class Ingest:
 
         known = await self._read_known_vectors(target, documents, tally)
         embedded = await self._preparer.embed(documents, known, report)
-        await self._store.replace_documents(await target.open(), embedded.documents, target.labels)
+        labelled = [
+            document if target.labels is None else document._replace(labels=target.labels)
+            for document in embedded.documents
+        ]
+        await self._store.replace_documents(await target.open(), labelled)
         tally.reused_vectors += embedded.reused_vectors
         for document in embedded.documents:
             tally.record_stored(document)

@@ -170,6 +170,7 @@ class Preparer:
             joined_words=[joined_words(chunk.text) for chunk in chunks],
             file=data if parsed.media_type == PDF and len(data) <= self._keep_bytes else None,
             digest_suffix=suffix,
+            labels=overrides.labels,
         )
 
 
@@ -216,5 +217,5 @@ def name_source(source: str, parsed: ParsedDocument) -> str:
 
 
 def _merge_metadata(parsed: DocumentMetadata, overrides: Sidecar) -> DocumentMetadata:
-    operator_values = overrides.model_dump(exclude_none=True, exclude={"knowledge_id", "source_reference"})
+    operator_values = overrides.model_dump(exclude_none=True, exclude={"knowledge_id", "source_reference", "labels"})
     return DocumentMetadata(**{**parsed.model_dump(), **operator_values})

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sourcebound.contracts.corpus.collection import KnownDocument, StoredDocument
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.contracts.labels import may_see
-from sourcebound.ingest.changes import Unchanged
+from sourcebound.ingest.changes import Classified, Unchanged
 from sourcebound.ingest.discovery import FoundFiles, Skipped
 from sourcebound.ingest.loaders.sidecar import Sidecar
 
@@ -115,6 +115,19 @@ class Tally:
             and sorted(document.labels) != sorted(labels)
         ]
         self.relabelled.update(found)
+        return found
+
+    def find_with_other_sidecar(self, results: Sequence[Classified]) -> dict[tuple[str, ...], list[str]]:
+        """Return the stored documents whose sidecar gives other labels, by those labels, and count them."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for result in results:
+            labels = None if isinstance(result, Skipped) else result.overrides.labels
+            if isinstance(result, Skipped) or labels is None:
+                continue
+            stored = self.known.get(result.knowledge_id)
+            if stored and sorted(stored.labels) != sorted(labels):
+                found.setdefault(labels, []).append(result.knowledge_id)
+                self.relabelled.add(result.knowledge_id)
         return found
 
     def summary(

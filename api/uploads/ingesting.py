@@ -33,7 +33,7 @@ OWN_WORDS: Final = {
     "OUT_OF_MEMORY": ("{name} needs too much memory to be read.", "Split the document."),
 }
 """What a caller reads where the words of a skipped file name settings or files of the server (S-5)."""
-STATUS_OF: Final = {"TOO_LARGE": 413}
+STATUS_OF: Final = {"TOO_LARGE": 413, "LABEL_FORBIDDEN": 403}
 """The status of an upload whose first file was skipped for this reason, and none was ingested. Others are 422."""
 
 

@@ -33,8 +33,8 @@ FILES: Final = "file"
 LABEL: Final = "label"
 """The name of the parts that are labels."""
 LABELS: Final = (
-    "The labels of each file. A key with labels opens a document if it has all of its labels. Default: documents keep "
-    "their labels, and new ones have none."
+    "The labels of each file. A key with labels opens a document if it has all of its labels. Default: the labels in "
+    "its metadata file NAME.meta.toml. Without those, documents keep their labels, and new ones have none."
 )
 MAX_FILES: Final = 100
 MAX_NAME_BYTES: Final = 200

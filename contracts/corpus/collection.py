@@ -97,3 +97,5 @@ class StoredDocument(NamedTuple):
     """The bytes of the file, if they are kept: its pages are shown as images."""
     digest_suffix: bytes = b""
     """The rest of what `source_digest` covers, after the bytes of the file."""
+    labels: Sequence[str] | None = None
+    """Its labels (R6-7); None to keep those of the document that it replaces. A new one then has none."""

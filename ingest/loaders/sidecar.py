@@ -8,15 +8,24 @@ import tomllib
 from datetime import date
 from errno import ENAMETOOLONG
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from sourcebound.contracts.base import Contract
+from sourcebound.contracts.labels import read_labels
 from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.sandbox.failures import DocumentFailure
 
 SIDECAR_SUFFIX = ".meta.toml"
+
+
+def _check_labels(given: object) -> tuple[str, ...] | None:
+    try:
+        return None if given is None else read_labels(list(given) if isinstance(given, tuple) else given)
+    except ValueError as error:
+        raise ValueError(f"it {error}") from error
 
 
 class Sidecar(Contract):
@@ -30,6 +39,8 @@ class Sidecar(Contract):
     knowledge_type: str | None = Field(default=None, min_length=1)
     authority: str | None = Field(default=None, min_length=1)
     source_reference: str | None = Field(default=None, min_length=1)
+    labels: Annotated[tuple[str, ...] | None, BeforeValidator(_check_labels)] = None
+    """The labels of the document (R6-7), which decide who reads it and are in no digest. An empty list removes them."""
 
 
 def sidecar_path(path: Path) -> Path:
@@ -71,7 +82,9 @@ def read_sidecar(path: Path) -> Sidecar:
         return Sidecar.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise _bad_sidecar(sidecar, f"has an invalid {first['loc'][0]}: {first['msg']}") from error
+        raise _bad_sidecar(
+            sidecar, f"has an invalid {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}"
+        ) from error
 
 
 def _bad_sidecar(sidecar: Path, reason: str) -> DocumentError:

@@ -224,15 +224,12 @@ class PostgresIndex:
         rows = await fetch_visible(self._pool, query("count_visible"), {"labels": sorted(labels)})
         return {row["collection_id"]: (row["documents"], row["chunks"]) for row in rows}
 
-    async def replace_documents(
-        self, collection_id: int, documents: Sequence[StoredDocument], labels: Sequence[str] | None = None
-    ) -> None:
+    async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
         """Store documents in one transaction, replacing those with the same knowledge ids.
 
         Args:
             collection_id: The collection.
             documents: The documents.
-            labels: The labels of each document; None to keep those of a replaced document. A new one then has none.
         """
         knowledge_ids = [document.knowledge_id for document in documents]
         with store_faults():
@@ -240,9 +237,9 @@ class PostgresIndex:
                 await _lock_collection(connection, collection_id)
                 values = {"collection_id": collection_id, "knowledge_ids": knowledge_ids}
                 rows = await (await connection.execute(query("labels_of_documents"), values)).fetchall()
-                kept = {row["knowledge_id"]: row["labels"] for row in rows} if labels is None else {}
+                kept = {row["knowledge_id"]: row["labels"] for row in rows}
                 await _delete_rows(connection, collection_id, knowledge_ids)
-                await _insert_rows(connection, collection_id, documents, kept, labels or ())
+                await _insert_rows(connection, collection_id, documents, kept)
                 await _write_digest(connection, collection_id)
 
     async def label_documents(self, collection_id: int, knowledge_ids: Sequence[str], labels: Sequence[str]) -> int:
@@ -293,12 +290,11 @@ async def _insert_rows(
     collection_id: int,
     documents: Sequence[StoredDocument],
     kept: Mapping[str, Sequence[str]],
-    labels: Sequence[str],
 ) -> None:
     async with connection.cursor() as writer:
         await _insert_files(writer, documents)
         ids = [
-            await _insert_document(writer, collection_id, document, kept.get(document.knowledge_id, labels))
+            await _insert_document(writer, collection_id, document, _labels_of(document, kept))
             for document in documents
         ]
         await writer.execute(query("stage_pages"))
@@ -315,6 +311,10 @@ async def _insert_rows(
                 for row in _chunk_rows(document_id, document):
                     await copy.write_row(row)
         await writer.execute(query("insert_staged_chunks"), {"collection_id": collection_id})
+
+
+def _labels_of(document: StoredDocument, kept: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    return kept.get(document.knowledge_id, ()) if document.labels is None else document.labels
 
 
 async def _insert_files(writer: AsyncCursor[Row], documents: Sequence[StoredDocument]) -> None:

@@ -66,8 +66,8 @@ def ingest(
         list[str] | None,
         typer.Option(
             help="A label of every file, also of unchanged and skipped ones whose document is stored. Repeatable. A "
-            "key with labels opens a document if it has all of its labels. Default: documents keep their labels, and "
-            "new ones have none."
+            "key with labels opens a document if it has all of its labels. Default: the labels in FILE.meta.toml. "
+            "Without those, documents keep their labels, and new ones have none."
         ),
     ] = None,
     no_labels: Annotated[bool, typer.Option("--no-labels", help="Remove the labels of every file.")] = False,
@@ -75,7 +75,7 @@ def ingest(
     """Ingest documents. An unchanged file is only checked, and a file that cannot be read does not stop the others.
 
     Metadata of a single file goes into FILE.meta.toml in the same folder: title, revision, equipment_id,
-    knowledge_type, event_date, authority, knowledge_id, source_reference.
+    knowledge_type, event_date, authority, knowledge_id, source_reference, labels.
     """
     from sourcebound.ingest.loaders.sidecar import Sidecar
 

@@ -56,6 +56,46 @@ def test_an_ingest_gives_changes_keeps_and_removes_labels(program: Program, data
     assert {tuple(labels) for _, labels in rows(database, LABELS)} == {()}
 
 
+def test_a_metadata_file_gives_changes_and_removes_labels(program: Program, database: str, folder: Path) -> None:
+    sidecar, chunks = folder / "valve.txt.meta.toml", "SELECT chunk_no FROM chunks ORDER BY 1"
+    sidecar.write_text('labels = ["qa", "hr"]')
+    assert program("ingest", str(folder)).code == 0
+    assert rows(database, LABELS) == [("canteen.txt", []), ("valve.txt", ["hr", "qa"])]
+    stored = rows(database, chunks)
+    sidecar.write_text('labels = ["hr"]')
+    planned = program("ingest", str(folder), "--dry-run").stdout
+    assert "2 unchanged, 1 with other labels, 0 skipped; nothing was written" in planned
+    assert rows(database, LABELS)[1] == ("valve.txt", ["hr", "qa"])
+    assert "2 unchanged, 1 with other labels" in program("ingest", str(folder)).stdout
+    assert rows(database, LABELS) == [("canteen.txt", []), ("valve.txt", ["hr"])]
+    assert rows(database, chunks) == stored  # nothing was read again
+    assert "2 with other labels" in program("ingest", str(folder), "--label", "all").stdout
+    assert {tuple(labels) for _, labels in rows(database, LABELS)} == {("all",)}
+    sidecar.write_text("labels = []")
+    (folder / "valve.txt").write_text("The zanzibar valve is closed.\n")
+    assert "1 replaced, 1 unchanged" in program("ingest", str(folder)).stdout
+    assert rows(database, LABELS) == [("canteen.txt", ["all"]), ("valve.txt", [])]
+    sidecar.write_text('labels = ["two words"]')
+    refused = program("ingest", str(folder))
+    assert refused.code != 0
+    assert (
+        "[BAD_SIDECAR] valve.txt.meta.toml has an invalid labels: it is not a list of at most 32 labels"
+        in refused.stderr
+    )
+    assert rows(database, LABELS)[1] == ("valve.txt", [])
+
+
+async def test_a_stored_document_gets_the_labels_of_its_metadata_file_even_if_it_cannot_be_read_now(
+    services: Services, database: str, folder: Path
+) -> None:
+    await ingest(services, folder)
+    (folder / "valve.txt").write_bytes(b"\0\1\2" * 300)
+    (folder / "valve.txt.meta.toml").write_text('labels = ["hr"]')
+    done = await ingest(services, folder)
+    assert (len(done.skipped), done.relabelled) == (1, 1)
+    assert rows(database, LABELS) == [("canteen.txt", []), ("valve.txt", ["hr"])]
+
+
 def test_labels_are_listed_and_changed_without_an_ingest(program: Program, database: str, folder: Path) -> None:
     program("ingest", str(folder), "--label", "qa")
     (first, _) = [json.loads(line) for line in program("documents", "list", "--json").stdout.splitlines()]
@@ -162,6 +202,22 @@ def test_an_upload_gives_labels_that_its_caller_holds(own: Served, keys: dict[st
         assert (refused.status_code, refused.json()["code"]) == (403, "LABEL_FORBIDDEN")
     refused = upload(own, keys["any"], "A third text.", "two words")
     assert (refused.status_code, refused.json()["code"]) == (422, "INVALID_REQUEST")
+    assert labels_of(own) == ["qa"]
+
+
+def test_a_metadata_file_of_an_upload_gives_labels_that_its_caller_holds(own: Served, keys: dict[str, Any]) -> None:
+    def send(headers: Any, labels: str) -> httpx.Response:
+        files = [("file", ("valve.txt", ANSWER.encode())), ("file", ("valve.txt.meta.toml", labels.encode()))]
+        return own.client.post("/v1/collections/valves/documents", files=files, headers=headers)
+
+    assert send(keys["both"], 'labels = ["hr", "qa"]').status_code == 200
+    assert labels_of(own) == ["hr", "qa"]
+    assert send(keys["both"], 'labels = ["qa"]').json()["files"][0]["outcome"] == "unchanged"
+    assert labels_of(own) == ["qa"]
+    refused = send(keys["qa"], 'labels = ["hr", "qa"]')
+    assert (refused.status_code, refused.json()["code"]) == (403, "LABEL_FORBIDDEN")
+    assert "valve.txt.meta.toml" in refused.json()["detail"]
+    assert send(keys["both"], "labels = 7").json()["code"] == "BAD_SIDECAR"
     assert labels_of(own) == ["qa"]
 
 

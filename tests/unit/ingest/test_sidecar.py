@@ -27,7 +27,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     document = _write(
         tmp_path,
         'knowledge_id = "KB-7"\ntitle = "Pump manual"\nrevision = "C"\nevent_date = 2024-03-01\n'
-        'equipment_id = "P-101"\nknowledge_type = "manual"\nauthority = "OEM"\nsource_reference = "dms://7"\n',
+        'equipment_id = "P-101"\nknowledge_type = "manual"\nauthority = "OEM"\nsource_reference = "dms://7"\n'
+        'labels = ["qa", "hr", "qa"]\n',
     )
     assert read_sidecar(document) == Sidecar(
         knowledge_id="KB-7",
@@ -38,6 +39,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         knowledge_type="manual",
         authority="OEM",
         source_reference="dms://7",
+        labels=("hr", "qa"),
     )
 
 
@@ -53,6 +55,11 @@ def test_a_date_may_be_an_iso_string(tmp_path: Path) -> None:
         ('event_date = "last spring"', "invalid event_date"),
         ("revision = 3", "invalid revision"),
         ('title = ""', "invalid title"),
+        ('label = "qa"', "unknown key 'label'"),
+        ('labels = "qa"', "invalid labels: it is not a list of at most 32 labels; a label has at most 64"),
+        ('labels = ["two words"]', "invalid labels: it is not a list"),
+        ("labels = [7]", "invalid labels: it is not a list"),
+        (f"labels = {[f'l{n}' for n in range(33)]}", "invalid labels: it is not a list"),
     ],
 )
 def test_mistakes_name_the_file_and_list_the_keys(tmp_path: Path, text: str, expected: str) -> None:
