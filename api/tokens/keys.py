@@ -25,6 +25,8 @@ read a description that cannot be read."""
 DISCOVERY_SECONDS: Final = 3600
 """The time that the address of the keys is remembered."""
 FETCH_SECONDS: Final = 5
+USES: Final = ("sig", None)
+"""The uses of a key that may sign tokens. None: the issuer does not say."""
 MAX_BYTES: Final = 1_000_000
 
 
@@ -41,8 +43,21 @@ class IssuerKeys:
         self._client: jwt.PyJWKClient | None = None
         self._again_at = 0.0
 
+    def find_known(self, token: str) -> jwt.PyJWK | None:
+        """Return the key that a token names if it is remembered. Waits for nothing: no thread, no lock, no issuer.
+
+        Raises:
+            PyJWTError: The token cannot be read.
+        """
+        cache = self._client.jwk_set_cache if self._client else None
+        known = cache.get() if cache else None
+        key_id = jwt.get_unverified_header(token).get("kid")
+        if known is None or not key_id:
+            return None
+        return next((key for key in known.keys if key.key_id == key_id and key.public_key_use in USES), None)
+
     def find(self, token: str) -> jwt.PyJWK:
-        """Return the key that a token names.
+        """Return the key that a token names, from the issuer if it is not remembered. Waits for other calls of this.
 
         Raises:
             PyJWKClientConnectionError: The issuer does not answer, or its description is not valid.

@@ -7,6 +7,7 @@ publishes now, so a new key is found when a token names it, and a withdrawn one 
 import asyncio
 import hashlib
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import jwt
@@ -21,6 +22,8 @@ from sourcebound.store.keys.api_keys import SCOPES
 LOG = logging.getLogger("sourcebound.api")
 SKEW_SECONDS: Final = 60
 """The difference between the clocks of the issuer and of this machine that is tolerated."""
+FETCHING_THREADS: Final = 2
+"""One waits for the issuer, and one for the first. Further tokens wait for a thread."""
 MAX_CHARACTERS: Final = 16_000
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 EVERY: Final = "*"
@@ -49,6 +52,7 @@ class TokenVerifier:
     def __init__(self, settings: TokenSettings) -> None:
         self._settings = settings
         self._keys = IssuerKeys(settings)
+        self._threads = ThreadPoolExecutor(FETCHING_THREADS, thread_name_prefix="issuer-keys")
 
     async def verify(self, token: str) -> TokenRights:
         """Return the rights of a token.
@@ -62,7 +66,7 @@ class TokenVerifier:
                 raise jwt.DecodeError("too long")
             if jwt.get_unverified_header(token).get("alg") not in self._settings.algorithms:
                 raise jwt.InvalidAlgorithmError("not permitted")
-            key = await asyncio.to_thread(self._keys.find, token)
+            key = self._keys.find_known(token) or await self._fetch(token)
             claims = jwt.decode(
                 token,
                 key.key,
@@ -79,6 +83,10 @@ class TokenVerifier:
         except (jwt.PyJWTError, PyJWKClientError) as error:
             raise _refuse(error) from error
         return self._read_rights(claims)
+
+    async def _fetch(self, token: str) -> jwt.PyJWK:
+        """Return a key that is not remembered. A slow issuer takes no thread that other work of the server needs."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._keys.find, token)
 
     def _read_rights(self, claims: dict[str, Any]) -> TokenRights:
         prefix = self._settings.scope_prefix

@@ -1,5 +1,6 @@
 """Bearer tokens of a real local issuer, which signs with keys of its own and publishes them over HTTP."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -19,9 +20,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from sourcebound.api.tokens import keys
 from sourcebound.api.tokens.settings import read_token_settings
+from sourcebound.api.tokens.verify import TokenVerifier
 from sourcebound.errors import ConfigurationError
 from sourcebound.settings import Settings
 from support.processes.databases import Cluster, rows, settings_for
+from support.processes.homes import wait_until
 from support.processes.http_server import QUESTION, Served, served_over
 
 ISSUER = "https://login.example.org/"
@@ -39,6 +42,9 @@ class Issuer:
             "ec-1": ec.generate_private_key(ec.SECP256R1()),
         }
         self.reads = 0
+        self.answers = threading.Event()
+        """Set while the issuer answers questions for its keys at once."""
+        self.answers.set()
         self.description: Claims | bytes | None = None
         """What the issuer says of itself; None: it has no description."""
         self.descriptions = 0
@@ -54,6 +60,7 @@ class Issuer:
                     body = said if isinstance(said, bytes) else json.dumps(said).encode()
                 else:
                     issuer.reads += 1
+                    issuer.answers.wait(60)
                     body = json.dumps({"keys": [issuer.published(name) for name in issuer.keys]}).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
@@ -388,6 +395,30 @@ def test_known_keys_are_used_while_the_description_is_read(issuer: Issuer, monke
         finally:
             answered.set()
         assert first.result(60).key_id == "rsa-1"
+
+
+@pytest.mark.contract("R6-7")
+async def test_a_slow_issuer_delays_no_token_whose_key_is_known(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
+    monkeypatch.setattr(keys, "FETCH_SECONDS", 60)
+    settings = read_token_settings(Settings(oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_keys_url=issuer.url))
+    assert settings is not None
+    verifier, known = TokenVerifier(settings), issuer.sign()
+    await verifier.verify(known)
+    before = issuer.reads
+    issuer.answers.clear()
+    try:
+        unknown = [asyncio.create_task(verifier.verify(with_an_unknown_key(issuer))) for _ in range(40)]
+        await asyncio.to_thread(wait_until, lambda: issuer.reads > before)
+        assert (await asyncio.wait_for(verifier.verify(known), 20)).scopes == {"ask", "read"}
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "a thread of other work"), 20)
+        assert not any(task.done() for task in unknown)
+    finally:
+        issuer.answers.set()
+    results = await asyncio.gather(*unknown, return_exceptions=True)
+    assert {getattr(result, "code", None) for result in results} == {"TOKEN_INVALID"}
 
 
 @pytest.mark.parametrize(
