@@ -57,7 +57,7 @@ class NearestChunks(NamedTuple):
 
 
 class SharedVectors:
-    """The vectors of documents of one collection in one state. Each document is held once, whoever sees it.
+    """The vectors of documents of one collection in one state. Each document is held once for all callers.
 
     Documents are added when the first caller who sees them searches. Rows stay where they are.
 
@@ -123,7 +123,7 @@ class CollectionVectors:
 
     Args:
         shared: The vectors of the collection in one state.
-        documents: The documents of the part, all of which are among them; None for all that are there.
+        documents: The documents of the part, all of which are held; None for the whole collection.
     """
 
     def __init__(self, shared: SharedVectors, documents: Sequence[int] | None = None) -> None:
