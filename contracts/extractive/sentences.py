@@ -36,6 +36,11 @@ VALUE: Final = re.compile(r"[|;=]|:\s*\S*\d")
 """What a row or a value has, and a title has not."""
 CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
 """The dots of a table of contents."""
+LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?:\.{3}|…)[\"')\]]*(?:\s|$)")
+"""An ellipsis where words are left out, as in a search result: the rest may say something else than the whole.
+
+A series (`1, 2, ... and 9`) and a repeated argument (`[FILE] ...`) leave nothing out.
+"""
 WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
 WIDE: Final = 45
 """The least width of a line that the page has cut."""
@@ -244,7 +249,7 @@ def is_quotable(sentence: str) -> bool:
         return False
     if find_citations(sentence) or find_look_alikes(sentence) or find_refusal(sentence):
         return False
-    if MARKUP.search(sentence) or CONTENTS.search(sentence) or not any(map(str.islower, sentence)):
+    if any(pattern.search(sentence) for pattern in (MARKUP, CONTENTS, LEFT_OUT)) or not any(map(str.islower, sentence)):
         return False
     if any(pattern.search(sentence) for _, _, pattern in SECOND_PATTERNS):
         return False

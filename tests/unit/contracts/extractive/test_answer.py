@@ -145,6 +145,33 @@ def test_it_never_quotes_a_title_a_badge_a_question_a_lead_in_or_a_fragment(furn
 
 
 @pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "Anna Weber repaired the boiler of the laundry in May 2019 and ...",
+        "… Anna Weber repaired the boiler of the laundry in May 2019.",
+        "Anna Weber … repaired the boiler of the laundry in May 2019.",
+    ],
+)
+def test_a_sentence_with_words_left_out_is_not_quoted(fragment: str) -> None:
+    whole = "The boiler was repaired by Jan Novak."
+    assert texts("Who repaired the boiler of the laundry in May 2019?", f"{fragment}\n\n{whole}") == [whole]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The valves of the press are numbered 1, 2, ... and 9 from the left.",
+        "The valves of the press are set by valve [NUMBER] ... on the console.",
+        "The valves of the press opened slowly... until 2019.",
+    ],
+)
+def test_an_ellipsis_that_leaves_nothing_out_is_quoted(sentence: str) -> None:
+    assert texts("Which valves does the press have?", sentence) == [sentence]
+
+
+@pytest.mark.contract("R4-9")
 def test_a_sentence_that_says_no_more_than_the_question_is_no_answer() -> None:
     assert texts("How do I remove the account of the scanner?", "Remove the account of the scanner.") == []
 
