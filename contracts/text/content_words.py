@@ -1,11 +1,13 @@
 """The words of a text that carry meaning, without function words and common English endings."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 TOKEN: Final = re.compile(r"[^\W_]+(?:[-./·][^\W_]+)*")
 IDENTIFIER: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d)\w+")
 PART: Final = re.compile(r"[^\W_]+")
+CACHED_TOKENS: Final = 1 << 15
 STOP_WORDS: Final = frozenset(
     """
     a about after all also am an and any are as at be been before being between both but by can could did do does
@@ -22,14 +24,15 @@ SUFFIX: Final = re.compile(r"(?:ations?|ings?|edly|ies|ied|ed|es|ly|s|e|y)$")
 
 def content_words(text: str) -> frozenset[str]:
     """Return the stems of a text's words that carry meaning; a name such as `HP-200` is one word."""
-    words: set[str] = set()
-    for match in TOKEN.finditer(text.casefold()):
-        parts = PART.findall(match[0])
-        if IDENTIFIER.fullmatch("".join(parts)):
-            words.add("".join(parts))
-        else:
-            words |= {stem(part) for part in parts if part not in STOP_WORDS}
-    return frozenset(words - {""})
+    return frozenset().union(*(_content_of(match[0]) for match in TOKEN.finditer(text.casefold())))
+
+
+@lru_cache(CACHED_TOKENS)
+def _content_of(token: str) -> frozenset[str]:
+    parts = PART.findall(token)
+    if IDENTIFIER.fullmatch("".join(parts)):
+        return frozenset(["".join(parts)])
+    return frozenset(stem(part) for part in parts if part not in STOP_WORDS) - {""}
 
 
 def stem(word: str) -> str:

@@ -50,14 +50,19 @@ def plain_text(text: str, version: int) -> str:
     """
     if version < SECOND:
         return unicodedata.normalize("NFKC", text.replace("−", "-").replace("*", "")).replace("’", "'")
-    marked = ASTERISKS.sub(_emphasis, text.translate(HYPHENS))
+    marked = text.translate(HYPHENS)
+    if "*" in marked:
+        marked = ASTERISKS.sub(_emphasis, marked)
     if not marked.isascii() or "<" in marked:
         marked = HTML_SUPERSCRIPT.sub(lambda match: match[1].translate(SUPERSCRIPTS), marked)
         marked = VULGAR_FRACTION.sub(_vulgar_fraction, marked)
         marked = SIGN.sub("-", SMALL_DIGITS.sub(_small_digits, marked))
     marked = RANGE.sub("–", marked).replace("``", "“")
-    marked = DOUBLED_QUOTE.sub(lambda match: "“" if match["opening"] is not None else "”", marked)
-    marked = WORD_SIGN.sub("-", FRACTION.sub(_fraction, marked))
+    if "''" in marked:
+        marked = DOUBLED_QUOTE.sub(lambda match: "“" if match["opening"] is not None else "”", marked)
+    if "/" in marked or "⁄" in marked:
+        marked = FRACTION.sub(_fraction, marked)
+    marked = WORD_SIGN.sub("-", marked)
     return unicodedata.normalize("NFKC", marked).replace("’", "'")
 
 

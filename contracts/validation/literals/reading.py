@@ -88,6 +88,8 @@ SOURCE_POINTER: Final = re.compile(
     re.IGNORECASE,
 )
 """A number that points to the sources of the prompt, and states nothing."""
+POINTER_WORDS: Final = frozenset("passage passages excerpt excerpts snippet snippets".split())
+"""A text without one of them has no such number."""
 QUOTE_MARK: Final = re.compile("[“\"„«‘']")
 MASK: Final = "\x1f"
 """Replaces text that has been read. It occurs in no text, because sanitization removes it."""
@@ -116,7 +118,8 @@ def read_literals(
     literals = [*quotations, *addresses]
     remaining = _mask(remaining, addresses)
     if version >= SECOND:
-        remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
+        if not POINTER_WORDS.isdisjoint(words):
+            remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
         for read in (read_clock_times, read_counted_words, read_ratings):
             matches = read(remaining)
             literals.extend(matches)

@@ -64,7 +64,7 @@ class Surroundings:
     """
 
     def __init__(self, index: LiteralIndex) -> None:
-        tokens = [(match.start(), match.end(), match[0]) for match in TOKEN.finditer(lower_case(index.plain))]
+        tokens = [(*match.span(), match[0]) for match in TOKEN.finditer(lower_case(index.plain))]
         self._words = [word if word[0].isalnum() else END for _, _, word in tokens]
         self._ends = [end for _, end, _ in tokens]
         self._starts = [start for start, _, _ in tokens]

@@ -22,6 +22,8 @@ FOREIGN_MONTH_NAMES: Final = (
 ALL_MONTHS: Final = MONTHS | {
     name: number for number, names in enumerate(FOREIGN_MONTH_NAMES, start=1) for name in names.split()
 }
+DOTLESS: Final = str.maketrans("ı", "i")
+"""A pattern that ignores case takes the Turkish dotless i for an i; case folding does not."""
 MONTH: Final = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 ENDING: Final = r"(?:st|nd|rd|th)?"
 SEPARATED: Final = re.compile(r"\d[-/.]\d")
@@ -69,7 +71,7 @@ def read_any_month_dates(text: str) -> list[Literal]:
 
 def _days_of(match: re.Match[str]) -> Iterator[Literal]:
     """Yield the date of a match, and before or after it the other end of its range of days."""
-    year, month = match["year"] or "", ALL_MONTHS[match["month"].casefold()]
+    year, month = match["year"] or "", month_of(match["month"])
     start, end = match.span()
     if match["from_day"]:
         start = match.start("day_first")
@@ -81,6 +83,11 @@ def _days_of(match: re.Match[str]) -> Iterator[Literal]:
     if match["to_day"]:
         form = frozenset([f"d{year}-{month}-{int(match['to_day'])}"])
         yield Literal("date", match.string[match.start("to_day") : match.end()], match.start("to_day"), form)
+
+
+def month_of(name: str) -> int:
+    """Return the number of a month, from 1, by a name that a pattern has matched."""
+    return ALL_MONTHS[name.casefold().translate(DOTLESS)]
 
 
 def _with_forms(literals: Iterable[Literal]) -> list[Literal]:
@@ -135,6 +142,4 @@ def _month_forms(match: re.Match[str]) -> frozenset[str]:
     day_text, year_text = match["day_first"] or match["day"], match["year"]
     if not day_text and not year_text:
         return frozenset()
-    return frozenset(
-        [f"d{year_text or ''}-{ALL_MONTHS[match['month'].casefold()]}-{int(day_text) if day_text else ''}"]
-    )
+    return frozenset([f"d{year_text or ''}-{month_of(match['month'])}-{int(day_text) if day_text else ''}"])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import OCCASIONAL, WORD, Literal
-from sourcebound.contracts.validation.literals.times.dates import ALL_MONTHS
+from sourcebound.contracts.validation.literals.times.dates import DOTLESS, month_of
 
 Form = tuple[str, str | None]
 
@@ -85,12 +85,18 @@ def read_named_times(text: str) -> list[Literal]:
         if match[0].casefold() not in SHORT
     ]
     literals += [
-        Literal("date", match["month"], match.start("month"), frozenset([f"m{ALL_MONTHS[match['month'].casefold()]}"]))
+        Literal("date", match["month"], match.start("month"), frozenset([f"m{month_of(match['month'])}"]))
         for match in _find(MONTH, text, words, MONTHS)
         if match["month"].casefold() not in AMBIGUOUS_MONTHS or (match["before"] and match["month"][0].isupper())
     ]
     literals += [
-        Literal("date", match[0], match.start(), frozenset([f"f{FREQUENCIES[match[0].casefold()]}"]), OCCASIONAL)
+        Literal(
+            "date",
+            match[0],
+            match.start(),
+            frozenset([f"f{FREQUENCIES[match[0].casefold().translate(DOTLESS)]}"]),
+            OCCASIONAL,
+        )
         for match in _find(FREQUENCY, text, words, FREQUENCIES.keys())
     ]
     return sorted(literals, key=lambda literal: literal.start)
@@ -98,7 +104,7 @@ def read_named_times(text: str) -> list[Literal]:
 
 def named_time_forms(text: str, literals: Iterable[Literal]) -> Iterator[Form]:
     """Yield the days, months and frequencies that a source names in any form."""
-    lowered = text.casefold()
+    lowered = text.casefold().translate(DOTLESS)
     words = frozenset(WORD.findall(lowered))
     days = {str(match.lastgroup)[1:] for match in _find(DAY, text, words, DAY_WORDS)}
     yield from ((f"w{day}", None) for day in (days if len(days) < LISTED_DAYS else "1234567"))
