@@ -1,15 +1,21 @@
-"""The loader of Rich Text files (.rtf): their text, read as plain text."""
+"""The loader of Rich Text files (.rtf): their text, read as plain text, in which headings are underlined."""
 
 from pathlib import Path
 from typing import Final
 
 from sourcebound.contracts.corpus.document import ParsedDocument
+from sourcebound.ingest.loaders.office.rtf_headings import SECTION, TITLE, mark_headings
 from sourcebound.ingest.loaders.text import load_text
 from sourcebound.ingest.sandbox import failures
 
 MEDIA_TYPE: Final = "application/rtf"
 _RTF_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError)
 """The exceptions that striprtf raises for malformed input."""
+_SKIPPED: Final = frozenset({"fonttbl", "colortbl"})
+_SENTENCE_END: Final = (".", ",", ";", ":", "!", "?")
+_UNDERLINES: Final = {TITLE: "=", SECTION: "-"}
+MARKS: Final = f"{TITLE}{SECTION} \t\xa0"
+_LONGEST_HEADING: Final = 100
 
 
 def load_rich_text(path: Path, data: bytes) -> ParsedDocument:
@@ -25,13 +31,21 @@ def load_rich_text(path: Path, data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: With the code NO_TEXT or UNREADABLE.
     """
-    from striprtf.striprtf import rtf_to_text
+    from striprtf.striprtf import destinations, rtf_to_text
 
+    rtf = mark_headings(data.decode("latin-1"), _SKIPPED | destinations)
     try:
-        text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+        text = str(rtf_to_text(rtf, errors="replace"))  # type: ignore[no-untyped-call]
     except _RTF_ERRORS as error:
         raise failures.unreadable(path, f"is not a readable Rich Text file ({type(error).__name__})") from error
     if not text.strip():
         raise failures.no_text(path)
-    paragraphs = "\n\n".join(line for line in text.splitlines() if line.strip())
+    paragraphs = "\n\n".join(_underline(line) for line in text.splitlines() if line.strip(MARKS))
     return load_text(path, paragraphs.encode()).model_copy(update={"media_type": MEDIA_TYPE})
+
+
+def _underline(line: str) -> str:
+    """Return a line as plain text: a heading has a line below it, as `load_text` reads it."""
+    mark, text = line.rstrip()[-1:], line.strip(MARKS)
+    is_title = mark in _UNDERLINES and 1 < len(text) <= _LONGEST_HEADING and not text.endswith(_SENTENCE_END)
+    return f"{text}\n{_UNDERLINES[mark]}" if is_title else line.replace(TITLE, "").replace(SECTION, "")

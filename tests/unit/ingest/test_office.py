@@ -183,3 +183,34 @@ def test_an_encoding_is_detected_alone_and_among_english_text(
 ) -> None:
     for encoding in encodings:
         assert decode(ROOT / "note.txt", (padding + text).encode(encoding)) == padding + text, encoding
+
+
+BOLD_HEADINGS = (
+    rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}\f0\fs28\b Report on the mill\b0\fs22\par "
+    rb"It stopped twice.\par {\b Cause}\par The belt was \b worn\b0  out.\par "
+    rb"\b Stop the mill before the lid is opened.\b0\par "
+    rb"\trowd\b Part\cell Torque\cell\row\b0\pard It runs.\par It is red.\par It is new.\par}"
+)
+
+
+def test_bold_paragraphs_of_rich_text_are_headings(load: Load) -> None:
+    document = load("report.rtf", BOLD_HEADINGS)
+    assert headings(document) == [(1, "Report on the mill"), (2, "Cause")]
+    assert "The belt was worn out." in document.pages[0].text
+    assert "\ue000" not in document.pages[0].text
+    assert "\ue001" not in document.pages[0].text
+
+
+def test_a_rich_text_that_is_bold_throughout_has_no_headings(load: Load) -> None:
+    assert headings(load("loud.rtf", rb"{\rtf1\ansi\b One\par Two\par Three\par\b0 Four.\par}")) == []
+
+
+def test_outline_levels_of_rich_text_are_headings(load: Load) -> None:
+    rtf = (
+        rb"{\rtf1\ansi{\stylesheet{\s1\outlinelevel0\b heading 1;}}"
+        rb"\pard\s1\outlinelevel0 Mill\par\pard The mill grinds.\par"
+        rb"\pard\outlinelevel1 Lid\par\pard\outlinelevel9 The lid is \u8222?red\u8221?\par}"
+    )
+    document = load("mill.rtf", rtf)
+    assert headings(document) == [(1, "Mill"), (2, "Lid")]
+    assert document.pages[0].text.endswith("The lid is „red”")
