@@ -7,7 +7,7 @@ from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
-from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
+from sourcebound.contracts.extractive.ranking import Ranking, Reader, names_only_the_thing, rank
 from sourcebound.contracts.extractive.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.sides import read_sides
@@ -56,7 +56,7 @@ def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> lis
     if question.form is Form.PARTS:
         return _parts(prompt, question, read)
     ranking = rank(prompt, question, read)
-    if not ranking.answers:
+    if not ranking.answers or names_only_the_thing(question, ranking.ranked[0].sentence):
         return []
     best = ranking.ranked[0].sentence
     match ranking.question.form:

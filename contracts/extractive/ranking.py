@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import exp
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.extractive.answer_types import needs_type
+from sourcebound.contracts.extractive.answer_types import asking_stems, needs_type
 from sourcebound.contracts.extractive.features import (
     Features,
     Similarity,
@@ -42,6 +42,8 @@ NEAR_ROW: Final = MILLION * 6 // 10
 MOST_ROWS: Final = 5
 NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
+HEADED: Final = MILLION
+"""How much lower the minimum is for the text below a heading that names all that is asked for."""
 QUANTITIES: Final = frozenset(
     {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
 )
@@ -83,12 +85,14 @@ class Ranking(NamedTuple):
 
         A row of a table answers only what one of its words names: not the weight, if it has only the thing.
         """
-        if not self.ranked or self.answering < self.minimum:
+        if not self.ranked:
             return False
-        features = self.ranked[0].features
+        best, features = self.ranked[0].sentence, self.ranked[0].features
+        if self.answering < self.minimum - HEADED * is_headed(self.question, best):
+            return False
         if needs_type(self.question) and features["type_missing"]:
             return False
-        if self.ranked[0].sentence.is_row and not features["aspect_own"]:
+        if best.is_row and not features["aspect_own"]:
             return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
@@ -195,6 +199,32 @@ def is_about(subjects: Subjects, sentence: Sentence, chunk: frozenset[str]) -> b
     if subjects.named & (sentence.nearby | sentence.title):
         return True
     return bool(subjects.named & chunk) and not subjects.others & (chunk | sentence.title)
+
+
+def is_headed(question: Question, sentence: Sentence) -> bool:
+    """Return whether the heading directly above a sentence names what is asked for, and nothing else.
+
+    The title may name the thing: `Root cause`, in the report of a deviation.
+    """
+    heading = {stem for stem in sentence.heading if not stem.isdigit()}
+    asked = question.weights.keys()
+    return bool(heading - question.identifiers) and heading <= asked <= heading | sentence.title
+
+
+def names_only_the_thing(question: Question, sentence: Sentence) -> bool:
+    """Return whether a sentence has the identified thing of a question, and none of several words for what of it.
+
+    `The bolts were tightened with torque wrench TW-09` does not say when torque wrench TW-09 is due for calibration.
+    """
+    if sentence.is_row or not (question.is_english and question.identifiers & sentence.stems):
+        return False
+    thing, before = set(question.identifiers), set[str]()
+    for word in question.words:
+        before = before | {word.stem} if word.weight else set()
+        thing |= before if word.stem in question.identifiers else set()
+    aspects = question.weights.keys() - thing - asking_stems(question)
+    around = sentence.stems | sentence.nearby | sentence.title
+    return len(aspects) > 1 and not any(holds(around, stem) for stem in aspects)
 
 
 def _credit(question: Question, sentence: Sentence) -> int:

@@ -46,6 +46,8 @@ WIDE: Final = 45
 """The least width of a line that the page has cut."""
 ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
 """The beginning of a row that names each of its values. It continues no line."""
+MAIL_PARTY: Final = re.compile(r"(?:From|Sender): \S")
+"""The line of a mail that says whose words all others are."""
 FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
 """A value with its name."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
@@ -83,6 +85,8 @@ class Sentence(NamedTuple):
     stems: frozenset[str]
     nearby: frozenset[str]
     """The content stems of the two sentences before it, and of the headings above it."""
+    heading: frozenset[str]
+    """Those of the heading directly above it."""
     title: frozenset[str]
     """Those of its document's name and of the first line of its chunk."""
     block: int
@@ -116,9 +120,9 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     words = [read_words(quote) for quote in quotes]
     stems = [frozenset(word.stem for word in each if word.weight) for each in words]
     named = frozenset(word.stem for word in read_words(spell_source(source)) if word.weight)
-    title = named | (stems[0] if stems else frozenset())
+    title = named.union(*(stem for piece, stem in zip(pieces, stems, strict=True) if _names_chunk(piece)))
     headings: frozenset[str] = frozenset()
-    sentences, block = [], 0
+    sentences, block = list[Sentence](), 0
     for index, piece in enumerate(pieces):
         before = pieces[index - 1] if index else None
         is_heading = _is_heading(text, pieces, index)
@@ -139,6 +143,7 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
                 words=words[index],
                 stems=stems[index],
                 nearby=headings.union(*stems[max(0, index - 2) : index]),
+                heading=headings if before and sentences[-1].is_heading else frozenset(),
                 title=title,
                 block=block,
                 is_heading=is_heading,
@@ -148,6 +153,11 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
             )
         )
     return tuple(sentences)
+
+
+def _names_chunk(piece: Segment) -> bool:
+    """Whether a segment says what its chunk is about: the first line, unless it is a row, or the sender of a mail."""
+    return (not piece.start and not ROW.match(piece.text)) or bool(MAIL_PARTY.match(piece.text))
 
 
 def _join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:

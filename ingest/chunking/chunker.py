@@ -9,6 +9,7 @@ The rules, in order of precedence:
    if that sentence or row alone exceeds the window.
 5. Page furniture is in no chunk. It is at the beginning or the end of its page, so no chunk goes round it.
 6. A chunk that runs on into another section knows where that section begins, so that a quote is named by its own.
+7. Rows of a table form chunks half as large as others. Each row is found by its own words, not by those of its table.
 
 Ids depend on the text and not on its place, so an edit of one section keeps the ids and the vectors of all others.
 
@@ -38,6 +39,7 @@ from sourcebound.ingest.chunking.splitting import (
 
 _ENOUGH_DIVISOR = 3
 _SMALL_DIVISOR = 5
+_ROWS_DIVISOR = 2
 _ID_DIGITS = 12
 _DEEPEST_LEVEL = 9
 """The deepest heading level. Deeper headings count as this level, because no format distinguishes more levels."""
@@ -234,10 +236,10 @@ class _Packer:
             self._has_body = True
 
     def _is_full_before(self, piece: Piece) -> bool:
-        """Whether the open chunk must end before this piece. A table may fill the window, to include its last rows."""
+        """Whether the open chunk must end before this piece."""
         total = self._tokens + piece.tokens
         in_table = piece.kind is self._pieces[-1].kind is BlockKind.TABLE_ROW
-        target = self._budget.maximum if in_table else self._budget.target
+        target = self._budget.target // _ROWS_DIVISOR if in_table else self._budget.target
         return total > self._budget.maximum or (total > target and self._body_tokens >= self._budget.enough)
 
     def _is_open_heading(self) -> bool:

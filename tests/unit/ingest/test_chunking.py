@@ -250,6 +250,13 @@ def test_table_rows_are_not_cut() -> None:
     assert [line for chunk in chunks for line in chunk.split("\n")] == rows
 
 
+def test_rows_of_a_table_form_smaller_chunks_than_sentences() -> None:
+    lines = [f"{words(4)} p{number}" for number in range(8)]
+    in_rows = texts(cut(_document(_page(*map(row, lines))), 50, 40))
+    assert [len(chunk.split("\n")) for chunk in in_rows] == [4, 4]
+    assert len(cut(_document(_page(*map(prose, lines))), 50, 40)) == 1
+
+
 def test_a_row_over_the_window_is_cut() -> None:
     chunks = texts(cut(_document(_page(row(words(25)))), 10))
     assert " ".join(chunks) == words(25)

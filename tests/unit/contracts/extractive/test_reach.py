@@ -114,6 +114,64 @@ def test_a_row_answers_only_what_one_of_its_words_names() -> None:
 
 
 @pytest.mark.contract("R4-9")
+def test_the_first_row_of_a_chunk_is_no_title_of_it() -> None:
+    row, other = ORDERS.split("\n")
+    question = "Who replaced the torn belt of the mill?"
+    assert features(question, ORDERS)["aspect_own"] > 500
+    assert texts(question, ORDERS) == texts(question, f"{other}\n{row}") == [row]
+
+
+@pytest.mark.contract("R4-9")
+def test_all_sentences_of_a_mail_are_those_of_its_sender() -> None:
+    mail = "Your order\n\nFrom: Desk <orders@harbeck-mills.example>\nTo: planner@plant.example\n\nDear planner,\n\n{}"
+    body = "thank you for your order of belts. The price has not changed. Two days suffice. Delivery is to gate G-7."
+    assert "harbeck" in read(mail.format(body))[-1].title
+    assert "planner" not in read(mail.format(body))[-1].title
+
+
+@pytest.mark.contract("R4-9")
+def test_a_heading_that_names_all_that_is_asked_lets_the_text_below_answer() -> None:
+    text = "Report DV-2023-007\n\n# {}\n\nThe belt had been tightened by hand, and ran off the wheel at noon."
+    question = "What was the root cause of report DV-2023-007?"
+    for title, expected in (("Root cause", True), ("Root cause and cost", False), ("Cause", False)):
+        assert ranking.is_headed(read_question(question), read(text.format(title))[-1]) is expected
+    assert not ranking.is_headed(read_question("What is DV-2023-007?"), read(text.format("DV-2023-007"))[-1])
+
+
+@pytest.mark.contract("R4-9")
+def test_the_minimum_is_lower_below_such_a_heading() -> None:
+    question = "What was the root cause of report DV-2023-007?"
+    text = "Report DV-2023-007\n\n# {}\n\nThe belt had been tightened by hand, and ran off the wheel at noon."
+    for title, answers in (("Root cause", True), ("Root cause and cost", False)):
+        bundle = answer_bundle(text.format(title), question=question)
+        prompt = read_prompt(build_prompt(bundle, policy()).prompt.messages)
+        ranked = ranking.rank(prompt, read_question(question))
+        assert ranked._replace(answering=ranked.minimum - 1).answers is answers
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("When is torque wrench TW-31 due for calibration?", "The nuts were tightened with wrench TW-31.", True),
+        ("When is torque wrench TW-31 due for calibration?", "The wrench TW-31 is calibrated in May.", False),
+        ("When is torque wrench TW-31 due for calibration?", "The next calibration is in May.", False),
+        ("When is torque wrench TW-31 due?", "The nuts were tightened with wrench TW-31.", False),
+        ("When is torque wrench TW-31 due for calibration?", "Tool: TW-31; Date: 2024-05-01", False),
+    ],
+)
+def test_a_sentence_that_has_only_the_thing_says_nothing_of_it(question: str, sentence: str, expected: bool) -> None:
+    assert ranking.names_only_the_thing(read_question(question), read(sentence)[0]) is expected
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_that_has_only_the_thing_does_not_answer() -> None:
+    source = "Torque wrench TW-31 was lent to the workshop in May 2023."
+    assert texts("When was torque wrench TW-31 lent to the workshop?", source) == [source]
+    assert texts("When is torque wrench TW-31 due for calibration?", source) == []
+
+
+@pytest.mark.contract("R4-9")
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
