@@ -34,6 +34,7 @@ async function send(path, options = {}) {
 
 export const read = async (path) => (await send(path)).json();
 export const post = async (path, form) => (await send(path, { method: "POST", body: JSON.stringify(form) })).json();
+export const remove = (path) => send(path, { method: "DELETE" });
 export const readFile = async (path) => (await send(path)).blob();
 
 // Takes the whole events off a text that may end within one, and returns them with the rest of the text.

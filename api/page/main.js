@@ -1,6 +1,7 @@
 // The page: a conversation on one side, the source of a citation on the other.
 
 import { byId, make, say } from "./dom.js";
+import { showDocuments } from "./documents.js";
 import { clearHistory, remember, showHistory } from "./history.js";
 import { ask, hasKey, post, read, useKey } from "./http.js";
 import { chooseView, closeSource } from "./source.js";
@@ -8,6 +9,7 @@ import { Turn } from "./turn.js";
 import { addFiles, openUpload } from "./upload.js";
 
 let conversation = null;
+let mayIngest = false;
 
 // Shows the collections of the caller. Keeps the chosen one. If it is none of them, chooses `stored` or the server's own.
 async function loadCollections(stored) {
@@ -19,7 +21,9 @@ async function loadCollections(stored) {
   const options = (list) => list.map((name) => make("option", { value: name, selected: name === chosen }, name));
   byId("collection").replaceChildren(...options(names.length ? names : [own]));
   byId("upload-collections").replaceChildren(...options(names));
-  byId("show-upload").hidden = !scopes.includes("ingest");
+  mayIngest = scopes.includes("ingest");
+  byId("show-documents").hidden = !scopes.includes("read");
+  byId("show-upload").hidden = !mayIngest;
   byId("show-key").hidden = !hasKey();
 }
 
@@ -94,6 +98,7 @@ byId("question").addEventListener("keydown", (event) => {
 });
 byId("new").addEventListener("click", startAgain);
 byId("collection").addEventListener("change", startAgain);
+byId("show-documents").addEventListener("click", () => showDocuments(byId("collection").value, mayIngest, loadCollections));
 byId("show-history").addEventListener("click", () => showHistory(openRun));
 byId("clear-history").addEventListener("click", clearHistory);
 byId("close-source").addEventListener("click", closeSource);

@@ -42,7 +42,9 @@ class DocumentView(BaseModel):
     title: str
     revision: str | None
     event_date: date | None
+    pages: int
     chunks: int
+    """The passages that a search finds. A document without any is stored and cannot be found."""
     ingested_at: datetime
     labels: list[str]
     """A key with labels opens the document if it holds all of these."""

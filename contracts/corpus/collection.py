@@ -65,6 +65,7 @@ class DocumentSummary(NamedTuple):
     ingested_at: datetime
     labels: Sequence[str] = ()
     """A caller with labels sees the document if it holds all of these (R6-7)."""
+    pages: int = 0
 
 
 class KnownVector(NamedTuple):

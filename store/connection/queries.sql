@@ -45,7 +45,8 @@ WHERE collection_id = %(collection_id)s
 -- name: list_documents
 SELECT d.knowledge_id, d.title, d.source_path,
        (SELECT count(*) FROM chunks k WHERE k.document_id = d.document_id) AS chunks,
-       d.revision, d.event_date, d.ingested_at, d.labels
+       d.revision, d.event_date, d.ingested_at, d.labels,
+       (SELECT count(*) FROM pages p WHERE p.document_id = d.document_id) AS pages
 FROM documents d
 WHERE d.collection_id = %(collection_id)s
 ORDER BY d.knowledge_id

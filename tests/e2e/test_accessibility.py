@@ -47,10 +47,19 @@ def test_the_page_has_no_serious_violation(chromium: Chrome, served: Served, the
     wait(chromium, ".cite").send_keys(Keys.ENTER)
     wait(chromium, "#source mark, #source .printed canvas")
     assert violations(chromium) == []
-    for button, dialog in (("#show-history", "#history"), ("#show-upload", "#upload")):
+    for button, dialog in (
+        ("#show-history", "#history"),
+        ("#show-upload", "#upload"),
+        ("#show-documents", "#documents"),
+    ):
         wait(chromium, button).send_keys(Keys.ENTER)
         wait(chromium, dialog)
         assert violations(chromium) == []
+        if dialog == "#documents":
+            wait(chromium, ".document button[aria-label^=Remove]").send_keys(Keys.ENTER)
+            wait(chromium, "#removal")
+            assert violations(chromium) == []
+            wait(chromium, "#keep-document").send_keys(Keys.ENTER)
         wait(chromium, f"{dialog} [data-closes]").send_keys(Keys.ENTER)
 
 

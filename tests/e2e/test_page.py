@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from sourcebound.wiring import open_services
 from support.processes.commands import DEADLINE_SECONDS
-from support.processes.databases import MANUALS, ingest, settings_for, single
+from support.processes.databases import MANUALS, ingest, rows, settings_for, single
 from support.processes.http_server import ANSWER, OFF_TOPIC, QUESTION, Served, served_over
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -220,6 +220,42 @@ def test_a_reader_uploads_with_the_keyboard_and_asks_the_document(
         assert [each for each in page.complaints() if "422" not in each] == []
 
 
+def test_a_reader_lists_opens_and_removes_documents_with_the_keyboard(chromium: Chrome, library: str) -> None:
+    stored = "SELECT knowledge_id FROM documents d JOIN collections c USING (collection_id) WHERE c.name = 'default'"
+    names = sorted(name for (name,) in rows(library, stored))
+    rows(library, "UPDATE documents SET labels = '{qa}' WHERE knowledge_id = 'hp-200-manual-rev-c.pdf'")
+    with served_over(library) as served:
+        page = Page(chromium, served.url)
+        page.until(lambda: page.all("#show-upload:not([hidden])") != [])
+        page.find("#show-documents").send_keys(Keys.ENTER)
+        page.until(lambda: len(page.all(".document")) == len(names))
+        page.find("#documents-filter").send_keys("rev-c")
+        page.until(lambda: len(page.all(".document")) == 1)
+        document = page.find(".document").text
+        with pypdfium2.PdfDocument(MANUALS / "hp-200-manual-rev-c.pdf") as printed:
+            pages = f"{len(printed)} pages"
+        for part in ("hp-200-manual-rev-c.pdf", "Revision C", pages, "passages", "Ingested", "Labels: qa"):
+            assert part in document
+        page.find(".document button[aria-label^=Open]").send_keys(Keys.ENTER)
+        page.find("#source .printed canvas")
+        assert page.all("#source .printed rect") == []
+        page.browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+        assert page.browser.switch_to.active_element == page.find("#show-documents")
+        page.find("#show-documents").send_keys(Keys.ENTER)
+        page.find(".document button[aria-label^=Remove]").send_keys(Keys.ENTER)
+        page.find("#removal")
+        assert page.browser.switch_to.active_element == page.find("#keep-document")
+        page.browser.switch_to.active_element.send_keys(Keys.ENTER)
+        page.until(lambda: not page.all("#removal")[0].is_displayed())
+        assert sorted(name for (name,) in rows(library, stored)) == names
+        page.find(".document button[aria-label^=Remove]").send_keys(Keys.ENTER)
+        page.find("#remove-document").send_keys(Keys.ENTER)
+        page.until(lambda: len(page.all(".document")) == len(names) - 1)
+        assert sorted(name for (name,) in rows(library, stored)) == names[1:]
+        page.until(lambda: str(page.all("#documents-status")[0].get_attribute("textContent")).startswith("Removed "))
+        assert page.complaints() == []
+
+
 DROP = """
 const carried = new DataTransfer();
 carried.items.add(new File([arguments[0]], "dropped.txt"));
@@ -259,6 +295,10 @@ def test_a_hostile_document_stays_text_and_a_key_opens_the_page(chromium: Chrome
         page.find("#key-text").send_keys(key, Keys.ENTER)
         page.until(lambda: [each.text for each in page.all("#collection option")] == ["hostile"])
         assert not page.all("#show-upload")[0].is_displayed()  # the key may not ingest
+        page.find("#show-documents").click()
+        assert HOSTILE in page.find(".document").text
+        assert page.all(".document button[aria-label^=Remove]") == []
+        page.find("#documents [data-closes]").click()
         turn = page.ask("At what pressure is the purge valve of the ZQ-7 opened?")
         turn.find_element(By.CSS_SELECTOR, ".card").click()
         assert HOSTILE in page.find("#source-text").text

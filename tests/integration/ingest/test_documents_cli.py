@@ -54,6 +54,7 @@ async def test_documents_are_listed_with_what_is_known_of_them(
         "revision": "C",
         "event_date": "2024-03-04",
         "labels": [],
+        "pages": 1,
     }
 
 
