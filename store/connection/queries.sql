@@ -174,7 +174,7 @@ ORDER BY word.number, word.lexeme
 -- name: known_words
 -- Returns the words that are stop words of the collection's language, and those that its chunks hold, in any form.
 SELECT asked.word, bool_or(found.lexeme IS NULL) AS is_stop_word, coalesce(max(l.chunks), 0) AS chunks,
-       (array_agg(l.lexeme_id ORDER BY l.chunks DESC NULLS LAST))[1] AS lexeme_id
+       array_remove(array_agg(l.lexeme_id), NULL) AS lexeme_ids
 FROM collections c
 CROSS JOIN unnest(%(words)s::text[]) AS asked (word)
 LEFT JOIN LATERAL unnest(search_words(c.language, asked.word)) AS found ON true

@@ -188,11 +188,13 @@ class ChunkSearch:
         if self._visible is None:
             return rows
         seen = VisibleChunks(await self._fetch_packed("filtered_chunks", documents=self._visible) or b"")
-        held = [row["lexeme_id"] for row in rows if row["lexeme_id"] is not None]
+        held = [lexeme_id for row in rows for lexeme_id in row["lexeme_ids"]]
         postings = await self._fetch("packed_postings", lexeme_ids=held) if held else []
         packed = {row["lexeme_id"]: row["packed"] for row in postings}
-        counted = [seen.restrict_word(row, packed.get(row["lexeme_id"])) for row in rows]
-        return [row for row in counted if row["is_stop_word"] or row["chunks"]]
+        for row in rows:  # a word may have several lexemes, of which the caller's chunks may hold another one
+            counted = [seen.restrict_word({}, packed.get(lexeme_id))["chunks"] for lexeme_id in row["lexeme_ids"]]
+            row["chunks"] = max(counted, default=0)
+        return [row for row in rows if row["is_stop_word"] or row["chunks"]]
 
     async def _load_visible(self, state: str) -> VisibleChunks:
         """Return the chunks that the caller sees in this state of the collection."""

@@ -9,10 +9,14 @@ import pytest
 
 from sourcebound.contracts.labels import may_see
 from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.request import Filters
 from sourcebound.graph.engine import Engine
 from sourcebound.ingest.loaders.sidecar import SIDECAR_SUFFIX
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
+from sourcebound.store.connection.database import read_snapshot
 from sourcebound.store.connection.visibility import restrict_to
+from sourcebound.store.search.chunk_queries import ChunkSearch
+from sourcebound.store.search.vector_cache import VectorCache
 from sourcebound.wiring import Services, find_policy, open_services
 from support.processes.databases import MANUALS, Cluster, ingest, settings_for
 from support.retrieving import run_for
@@ -140,6 +144,21 @@ async def test_a_collection_of_hidden_documents_answers_as_an_empty_one(services
     assert (
         await engine.ask({"question": "At what pressure is the zanzibar valve opened?", "collection": "hidden"})
     ).status == "OK"
+
+
+async def test_a_word_is_known_by_any_of_its_lexemes(services: Services, tmp_path: Path) -> None:
+    """Most chunks hold the second lexeme of the word, and all of those are hidden."""
+    for name, text, labels in (("seen", "The o ring.", []), ("a", "A brien.", ["hr"]), ("b", "The brien.", ["hr"])):
+        (tmp_path / f"{name}.md").write_text(text)
+        await ingest(services, tmp_path / f"{name}.md", collection="rings", language="simple", labels=labels)
+    collection = await services.index.open_collection("rings")
+    found: list[list[tuple[str, int]]] = []
+    for held in (None, [], ["hr"]):
+        async with services.pool.connection() as connection, read_snapshot(connection):
+            search = ChunkSearch(connection, collection, Filters(), VectorCache(), labels=held)
+            await search.begin()
+            found.append([(row["word"], row["chunks"]) for row in await search.known_words(["o'brien", "valve"])])
+    assert found == [[("o'brien", 2)], [("o'brien", 1)], [("o'brien", 2)]]
 
 
 @pytest.fixture
