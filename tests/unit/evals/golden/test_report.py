@@ -2,8 +2,8 @@
 
 import re
 import sys
+from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -41,6 +41,11 @@ def evaluations(count: int) -> list[Evaluation]:
     ]
 
 
+@cache
+def report_of_two() -> str:
+    return render_report(evaluations(2))
+
+
 class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -61,7 +66,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_has_every_chart_and_refers_to_nothing_else() -> None:
-    text = render_report(evaluations(2))
+    text = report_of_two()
     page = Page(text)
     assert page.charts == TITLES
     assert len(page.ids) == len(set(page.ids))
@@ -92,5 +97,5 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch: pytest.Monk
     assert "sourcebound[report]" in caught.value.next_step
 
 
-def test_equal_evaluations_make_equal_reports(tmp_path: Path) -> None:
-    assert render_report(evaluations(2)) == render_report(evaluations(2))
+def test_equal_evaluations_make_equal_reports() -> None:
+    assert render_report(evaluations(2)) == report_of_two()
