@@ -2,14 +2,17 @@
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
+import io
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,6 +20,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.exceptions import PyJWKClientConnectionError
 
 from sourcebound.api.tokens import keys
 from sourcebound.api.tokens.settings import read_token_settings
@@ -357,6 +361,26 @@ def test_a_description_that_is_not_valid_is_a_fault_until_it_is_mended(
         monkeypatch.setattr(issuer, "description", None)
         assert get(served, token).status_code == 200  # the address is known
     cluster.drop(database)
+
+
+@pytest.mark.parametrize(
+    ("read_from", "is_used"), [("https://login.example.org/other", True), ("http://x.org/", False)]
+)
+def test_a_description_that_was_redirected_to_an_address_without_tls_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, read_from: str, is_used: bool
+) -> None:
+    said = {"issuer": ISSUER, "jwks_uri": "https://login.example.org/keys"}
+
+    def urlopen(address: str, timeout: float) -> Any:
+        body = io.BytesIO(json.dumps(said).encode())
+        return contextlib.closing(SimpleNamespace(url=read_from, read=body.read, close=body.close))
+
+    monkeypatch.setattr(keys, "urlopen", urlopen)
+    if is_used:
+        assert keys.discover(ISSUER) == said["jwks_uri"]
+    else:
+        with pytest.raises(PyJWKClientConnectionError, match="without TLS"):
+            keys.discover(ISSUER)
 
 
 def test_a_description_that_cannot_be_read_is_not_read_again_and_again(
