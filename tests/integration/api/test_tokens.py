@@ -372,6 +372,7 @@ def test_a_description_that_was_redirected_to_an_address_without_tls_is_not_used
     said = {"issuer": ISSUER, "jwks_uri": "https://login.example.org/keys"}
 
     def urlopen(address: str, timeout: float) -> Any:
+        assert address == "https://login.example.org/.well-known/openid-configuration"
         body = io.BytesIO(json.dumps(said).encode())
         return contextlib.closing(SimpleNamespace(url=read_from, read=body.read, close=body.close))
 
