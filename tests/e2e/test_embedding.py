@@ -43,7 +43,7 @@ def test_a_script_asks_without_await(demo: Program) -> None:
         "  OK: The spring compression of the HP-200 seal is set to 3.2 mm in revision C before the drive collar is "
         "locked. [C0]",
         "To what is the spring compression of the HP-300 seal set?",
-        "  OK: The spring compression of the HP-300 seal is set to 4.1 mm before the drive collar is locked. [C0]",
+        "  OK: The spring compression of the HP-300 seal is set to 4.1 mm before the drive collar is locked. [C1]",
         f"in a running loop, after {len(STAGES)} stages: OK",
     ]
 

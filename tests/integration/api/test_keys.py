@@ -200,7 +200,7 @@ def test_a_key_that_is_not_active_opens_nothing(guarded: Guarded, key: str, code
 
 def test_half_a_key_is_no_key(guarded: Guarded) -> None:
     whole = guarded.keys["all"]
-    for text in (whole[:-1], whole[:-1] + ("A" if whole[-1] != "A" else "B"), whole.rpartition("_")[0]):
+    for text in (whole[:-1], whole[:-1] + ("A" if whole[-1] != "A" else "B"), whole[:15]):
         assert guarded.served.client.get("/v1/collections", headers=bearer(text)).status_code == 401
 
 
@@ -237,7 +237,7 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(library: str) -> N
     made = program("keys", "create", "anna", "--collection", "default", "--scope", "read", "--expires", "90d")
     assert made.code == 0, made.stderr
     text = made.stdout.strip()
-    assert tables_with(library, text.rpartition("_")[2]) == set()
+    assert tables_with(library, text.split("_", 2)[2]) == set()
     (listed,) = json.loads(program("keys", "list", "--json").stdout)
     assert (listed["name"], listed["scopes"], listed["collections"], listed["state"]) == (
         "anna",

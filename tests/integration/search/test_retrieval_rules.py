@@ -67,7 +67,7 @@ async def test_a_probe_looks_behind_the_filter_and_at_words_where_there_are_no_v
 @pytest.mark.contract("R1-4")
 async def test_variants_merge_by_chunk_and_keep_the_best_similarity(library_services: Services) -> None:
     rules = (ExpansionRule(when="zeppelin", add=("gland bolt torque", "shaft turned by hand")),)
-    wide: dict[str, Any] = {"top_k": 100, "candidate_pool": 100}
+    wide: dict[str, Any] = {"top_k": 200, "candidate_pool": 200}
     merged = await retrieve(library_services, OFF_TOPIC, policy_with(expansions=rules, **wide))
     variants = (OFF_TOPIC, f"{OFF_TOPIC} gland bolt torque", f"{OFF_TOPIC} shaft turned by hand")
     assert merged.query_variants == variants
