@@ -95,6 +95,10 @@ class SharedVectors:
         """Return those of the documents whose vectors are not held."""
         return [document_id for document_id in documents if document_id not in self._known]
 
+    def count_held(self, documents: Sequence[int]) -> int:
+        """Return the number of vectors of these documents that are held."""
+        return int(np.isin(self.document_ids, documents).sum())
+
     def add(self, packed: bytes, chunk_ids: Mapping[int, str]) -> None:
         """Add the vectors of documents, each with all of its chunks. Those that are held stay unchanged.
 
@@ -132,6 +136,7 @@ class CollectionVectors:
         if documents is not None:
             self._rows = np.flatnonzero(np.isin(shared.document_ids, documents)).astype(np.int32)
         self._terms: dict[int | None, Terms] = {}
+        self._is_forgotten = False
 
     @property
     def chunk_ids(self) -> Mapping[int, str]:
@@ -149,12 +154,15 @@ class CollectionVectors:
 
     def keep_terms(self, lexeme_id: int | None, terms: Terms) -> None:
         """Cache the terms of a word, as long as the words of all parts take no more memory than the vectors."""
-        if lexeme_id not in self._terms and self.shared.term_bytes + terms.size <= self.shared.size:
+        if self._is_forgotten or lexeme_id in self._terms:
+            return
+        if self.shared.term_bytes + terms.size <= self.shared.size:
             self.shared.term_bytes += terms.size
             self._terms[lexeme_id] = terms
 
     def forget_terms(self) -> None:
-        """Leave the memory of the terms to other parts."""
+        """Leave the memory of the terms to other parts. A search that goes on with this part caches no more."""
+        self._is_forgotten = True
         self.shared.term_bytes -= sum(terms.size for terms in self._terms.values())
         self._terms.clear()
 
@@ -264,8 +272,10 @@ class VectorCache:
         for place, entry in reversed(self._entries.items()):
             shared = entry.shared
             if shared.owner == owner and self._states[place] == state:
-                has_all = documents is None or not shared.find_missing(documents)
-                if has_all or shared.size + vector_bytes(dimensions, chunks) <= self._max_bytes:
+                if documents is None:
+                    return shared
+                added = chunks - shared.count_held(documents)
+                if added == 0 or shared.size + vector_bytes(dimensions, added) <= self._max_bytes:
                     return shared
         return SharedVectors(dimensions, owner)
 

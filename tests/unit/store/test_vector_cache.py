@@ -190,9 +190,18 @@ def test_only_places_of_one_owner_and_state_share_vectors() -> None:
     shared = shared_of(drawn(2))
     cache.keep((1, digest_documents([0, 1])), "a", CollectionVectors(shared, [0, 1]))
     assert cache.open_shared((1, None), "a", [1], 1, DIMENSIONS) is shared
-    assert cache.open_shared((1, None), "a", [1, 2], 2, DIMENSIONS) is not shared  # no room for another
+    assert cache.open_shared((1, None), "a", [1, 2, 3], 3, DIMENSIONS) is not shared  # no room for two others
+    assert cache.open_shared((1, None), "a", [0, 1, 7], 2, DIMENSIONS) is shared  # document 7 has no chunk
     for owner, state in ((walled, "a"), ((2, None), "a"), ((1, None), "b")):
         assert cache.open_shared(owner, state, [1], 1, DIMENSIONS) is not shared
+
+
+def test_vectors_that_are_held_need_no_room_again() -> None:
+    cache = VectorCache(vector_bytes(DIMENSIONS, 4) + 12)
+    shared = shared_of(drawn(3))
+    cache.keep((1, digest_documents([0, 1, 2])), "a", CollectionVectors(shared, [0, 1, 2]))
+    assert cache.open_shared((1, None), "a", [1, 2, 3], 3, DIMENSIONS) is shared
+    assert cache.open_shared((1, None), "a", [2, 3, 4], 3, DIMENSIONS) is not shared
 
 
 def test_no_more_places_are_remembered_than_may_be_and_none_of_an_earlier_state() -> None:
@@ -244,6 +253,8 @@ def test_words_of_all_parts_take_no_more_room_than_the_vectors() -> None:
     assert [kept.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [half, None, None]
     assert [part.find_terms(lexeme_id) for lexeme_id in (1, 2, 3)] == [None, None, half]
     part.forget_terms()
+    part.keep_terms(4, half)  # by a search that had begun before
+    assert part.find_terms(4) is None
     kept.keep_terms(4, half)
     assert kept.find_terms(4) is half
 
