@@ -9,8 +9,11 @@ from typing import Final, NamedTuple
 
 TITLE: Final = "\ue000"
 SECTION: Final = "\ue001"
-_PATTERN: Final = re.compile(r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-f]{2}|\\(.)|([{}])|([^\\{}\s])", re.IGNORECASE)
-_PARAGRAPH_ENDS: Final = frozenset({"par", "sect"})
+_PATTERN: Final = re.compile(
+    r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-f]{2}|\\(.)|([{}])|([^\\{}\s]+)", re.IGNORECASE | re.DOTALL
+)
+_PARAGRAPH_ENDS: Final = frozenset({"par", "sect", "\n", "\r"})
+"""A backslash before the end of a line is `\\par`."""
 _CELL_ENDS: Final = frozenset({"cell", "row", "nestcell", "nestrow"})
 _BODY_TEXT_LEVEL: Final = 9
 _DEFAULT_SIZE: Final = 24
@@ -61,7 +64,7 @@ class _ParagraphReader:
         self._paragraph = _Paragraph()
 
     def read(self, match: re.Match[str]) -> None:
-        word, number, symbol, brace, character = match.groups()
+        word, number, symbol, brace, characters = match.groups()
         if brace == "{":
             self._outer.append(self._group)
         elif brace:
@@ -70,10 +73,10 @@ class _ParagraphReader:
             self._group = self._group._replace(is_skipped=True)
         elif self._group.is_skipped:
             return
-        elif word in _PARAGRAPH_ENDS:
+        elif word in _PARAGRAPH_ENDS or symbol in _PARAGRAPH_ENDS:
             self.found.append((match.start(), self._paragraph))
             self._paragraph = _Paragraph(level=self._paragraph.level)
-        elif character or word == "u" or match[0].startswith("\\'"):
+        elif characters or word == "u" or match[0].startswith("\\'"):
             self._read_text()
         else:
             self._read_control(word, number)

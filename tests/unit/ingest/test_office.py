@@ -201,6 +201,13 @@ def test_bold_paragraphs_of_rich_text_are_headings(load: Load) -> None:
     assert "\ue001" not in document.pages[0].text
 
 
+def test_a_backslash_at_the_end_of_a_line_ends_a_paragraph_of_rich_text(load: Load) -> None:
+    rtf = b"{\\rtf1\\ansi\\f0\\b Cause\\b0\\\nThe belt was worn.\\\r\nIt is new.\\\n}"
+    document = load("belt.rtf", rtf)
+    assert headings(document) == [(2, "Cause")]
+    assert document.pages[0].text == "Cause\n\nThe belt was worn.\n\nIt is new."
+
+
 def test_a_rich_text_that_is_bold_throughout_has_no_headings(load: Load) -> None:
     assert headings(load("loud.rtf", rb"{\rtf1\ansi\b One\par Two\par Three\par\b0 Four.\par}")) == []
 
