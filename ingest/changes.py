@@ -39,9 +39,6 @@ class Unchanged(NamedTuple):
     overrides: Sidecar
 
 
-Classified = Change | Unchanged | Skipped
-
-
 class ChangeDetector:
     """The classification of the files of one ingest, in order.
 
@@ -69,9 +66,13 @@ class ChangeDetector:
         self._held = held
         self._claims: dict[str, str] = {}
         """The path of the file that has each knowledge id."""
+        self.labels: dict[str, tuple[str, ...]] = {}
+        """The labels that sidecars give to the files classified last, by knowledge id, also to files that are skipped
+        because they are too large or cannot be read."""
 
-    def classify(self, files: Iterable[SourceFile]) -> list[Classified]:
+    def classify(self, files: Iterable[SourceFile]) -> list[Change | Unchanged | Skipped]:
         """Classify each file as changed, unchanged or skipped. Only one file is in memory at a time."""
+        self.labels = {}
         return [self._classify_file(file) for file in files]
 
     def digest(self, data: bytes, overrides: Sidecar) -> bytes:
@@ -82,7 +83,7 @@ class ChangeDetector:
         """Return what the digest of a document covers after the bytes of its file."""
         return overrides.model_dump_json(exclude={"labels"}).encode() + self._chunker.encode() + READERS
 
-    def _classify_file(self, file: SourceFile) -> Classified:
+    def _classify_file(self, file: SourceFile) -> Change | Unchanged | Skipped:
         try:
             return self._compare(file)
         except DocumentError as error:
@@ -99,6 +100,8 @@ class ChangeDetector:
         knowledge_id = overrides.knowledge_id or file.knowledge_id
         stored = self._known.get(knowledge_id)
         self._claim(file, knowledge_id, stored)
+        if overrides.labels is not None:
+            self.labels[knowledge_id] = overrides.labels
         digest = self.digest(read_bytes(file.path, self._max_bytes), overrides)
         if stored and stored.source_digest == digest:
             return Unchanged(file, knowledge_id, overrides)

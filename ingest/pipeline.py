@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.corpus.collection import ENGLISH, Collection, KnownDocument, KnownVector, StoredDocument
 from sourcebound.contracts.ports import DocumentParser, DocumentStore, Embedder
 from sourcebound.errors import ConfigurationError
-from sourcebound.ingest.changes import Change, ChangeDetector, Classified
+from sourcebound.ingest.changes import Change, ChangeDetector
 from sourcebound.ingest.discovery import NOTHING_FOUND, FoundFiles, Skipped, SourceFile, find_files
 from sourcebound.ingest.loaders.sidecar import Sidecar
 from sourcebound.ingest.prepare import Preparer
@@ -186,7 +186,9 @@ class Ingest:
         tally = Tally(known, found)
         await self._relabel(collection, tally, labels, held, dry_run=dry_run)  # first: an ingest may be interrupted
         detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes, held)
-        relabel = partial(self._relabel_by_sidecars, collection, tally, dry_run=dry_run) if labels is None else None
+        relabel = None
+        if labels is None:
+            relabel = partial(self._relabel_by_sidecars, collection, tally, detector, dry_run=dry_run)
         async with aclosing(self._find_changes(found.files, detector, tally, relabel)) as changes:
             if not dry_run:
                 await self._ingest(target, changes, detector, tally)
@@ -224,10 +226,10 @@ class Ingest:
             await self._store.label_documents(collection.collection_id, others, labels)
 
     async def _relabel_by_sidecars(
-        self, collection: Collection | None, tally: Tally, results: Sequence[Classified], *, dry_run: bool
+        self, collection: Collection | None, tally: Tally, detector: ChangeDetector, *, dry_run: bool
     ) -> None:
         """Give stored documents the labels of their sidecars, whether or not their files can be read now."""
-        for labels, names in tally.find_with_other_sidecar(results).items():
+        for labels, names in tally.find_with_other_sidecar(detector.labels).items():
             if collection and not dry_run:
                 await self._store.label_documents(collection.collection_id, names, labels)
 
@@ -269,13 +271,13 @@ class Ingest:
         files: Sequence[SourceFile],
         detector: ChangeDetector,
         tally: Tally,
-        relabel: Callable[[Sequence[Classified]], Awaitable[None]] | None,
+        relabel: Callable[[], Awaitable[None]] | None,
     ) -> AsyncGenerator[Change, None]:
         """Yield the files that have changed, in order."""
         for start in range(0, len(files), HASH_BATCH_FILES):
             results = await asyncio.to_thread(detector.classify, files[start : start + HASH_BATCH_FILES])
             if relabel:
-                await relabel(results)  # before anything is read: an ingest may be interrupted
+                await relabel()  # before anything is read: an ingest may be interrupted
             for result in results:
                 tally.examined += 1
                 if isinstance(result, Change):

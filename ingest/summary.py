@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sourcebound.contracts.corpus.collection import KnownDocument, StoredDocument
 from sourcebound.contracts.corpus.vector_index import VectorIndex
 from sourcebound.contracts.labels import may_see
-from sourcebound.ingest.changes import Classified, Unchanged
+from sourcebound.ingest.changes import Unchanged
 from sourcebound.ingest.discovery import FoundFiles, Skipped
 from sourcebound.ingest.loaders.sidecar import Sidecar
 
@@ -117,17 +117,21 @@ class Tally:
         self.relabelled.update(found)
         return found
 
-    def find_with_other_sidecar(self, results: Sequence[Classified]) -> dict[tuple[str, ...], list[str]]:
-        """Return the stored documents whose sidecar gives other labels, by those labels, and count them."""
+    def find_with_other_sidecar(self, given: Mapping[str, tuple[str, ...]]) -> dict[tuple[str, ...], list[str]]:
+        """Return the stored documents that have other labels than their sidecars give, and count them.
+
+        Args:
+            given: The labels that sidecars give, by knowledge id.
+
+        Returns:
+            The knowledge ids by the labels that they get.
+        """
         found: dict[tuple[str, ...], list[str]] = {}
-        for result in results:
-            labels = None if isinstance(result, Skipped) else result.overrides.labels
-            if isinstance(result, Skipped) or labels is None:
-                continue
-            stored = self.known.get(result.knowledge_id)
+        for knowledge_id, labels in given.items():
+            stored = self.known.get(knowledge_id)
             if stored and sorted(stored.labels) != sorted(labels):
-                found.setdefault(labels, []).append(result.knowledge_id)
-                self.relabelled.add(result.knowledge_id)
+                found.setdefault(labels, []).append(knowledge_id)
+                self.relabelled.add(knowledge_id)
         return found
 
     def summary(

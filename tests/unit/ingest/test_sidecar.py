@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.contracts.corpus.collection import KnownDocument
 from sourcebound.errors import DocumentError
+from sourcebound.ingest.changes import ChangeDetector
+from sourcebound.ingest.discovery import FoundFiles, Skipped, SourceFile
 from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
+from sourcebound.ingest.summary import Tally
 
 
 def _write(folder: Path, text: str) -> Path:
@@ -76,3 +80,31 @@ def test_a_sidecar_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as raised:
         read_sidecar(document)
     assert raised.value.failure_code == "BAD_SIDECAR"
+
+
+@pytest.mark.contract("R6-7")
+def test_labels_reach_a_stored_document_whose_file_is_now_too_large(tmp_path: Path) -> None:
+    document = _write(tmp_path, 'labels = ["qa"]')
+    document.write_bytes(b"12345")
+    file = SourceFile(document, "manual", str(document))
+    known = {"manual": KnownDocument("manual", str(document), b"")}
+    detector, tally = ChangeDetector(known, Sidecar(), "chunker", max_bytes=4), Tally(known, FoundFiles([file], []))
+    (result,) = detector.classify([file])
+    assert isinstance(result, Skipped)
+    assert result.code == "TOO_LARGE"
+    assert tally.find_with_other_sidecar(detector.labels) == {("qa",): ["manual"]}
+    assert tally.relabelled == {"manual"}
+
+
+@pytest.mark.contract("R6-7")
+def test_a_sidecar_gives_no_label_to_a_document_that_its_caller_may_not_see(tmp_path: Path) -> None:
+    document = _write(tmp_path, "labels = []")
+    document.write_bytes(b"12345")
+    file = SourceFile(document, "manual", str(document))
+    detector = ChangeDetector(
+        {"manual": KnownDocument("manual", str(document), b"", ["qa"])}, Sidecar(), "chunker", 99, held=["hr"]
+    )
+    (result,) = detector.classify([file])
+    assert isinstance(result, Skipped)
+    assert result.code == "KNOWLEDGE_ID_TAKEN"
+    assert detector.labels == {}
