@@ -7,6 +7,7 @@ import { openPage } from "./source.js";
 const MOST = 200; // rows that are shown at once
 const counted = (count, name) => `${count} ${count === 1 ? name : `${name}s`}`;
 let shown = { collection: "", documents: [], mayRemove: false, onRemoved: () => {} };
+let asked = null; // the document that the dialog asks about
 
 // Opens the list. `onRemoved` is called after a document was removed.
 export async function showDocuments(collection, mayRemove, onRemoved) {
@@ -20,13 +21,16 @@ export async function showDocuments(collection, mayRemove, onRemoved) {
 }
 
 async function load() {
-  const { collection } = shown;
+  const list = shown;
   try {
-    const { documents } = await read(`/v1/documents?collection=${encodeURIComponent(collection)}`);
-    if (collection !== shown.collection) return; // another list was opened meanwhile
+    const { documents } = await read(`/v1/documents?collection=${encodeURIComponent(list.collection)}`);
+    if (list !== shown) return; // another list was opened meanwhile
     shown.documents = documents;
     render();
   } catch (problem) {
+    if (list !== shown) return;
+    shown.documents = [];
+    byId("documents-list").replaceChildren(); // a list that cannot be read may name documents that are gone
     byId("documents-count").textContent = problem.code === "COLLECTION_NOT_FOUND" ? "No document yet." : `${sentence(problem.message)} ${problem.nextStep}`;
   }
 }
@@ -68,6 +72,7 @@ async function openFirst(item) {
 }
 
 function confirmRemoval(item) {
+  asked = item;
   byId("removal-text").textContent = `“${item.title}” (${item.knowledge_id}) is no longer found or shown. Records of earlier answers stay. `
     + "A file of it on the server stays too, and its next ingest adds it again.";
   byId("removal-problem").hidden = true;
@@ -76,15 +81,17 @@ function confirmRemoval(item) {
 }
 
 async function removeDocument(item) {
+  const { collection, onRemoved } = shown;
   byId("remove-document").disabled = true;
   try {
-    await remove(`/v1/collections/${encodeURIComponent(shown.collection)}/documents/${encodeURIComponent(item.knowledge_id)}`);
-    byId("removal").close();
+    await remove(`/v1/collections/${encodeURIComponent(collection)}/documents/${encodeURIComponent(item.knowledge_id)}`);
+    if (asked === item) byId("removal").close();
     await load();
     byId("documents-status").textContent = `Removed ${item.title}.`;
     byId("documents-title").focus();
-    await shown.onRemoved();
+    await onRemoved();
   } catch (problem) {
+    if (asked !== item) return; // the dialog asks about another document now
     byId("removal-problem").textContent = `${sentence(problem.message)} ${problem.nextStep}`;
     byId("removal-problem").hidden = false;
   } finally {
