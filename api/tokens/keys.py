@@ -60,10 +60,14 @@ class IssuerKeys:
         """Return the key that a token names, from the issuer if it is not remembered. Waits for other calls of this.
 
         Raises:
-            PyJWKClientConnectionError: The issuer does not answer, or its description is not valid.
+            PyJWKClientConnectionError: The issuer does not answer, or its description or its keys are not valid.
             PyJWTError: The issuer has no such key, or the token cannot be read.
         """
-        return self._open().get_signing_key_from_jwt(token)
+        client = self._open()
+        try:
+            return client.get_signing_key_from_jwt(token)
+        except (OSError, ValueError) as error:  # a connection that ends early, or an answer that is not JSON
+            raise PyJWKClientConnectionError(f"{client.uri}: {error}") from error
 
     def _open(self) -> jwt.PyJWKClient:
         """Return the reader of the keys. An address that was found stays in use while the issuer does not answer.

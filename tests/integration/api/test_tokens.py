@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.exceptions import PyJWKClientConnectionError
 
+from sourcebound.api.problems import Problem
 from sourcebound.api.tokens import keys
 from sourcebound.api.tokens.settings import read_token_settings
 from sourcebound.api.tokens.verify import TokenVerifier
@@ -394,6 +395,19 @@ def test_a_description_that_cannot_be_read_is_not_read_again_and_again(
         assert {get(served, token).status_code for _ in range(10)} == {503}
         assert issuer.descriptions == before + 1
     cluster.drop(database)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"\xff"])
+async def test_keys_that_are_not_json_are_a_fault_and_no_refusal(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    monkeypatch.setattr(issuer, "description", body)
+    address = issuer.origin + issuer.described_at
+    settings = read_token_settings(Settings(oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_keys_url=address))
+    assert settings is not None
+    with pytest.raises(Problem) as raised:
+        await TokenVerifier(settings).verify(issuer.sign())
+    assert (raised.value.status, raised.value.code) == (503, "ISSUER_UNAVAILABLE")
 
 
 def test_known_keys_are_used_while_the_description_is_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
