@@ -18,8 +18,8 @@ from sourcebound.ingest.loaders.select import read_bytes
 from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
 
 READERS: Final = b"readers_v6"
-"""The version of the readers. A new version makes every file be read again, because its text, its blocks or its search
-words may differ."""
+"""The version of the readers. A new version makes every file be read again, because its text, its blocks, its chunks or
+its search words may differ."""
 
 
 class Change(NamedTuple):
