@@ -22,8 +22,8 @@ FOREIGN_MONTH_NAMES: Final = (
 ALL_MONTHS: Final = MONTHS | {
     name: number for number, names in enumerate(FOREIGN_MONTH_NAMES, start=1) for name in names.split()
 }
-DOTLESS: Final = str.maketrans("ı", "i")
-"""A pattern that ignores case takes the Turkish dotless i for an i; case folding does not."""
+TURKISH: Final = str.maketrans({"ı": "i", "\u0307": None})
+"""A pattern that ignores case takes the Turkish ı and İ for an i; case folding leaves ı, and the dot of İ."""
 MONTH: Final = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 ENDING: Final = r"(?:st|nd|rd|th)?"
 SEPARATED: Final = re.compile(r"\d[-/.]\d")
@@ -87,7 +87,7 @@ def _days_of(match: re.Match[str]) -> Iterator[Literal]:
 
 def month_of(name: str) -> int:
     """Return the number of a month, from 1, by a name that a pattern has matched."""
-    return ALL_MONTHS[name.casefold().translate(DOTLESS)]
+    return ALL_MONTHS[name.casefold().translate(TURKISH)]
 
 
 def _with_forms(literals: Iterable[Literal]) -> list[Literal]:

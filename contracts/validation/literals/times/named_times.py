@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import OCCASIONAL, WORD, Literal
-from sourcebound.contracts.validation.literals.times.dates import DOTLESS, month_of
+from sourcebound.contracts.validation.literals.times.dates import TURKISH, month_of
 
 Form = tuple[str, str | None]
 
@@ -94,7 +94,7 @@ def read_named_times(text: str) -> list[Literal]:
             "date",
             match[0],
             match.start(),
-            frozenset([f"f{FREQUENCIES[match[0].casefold().translate(DOTLESS)]}"]),
+            frozenset([f"f{FREQUENCIES[match[0].casefold().translate(TURKISH)]}"]),
             OCCASIONAL,
         )
         for match in _find(FREQUENCY, text, words, FREQUENCIES.keys())
@@ -104,7 +104,7 @@ def read_named_times(text: str) -> list[Literal]:
 
 def named_time_forms(text: str, literals: Iterable[Literal]) -> Iterator[Form]:
     """Yield the days, months and frequencies that a source names in any form."""
-    lowered = text.casefold().translate(DOTLESS)
+    lowered = text.casefold().translate(TURKISH)
     words = frozenset(WORD.findall(lowered))
     days = {str(match.lastgroup)[1:] for match in _find(DAY, text, words, DAY_WORDS)}
     yield from ((f"w{day}", None) for day in (days if len(days) < LISTED_DAYS else "1234567"))

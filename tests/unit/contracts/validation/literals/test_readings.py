@@ -21,9 +21,11 @@ SUPPORTED = [
     ("It takes 3/4 inch.", "It takes 0.75 in."),
     ("It is 10**6 cells.", "It is 1000000 cells."),
     ("It is **5** bar.", "It is 5 bar."),
-    # a pattern that ignores case takes the dotless i for an i
+    # a pattern that ignores case takes the letters ı and İ for an i
     ("It began on 3 April 2024 and 5 May.", "It began on 3 aprıl 2024 and 5 May."),
     ("It is checked daily.", "It is checked daıly, not hourly, and daily."),
+    ("It began on 3 April 2024 and 5 May.", "It began on 3 APRİL 2024 and 5 May."),
+    ("It is checked daily.", "It is checked DAİLY, not hourly."),
     # signs
     ("Keep it at –5 °C.", "Keep it at -5 °C."),
     ("Keep it at minus 5 °C.", "Keep it at −5 °C."),
