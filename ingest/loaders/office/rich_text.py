@@ -14,7 +14,7 @@ _RTF_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError)
 _SKIPPED: Final = frozenset({"fonttbl", "colortbl"})
 _SENTENCE_END: Final = (".", ",", ";", ":", "!", "?")
 _UNDERLINES: Final = {TITLE: "=", SECTION: "-"}
-MARKS: Final = f"{TITLE}{SECTION} \t\xa0"
+_MARKS: Final = f"{TITLE}{SECTION} \t\xa0"
 _LONGEST_HEADING: Final = 100
 
 
@@ -40,12 +40,12 @@ def load_rich_text(path: Path, data: bytes) -> ParsedDocument:
         raise failures.unreadable(path, f"is not a readable Rich Text file ({type(error).__name__})") from error
     if not text.strip():
         raise failures.no_text(path)
-    paragraphs = "\n\n".join(_underline(line) for line in text.splitlines() if line.strip(MARKS))
+    paragraphs = "\n\n".join(_underline(line) for line in text.splitlines() if line.strip(_MARKS))
     return load_text(path, paragraphs.encode()).model_copy(update={"media_type": MEDIA_TYPE})
 
 
 def _underline(line: str) -> str:
     """Return a line as plain text: a heading has a line below it, as `load_text` reads it."""
-    mark, text = line.rstrip()[-1:], line.strip(MARKS)
+    mark, text = line.rstrip()[-1:], line.strip(_MARKS)
     is_title = mark in _UNDERLINES and 1 < len(text) <= _LONGEST_HEADING and not text.endswith(_SENTENCE_END)
     return f"{text}\n{_UNDERLINES[mark]}" if is_title else line.replace(TITLE, "").replace(SECTION, "")

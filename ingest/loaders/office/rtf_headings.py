@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 TITLE: Final = "\ue000"
 SECTION: Final = "\ue001"
 _PATTERN: Final = re.compile(
-    r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-f]{2}|\\(.)|([{}])|([^\\{}\s]+)", re.IGNORECASE | re.DOTALL
+    r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-f]{2}|\\([^a-z])|([{}])|([^\\{}\s]+)", re.IGNORECASE
 )
-_PARAGRAPH_ENDS: Final = frozenset({"par", "sect", "\n", "\r"})
-"""A backslash before the end of a line is `\\par`."""
+_PARAGRAPH_ENDS: Final = frozenset({"par", "sect"})
+_LINE_ENDS: Final = ("\n", "\r")
+"""After a backslash they are `\\par`, as the programs of Apple write it."""
 _CELL_ENDS: Final = frozenset({"cell", "row", "nestcell", "nestrow"})
 _BODY_TEXT_LEVEL: Final = 9
 _DEFAULT_SIZE: Final = 24
@@ -73,9 +74,9 @@ class _ParagraphReader:
             self._group = self._group._replace(is_skipped=True)
         elif self._group.is_skipped:
             return
-        elif word in _PARAGRAPH_ENDS or symbol in _PARAGRAPH_ENDS:
+        elif word in _PARAGRAPH_ENDS or symbol in _LINE_ENDS:
             self.found.append((match.start(), self._paragraph))
-            self._paragraph = _Paragraph(level=self._paragraph.level)
+            self._paragraph = _Paragraph(level=self._paragraph.level, is_cell=self._paragraph.is_cell)
         elif characters or word == "u" or match[0].startswith("\\'"):
             self._read_text()
         else:
@@ -90,7 +91,9 @@ class _ParagraphReader:
         if word in _CELL_ENDS:
             self._paragraph = _Paragraph(is_cell=word.endswith("cell"))
         elif word == "pard":
-            self._paragraph = self._paragraph._replace(level=0)
+            self._paragraph = self._paragraph._replace(level=0, is_cell=False)
+        elif word == "intbl":
+            self._paragraph = self._paragraph._replace(is_cell=True)
         elif word == "outlinelevel":
             self._paragraph = self._paragraph._replace(level=int(number or 0) + 1)
         elif word in ("b", "plain", "fs"):

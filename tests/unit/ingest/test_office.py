@@ -201,11 +201,18 @@ def test_bold_paragraphs_of_rich_text_are_headings(load: Load) -> None:
     assert "\ue001" not in document.pages[0].text
 
 
+def test_lines_of_bold_cells_are_no_headings(load: Load) -> None:
+    rtf = (
+        rb"{\rtf1\ansi\pard It runs.\par It is red.\par It is new.\par It is old.\par "
+        rb"\trowd\pard\intbl\b Serial\par number\cell Torque\par of bolt\par in Nm\cell\row"
+        rb"\pard Parts\b0\par It ends.\par}"
+    )
+    assert headings(load("cells.rtf", rtf)) == [(2, "Parts")]
+
+
 def test_a_backslash_at_the_end_of_a_line_ends_a_paragraph_of_rich_text(load: Load) -> None:
-    rtf = b"{\\rtf1\\ansi\\f0\\b Cause\\b0\\\nThe belt was worn.\\\r\nIt is new.\\\n}"
-    document = load("belt.rtf", rtf)
-    assert headings(document) == [(2, "Cause")]
-    assert document.pages[0].text == "Cause\n\nThe belt was worn.\n\nIt is new."
+    rtf = b"{\\rtf1\\ansi\\b\\fs36 Mill\\\n\\fs28 Cause\\\n\\b0\\fs24 It stopped.\\\r\nIt is red.\\\r\n}"
+    assert headings(load("notes.rtf", rtf)) == [(1, "Mill"), (2, "Cause")]
 
 
 def test_a_rich_text_that_is_bold_throughout_has_no_headings(load: Load) -> None:
