@@ -78,7 +78,7 @@ def remove_documents(
     """Remove documents, all or none. Search no longer finds them, and their evidence is no longer served.
 
     Their files stay, and an ingest of a file adds its document again, without labels: give them with
-    --label. Records of earlier answers stay.
+    --label or in FILE.meta.toml. Records of earlier answers stay.
     """
     documents = run_async(lambda: _remove(knowledge_ids, collection, yes and not dry_run, dry_run))
     for document in documents:
