@@ -214,7 +214,7 @@ def is_headed(question: Question, sentence: Sentence) -> bool:
 def names_only_the_thing(question: Question, sentence: Sentence) -> bool:
     """Return whether a sentence has the identified thing of a question, and none of several words for what of it.
 
-    `The bolts were tightened with torque wrench TW-09` does not say when torque wrench TW-09 is due for calibration.
+    `The roof was opened with crane K-4` does not say when crane K-4 is due for inspection.
     """
     if sentence.is_row or not (question.is_english and question.identifiers & sentence.stems):
         return False

@@ -36,10 +36,10 @@ VALUE: Final = re.compile(r"[|;=]|:\s*\S*\d")
 """What a row or a value has, and a title has not."""
 CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
 """The dots of a table of contents."""
-LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?:\.{3}|…)[\"')\]]*(?:\s|$)")
+LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?!(?<=\d\s)\S+\s[-+−±]?\d)(?:\.{3}|…)[\"')\]]*(?:\s|$)")
 """An ellipsis where words are left out, as in a search result: the rest may say something else than the whole.
 
-A series (`1, 2, ... and 9`) and a repeated argument (`[FILE] ...`) leave nothing out.
+A series (`1, 2, ... and 9`), a range (`4 ... 20 mA`) and a repeated argument (`[FILE] ...`) leave nothing out.
 """
 WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
 WIDE: Final = 45
@@ -120,7 +120,7 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     words = [read_words(quote) for quote in quotes]
     stems = [frozenset(word.stem for word in each if word.weight) for each in words]
     named = frozenset(word.stem for word in read_words(spell_source(source)) if word.weight)
-    title = named.union(*(stem for piece, stem in zip(pieces, stems, strict=True) if _names_chunk(piece)))
+    title = named.union(*(stems[index] for index, piece in enumerate(pieces) if _names_chunk(piece, index)))
     headings: frozenset[str] = frozenset()
     sentences, block = list[Sentence](), 0
     for index, piece in enumerate(pieces):
@@ -155,9 +155,9 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-def _names_chunk(piece: Segment) -> bool:
+def _names_chunk(piece: Segment, index: int) -> bool:
     """Whether a segment says what its chunk is about: the first line, unless it is a row, or the sender of a mail."""
-    return (not piece.start and not ROW.match(piece.text)) or bool(MAIL_PARTY.match(piece.text))
+    return (not index and not ROW.match(piece.text)) or bool(MAIL_PARTY.match(piece.text))
 
 
 def _join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:

@@ -165,6 +165,8 @@ def test_a_sentence_with_words_left_out_is_not_quoted(fragment: str) -> None:
         "The valves of the press are numbered 1, 2, ... and 9 from the left.",
         "The valves of the press are set by valve [NUMBER] ... on the console.",
         "The valves of the press opened slowly... until 2019.",
+        "The valves of the press are set to 4 ... 20 mA.",
+        "The valves of the press work at -20 … +60 °C.",
     ],
 )
 def test_an_ellipsis_that_leaves_nothing_out_is_quoted(sentence: str) -> None:

@@ -122,6 +122,11 @@ def test_the_first_row_of_a_chunk_is_no_title_of_it() -> None:
 
 
 @pytest.mark.contract("R4-9")
+def test_the_first_line_of_a_chunk_is_its_title_also_if_it_is_indented() -> None:
+    assert "pump" in read("    run the pump\n\nThe belt is red and new.")[-1].title
+
+
+@pytest.mark.contract("R4-9")
 def test_all_sentences_of_a_mail_are_those_of_its_sender() -> None:
     mail = "Your order\n\nFrom: Desk <orders@harbeck-mills.example>\nTo: planner@plant.example\n\nDear planner,\n\n{}"
     body = "thank you for your order of belts. The price has not changed. Two days suffice. Delivery is to gate G-7."
