@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import exp
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.extractive.answer_types import asking_stems, needs_type
+from sourcebound.contracts.extractive.answer_types import asking_stems, find_type, needs_type
 from sourcebound.contracts.extractive.features import (
     Features,
     Similarity,
@@ -217,6 +217,8 @@ def names_only_the_thing(question: Question, sentence: Sentence) -> bool:
     `The roof was opened with crane K-4` does not say when crane K-4 is due for inspection.
     """
     if sentence.is_row or not (question.is_english and question.identifiers & sentence.stems):
+        return False
+    if question.asked is not Asked.TIME and find_type(question, sentence):  # a date alone does not say of what it is
         return False
     thing, before = set(question.identifiers), set[str]()
     for word in question.words:

@@ -163,6 +163,8 @@ def test_the_minimum_is_lower_below_such_a_heading() -> None:
         ("When is torque wrench TW-31 due for calibration?", "The next calibration is in May.", False),
         ("When is torque wrench TW-31 due?", "The nuts were tightened with wrench TW-31.", False),
         ("When is torque wrench TW-31 due for calibration?", "Tool: TW-31; Date: 2024-05-01", False),
+        ("What voltage does the TW-31 wrench motor need?", "The TW-31 runs at 230 V.", False),
+        ("How often must the TW-31 filter be replaced?", "The TW-31 gets a new cartridge every 6 months.", False),
     ],
 )
 def test_a_sentence_that_has_only_the_thing_says_nothing_of_it(question: str, sentence: str, expected: bool) -> None:
