@@ -49,7 +49,7 @@ function row(item) {
   const state = joined(
     item.revision ? `Revision ${item.revision}` : "", item.event_date, counted(item.pages, "page"),
     item.chunks ? counted(item.chunks, "passage") : "Not searchable: it has no passage",
-    `Ingested ${new Date(item.ingested_at).toLocaleDateString()}`,
+    `Ingested ${item.ingested_at.slice(0, 10)}`,
   );
   const labels = item.labels.map((label) => make("span", { class: "label" }, label));
   const open = make("button", { type: "button", class: "small", "aria-label": `Open ${item.title}`, onclick: () => openFirst(item) }, "Open");
