@@ -54,7 +54,7 @@ def create_app(services: Services) -> FastAPI:
     metrics = Metrics()
     uploads = Uploads(services)
     server = Server(services, engine, Asking(engine, settings.max_questions, metrics), metrics)
-
+    tokens = _open_tokens(settings)
     endpoint = _open_mcp(server)
 
     @asynccontextmanager
@@ -64,6 +64,8 @@ def create_app(services: Services) -> FastAPI:
             yield
         await uploads.close()
         await server.asking.close()
+        if tokens:
+            tokens.close()
 
     app = FastAPI(
         title="Sourcebound",
@@ -75,7 +77,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.server = server
     app.state.uploads = uploads
-    app.state.tokens = _open_tokens(settings)
+    app.state.tokens = tokens
     app.state.page_images = page_images.PageImages(services)
     sizes = BodySizes(settings.max_request_megabytes * 1_000_000, settings.max_upload_megabytes * 1_000_000)
     app.add_middleware(RequestLimits, sizes=sizes, metrics=metrics)

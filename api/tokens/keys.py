@@ -12,7 +12,7 @@ from typing import Final
 from urllib.request import urlopen
 
 import jwt
-from jwt.exceptions import PyJWKClientConnectionError
+from jwt.exceptions import PyJWKClientConnectionError, PyJWTError
 
 from sourcebound.api.tokens.settings import TokenSettings, is_secure
 
@@ -21,13 +21,52 @@ KEYS_SECONDS: Final = 300
 """The time that published keys are remembered."""
 REFRESH_SECONDS: Final = 10
 """The shortest time between two reads of the keys, however many tokens name an unknown one, and between two attempts to
-read a description that cannot be read."""
+read keys or a description that cannot be read."""
 DISCOVERY_SECONDS: Final = 3600
 """The time that the address of the keys is remembered."""
 FETCH_SECONDS: Final = 5
 USES: Final = ("sig", None)
 """The uses of a key that may sign tokens. None: the issuer does not say."""
 MAX_BYTES: Final = 1_000_000
+
+
+class _KeyReader(jwt.PyJWKClient):
+    """A reader of published keys that also pauses after a read that failed.
+
+    A set without keys for signatures is a failed read: it says nothing about a token.
+
+    Args:
+        url: The address of the keys.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS, cooldown_duration=REFRESH_SECONDS)
+        self._again_at = 0.0
+
+    def list_known(self) -> list[jwt.PyJWK]:
+        """Return the remembered keys that may sign tokens. Waits for nothing."""
+        known = self.jwk_set_cache.get() if self.jwk_set_cache else None
+        return [key for key in known.keys if key.public_key_use in USES] if known else []
+
+    def get_signing_keys(self, refresh: bool = False) -> list[jwt.PyJWK]:
+        """Return the keys that may sign tokens. The caller holds the lock of the client.
+
+        Args:
+            refresh: Whether to read them again though they are remembered.
+
+        Raises:
+            PyJWKClientConnectionError: They cannot be read, or could not be a moment ago.
+        """
+        if time.monotonic() < self._again_at:
+            raise PyJWKClientConnectionError(f"{self.uri}: the last read failed, and the next one is not due")
+        try:
+            return super().get_signing_keys(refresh)
+        except (PyJWTError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            # the last three: PyJWT does not check the form of a key before it reads it
+            self._again_at = time.monotonic() + REFRESH_SECONDS
+            if self.jwk_set_cache and not self.list_known():
+                self.jwk_set_cache.put(None)  # a set without keys for signatures, which would be remembered
+            raise PyJWKClientConnectionError(f"{self.uri}: {error}") from error
 
 
 class IssuerKeys:
@@ -40,7 +79,7 @@ class IssuerKeys:
     def __init__(self, settings: TokenSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._client: jwt.PyJWKClient | None = None
+        self._client: _KeyReader | None = None
         self._again_at = 0.0
 
     def find_known(self, token: str) -> jwt.PyJWK | None:
@@ -49,27 +88,22 @@ class IssuerKeys:
         Raises:
             PyJWTError: The token cannot be read.
         """
-        cache = self._client.jwk_set_cache if self._client else None
-        known = cache.get() if cache else None
         key_id = jwt.get_unverified_header(token).get("kid")
-        if known is None or not key_id:
+        if self._client is None or not key_id:
             return None
-        return next((key for key in known.keys if key.key_id == key_id and key.public_key_use in USES), None)
+        return next((key for key in self._client.list_known() if key.key_id == key_id), None)
 
     def find(self, token: str) -> jwt.PyJWK:
         """Return the key that a token names, from the issuer if it is not remembered. Waits for other calls of this.
 
         Raises:
-            PyJWKClientConnectionError: The issuer does not answer, or its description or its keys are not valid.
+            PyJWKClientConnectionError: The issuer does not answer, or its description or its keys are not valid, or
+                have no key for signatures.
             PyJWTError: The issuer has no such key, or the token cannot be read.
         """
-        client = self._open()
-        try:
-            return client.get_signing_key_from_jwt(token)
-        except (OSError, ValueError) as error:  # a connection that ends early, or an answer that is not JSON
-            raise PyJWKClientConnectionError(f"{client.uri}: {error}") from error
+        return self._open().get_signing_key_from_jwt(token)
 
-    def _open(self) -> jwt.PyJWKClient:
+    def _open(self) -> _KeyReader:
         """Return the reader of the keys. An address that was found stays in use while the issuer does not answer.
 
         One thread reads the description. Others wait for it only if no address is known yet.
@@ -92,9 +126,7 @@ class IssuerKeys:
         if url is not None:
             self._again_at = time.monotonic() + DISCOVERY_SECONDS
         if url is not None and (self._client is None or self._client.uri != url):
-            self._client = jwt.PyJWKClient(
-                url, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS, cooldown_duration=REFRESH_SECONDS
-            )
+            self._client = _KeyReader(url)
 
     def _try_to_discover(self) -> str | None:
         """Return the address of the keys; None if the description cannot be read and an address is known."""

@@ -24,6 +24,8 @@ SKEW_SECONDS: Final = 60
 """The difference between the clocks of the issuer and of this machine that is tolerated."""
 FETCHING_THREADS: Final = 2
 """One waits for the issuer, and one for the first. Further tokens wait for a thread."""
+MAX_WAITING: Final = 64
+"""The most tokens that wait for the issuer. A further one is a 503 at once."""
 MAX_CHARACTERS: Final = 16_000
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 EVERY: Final = "*"
@@ -53,6 +55,11 @@ class TokenVerifier:
         self._settings = settings
         self._keys = IssuerKeys(settings)
         self._threads = ThreadPoolExecutor(FETCHING_THREADS, thread_name_prefix="issuer-keys")
+        self._waiting = 0
+
+    def close(self) -> None:
+        """End the threads that ask the issuer, each after its present read, without waiting for it."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def verify(self, token: str) -> TokenRights:
         """Return the rights of a token.
@@ -85,8 +92,19 @@ class TokenVerifier:
         return self._read_rights(claims)
 
     async def _fetch(self, token: str) -> jwt.PyJWK:
-        """Return a key that is not remembered. A slow issuer takes no thread that other work of the server needs."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._keys.find, token)
+        """Return a key that is not remembered. A slow issuer takes no thread that other work of the server needs.
+
+        Raises:
+            PyJWKClientConnectionError: The issuer cannot be read, or too many tokens wait for it.
+            PyJWTError: The issuer has no such key, or the token cannot be read.
+        """
+        if self._waiting >= MAX_WAITING:
+            raise PyJWKClientConnectionError(f"{MAX_WAITING} tokens wait for the issuer already")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._keys.find, token)
+        finally:
+            self._waiting -= 1
 
     def _read_rights(self, claims: dict[str, Any]) -> TokenRights:
         prefix = self._settings.scope_prefix

@@ -9,6 +9,7 @@ import io
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,12 +23,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.exceptions import PyJWKClientConnectionError
 
+from sourcebound.api.app import create_app
 from sourcebound.api.problems import Problem
 from sourcebound.api.tokens import keys
 from sourcebound.api.tokens.settings import read_token_settings
-from sourcebound.api.tokens.verify import TokenVerifier
+from sourcebound.api.tokens.verify import MAX_WAITING, TokenVerifier
 from sourcebound.errors import ConfigurationError
 from sourcebound.settings import Settings
+from sourcebound.wiring import open_services
 from support.processes.databases import Cluster, rows, settings_for
 from support.processes.homes import wait_until
 from support.processes.http_server import QUESTION, Served, served_over
@@ -52,6 +55,8 @@ class Issuer:
         self.answers.set()
         self.description: Claims | bytes | None = None
         """What the issuer says of itself; None: it has no description."""
+        self.published_instead: bytes | None = None
+        """What the issuer publishes in place of its keys."""
         self.descriptions = 0
         issuer = self
 
@@ -66,7 +71,8 @@ class Issuer:
                 else:
                     issuer.reads += 1
                     issuer.answers.wait(60)
-                    body = json.dumps({"keys": [issuer.published(name) for name in issuer.keys]}).encode()
+                    published = {"keys": [issuer.published(name) for name in issuer.keys]}
+                    body = issuer.published_instead or json.dumps(published).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -397,17 +403,49 @@ def test_a_description_that_cannot_be_read_is_not_read_again_and_again(
     cluster.drop(database)
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"\xff"])
-async def test_keys_that_are_not_json_are_a_fault_and_no_refusal(
+def verifier_of(issuer: Issuer) -> TokenVerifier:
+    settings = read_token_settings(Settings(oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_keys_url=issuer.url))
+    assert settings is not None
+    return TokenVerifier(settings)
+
+
+async def problem_of(verifier: TokenVerifier, token: str) -> tuple[int, str]:
+    with pytest.raises(Problem) as raised:
+        await verifier.verify(token)
+    return raised.value.status, raised.value.code
+
+
+@pytest.mark.contract("S-4")
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>", b"\xff", b"[]", b"{}", b'{"keys": []}', b'{"keys": [{"kty": "oct"}]}', b'{"keys": 7}', b"encryption"],
+)
+async def test_keys_that_cannot_be_used_are_a_fault_until_the_issuer_is_mended(
     issuer: Issuer, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
-    monkeypatch.setattr(issuer, "description", body)
-    address = issuer.origin + issuer.described_at
-    settings = read_token_settings(Settings(oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_keys_url=address))
-    assert settings is not None
-    with pytest.raises(Problem) as raised:
-        await TokenVerifier(settings).verify(issuer.sign())
-    assert (raised.value.status, raised.value.code) == (503, "ISSUER_UNAVAILABLE")
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 60)
+    if body == b"encryption":
+        body = json.dumps({"keys": [{**issuer.published("rsa-1"), "use": "enc"}]}).encode()
+    monkeypatch.setattr(issuer, "published_instead", body)
+    verifier, token, before = verifier_of(issuer), issuer.sign(), issuer.reads
+    assert {await problem_of(verifier, token) for _ in range(10)} == {(503, "ISSUER_UNAVAILABLE")}
+    assert issuer.reads == before + 1  # it pauses after a failure too
+    monkeypatch.setattr(issuer, "published_instead", None)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    assert (await verifier.verify(token)).scopes == {"ask", "read"}
+    verifier.close()
+
+
+@pytest.mark.contract("R6-7")
+async def test_a_failed_read_forgets_no_key_that_is_known(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
+    verifier, known = verifier_of(issuer), issuer.sign()
+    await verifier.verify(known)
+    monkeypatch.setattr(issuer, "published_instead", b"<html>")
+    assert await problem_of(verifier, with_an_unknown_key(issuer)) == (503, "ISSUER_UNAVAILABLE")
+    assert (await verifier.verify(known)).scopes == {"ask", "read"}
+    verifier.close()
 
 
 def test_known_keys_are_used_while_the_description_is_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,9 +480,7 @@ async def test_a_slow_issuer_delays_no_token_whose_key_is_known(
 ) -> None:
     monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
     monkeypatch.setattr(keys, "FETCH_SECONDS", 60)
-    settings = read_token_settings(Settings(oidc_issuer=ISSUER, oidc_audience=AUDIENCE, oidc_keys_url=issuer.url))
-    assert settings is not None
-    verifier, known = TokenVerifier(settings), issuer.sign()
+    verifier, known = verifier_of(issuer), issuer.sign()
     await verifier.verify(known)
     before = issuer.reads
     issuer.answers.clear()
@@ -454,10 +490,31 @@ async def test_a_slow_issuer_delays_no_token_whose_key_is_known(
         assert (await asyncio.wait_for(verifier.verify(known), 20)).scopes == {"ask", "read"}
         assert await asyncio.wait_for(asyncio.to_thread(lambda: "a thread of other work"), 20)
         assert not any(task.done() for task in unknown)
+        unknown += [asyncio.create_task(verifier.verify(with_an_unknown_key(issuer))) for _ in range(40)]
+        await asyncio.to_thread(wait_until, lambda: any(task.done() for task in unknown))  # their number has a bound
     finally:
         issuer.answers.set()
     results = await asyncio.gather(*unknown, return_exceptions=True)
-    assert {getattr(result, "code", None) for result in results} == {"TOKEN_INVALID"}
+    codes = Counter(getattr(result, "code", None) for result in results)
+    assert codes == {"TOKEN_INVALID": MAX_WAITING, "ISSUER_UNAVAILABLE": len(unknown) - MAX_WAITING}
+    verifier.close()
+
+
+async def test_the_threads_that_ask_the_issuer_end_with_the_application(
+    cluster: Cluster, migrated: str, issuer: Issuer
+) -> None:
+    def threads() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name.startswith("issuer-keys")}
+
+    database, before = cluster.create(migrated), threads()
+    settings = {"oidc_issuer": ISSUER, "oidc_audience": AUDIENCE, "oidc_keys_url": issuer.url}
+    async with open_services(settings_for(database, **settings)) as services:
+        app = create_app(services)
+        async with app.router.lifespan_context(app):
+            await app.state.tokens.verify(issuer.sign())
+            assert threads() > before
+        await asyncio.to_thread(wait_until, lambda: threads() <= before)
+    cluster.drop(database)
 
 
 @pytest.mark.parametrize(
