@@ -35,6 +35,47 @@ def may_see(held: Collection[str] | None, labels: Iterable[str]) -> bool:
     return held is None or all(label in held for label in labels)
 
 
+def may_relabel(held: Collection[str] | None, stored: Iterable[str], given: Collection[str]) -> bool:
+    """Tell whether a caller may give a document other labels. One with labels removes none, so it opens nothing.
+
+    Args:
+        held: The labels of the caller; None if labels do not restrict it.
+        stored: The labels of the document.
+        given: The labels that it gets.
+
+    >>> may_relabel(None, ["qa"], []), may_relabel(["hr", "qa"], ["qa"], ["hr", "qa"])
+    (True, True)
+    >>> may_relabel(["hr", "qa"], ["hr", "qa"], ["qa"])
+    False
+    """
+    return held is None or all(label in given for label in stored)
+
+
+def settle_labels(
+    given: Iterable[str] | None, seen: Iterable[str] | None, stored: Iterable[str] | None
+) -> tuple[str, ...]:
+    """Return the labels of a document that an ingest stores, whatever happened since the ingest began.
+
+    Labels that changed meanwhile stay, because the change is the later decision. A document that another ingest made
+    meanwhile gets the labels of both, because a further label only ever hides.
+
+    Args:
+        given: The labels that the ingest gives; None to keep those of the document.
+        seen: The labels that the document had when the ingest last read or wrote them; None: there was no document.
+        stored: Its labels now; None: there is no document.
+
+    >>> settle_labels(["qa"], seen=["hr"], stored=["hr"]), settle_labels(["qa"], seen=["hr"], stored=["audit"])
+    (('qa',), ('audit',))
+    >>> settle_labels(["qa"], seen=None, stored=["hr"]), settle_labels(None, seen=None, stored=["hr"])
+    (('hr', 'qa'), ('hr',))
+    """
+    if stored is None or given is None:
+        return tuple(given or stored or ())
+    if seen is None:
+        return tuple(sorted({*given, *stored}))
+    return tuple(given if set(stored) == set(seen) else stored)
+
+
 def read_labels(given: object, most: int = MAX_LABELS) -> tuple[str, ...]:
     """Return labels in order, each once.
 

@@ -3,7 +3,7 @@
 Other packages implement them, and `wiring` passes them to the nodes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -133,8 +133,21 @@ class DocumentStore(Catalog, Protocol):
         """
         ...
 
-    async def label_documents(self, collection_id: int, knowledge_ids: Sequence[str], labels: Sequence[str]) -> int:
-        """Replace the labels of documents, all or none, and return the number of documents that had others."""
+    async def label_documents(
+        self,
+        collection_id: int,
+        knowledge_ids: Sequence[str],
+        labels: Sequence[str],
+        seen: Mapping[str, Sequence[str]] | None = None,
+    ) -> int:
+        """Replace the labels of documents, all or none, and return the number of documents that had others.
+
+        Args:
+            collection_id: The collection.
+            knowledge_ids: The documents.
+            labels: Their labels.
+            seen: The labels that each document must still have. None: whatever it has.
+        """
         ...
 
     async def remove_documents(self, collection_id: int, knowledge_ids: Sequence[str]) -> None:

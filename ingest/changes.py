@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownDocument
 from sourcebound.contracts.corpus.digests import digest_source
-from sourcebound.contracts.labels import may_see
+from sourcebound.contracts.labels import may_relabel, may_see
 from sourcebound.contracts.text.sanitize import to_storable
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.discovery import UPLOADED, Skipped, SourceFile, skip_unreadable
@@ -47,7 +47,8 @@ class ChangeDetector:
         metadata: Metadata of every file; it overrides sidecars.
         chunker: The chunker's name.
         max_bytes: Larger files are skipped.
-        held: The labels of the caller, which replaces no document that is hidden from it (R6-7). None for any document.
+        held: The labels of the caller, which replaces no document that is hidden from it, and removes no label (R6-7).
+            None: labels do not restrict it.
     """
 
     def __init__(
@@ -101,6 +102,8 @@ class ChangeDetector:
         stored = self._known.get(knowledge_id)
         self._claim(file, knowledge_id, stored)
         if overrides.labels is not None:
+            if stored and not may_relabel(self._held, stored.labels, overrides.labels):
+                raise _removed_labels(file, stored.labels)
             self.labels[knowledge_id] = overrides.labels
         digest = self.digest(read_bytes(file.path, self._max_bytes), overrides)
         if stored and stored.source_digest == digest:
@@ -130,6 +133,14 @@ def _foreign_labels(file: SourceFile) -> DocumentError:
     return DocumentError(
         f"{sidecar_path(file.path).name} gives a label that you do not have.",
         "Give labels that you have, or ask an administrator to label the document.",
+        code="LABEL_FORBIDDEN",
+    )
+
+
+def _removed_labels(file: SourceFile, labels: Iterable[str]) -> DocumentError:
+    return DocumentError(
+        f"the document of {file.path} has labels that this upload would remove. It has {', '.join(labels)}.",
+        "Give all of them, or none to keep them, or ask an administrator to remove some.",
         code="LABEL_FORBIDDEN",
     )
 

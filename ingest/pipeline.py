@@ -57,17 +57,10 @@ class _Target:
     Args:
         collection: The collection; None if it does not exist.
         create: Makes it.
-        labels: The labels of its documents; None for those of their sidecars, or else those that are stored.
     """
 
-    def __init__(
-        self,
-        collection: Collection | None,
-        create: Callable[[], Awaitable[Collection]],
-        labels: Sequence[str] | None,
-    ) -> None:
+    def __init__(self, collection: Collection | None, create: Callable[[], Awaitable[Collection]]) -> None:
         self.collection = collection
-        self.labels = labels
         self._create = create
 
     async def open(self) -> int:
@@ -176,12 +169,15 @@ class Ingest:
             metadata: Metadata of every file.
             language: The language of the collection; None for its current one.
             labels: As for `run`.
-            held: The labels of the caller, which replaces no document that is hidden from it. None for any document.
+            held: The labels of the caller, which replaces no document that is hidden from it, and removes no label.
+                None: labels do not restrict it.
             pruned: Paths whose documents are removed if their files no longer exist.
             dry_run: Whether to plan the ingest only.
         """
         collection = await self._find_collection(collection_name, language)
-        target = _Target(collection, partial(self._create_collection, collection_name, language), labels)
+        target = _Target(collection, partial(self._create_collection, collection_name, language))
+        if labels is not None:
+            metadata = metadata.model_copy(update={"labels": tuple(labels)})
         known = await self._store.known_documents(collection.collection_id) if collection else {}
         tally = Tally(known, found)
         await self._relabel(collection, tally, labels, held, dry_run=dry_run)  # first: an ingest may be interrupted
@@ -222,16 +218,25 @@ class Ingest:
     ) -> None:
         """Give the stored documents of the files these labels, whether or not their files can be read now."""
         others = tally.find_with_other(labels, held) if collection and labels is not None else []
-        if collection and labels is not None and others and not dry_run:
-            await self._store.label_documents(collection.collection_id, others, labels)
+        if collection and labels is not None and others:
+            await self._give_labels(collection, tally, others, labels, dry_run=dry_run)
 
     async def _relabel_by_sidecars(
         self, collection: Collection | None, tally: Tally, detector: ChangeDetector, *, dry_run: bool
     ) -> None:
         """Give stored documents the labels of their sidecars, whether or not their files can be read now."""
         for labels, names in tally.find_with_other_sidecar(detector.labels).items():
-            if collection and not dry_run:
-                await self._store.label_documents(collection.collection_id, names, labels)
+            if collection:
+                await self._give_labels(collection, tally, names, labels, dry_run=dry_run)
+
+    async def _give_labels(
+        self, collection: Collection, tally: Tally, names: Sequence[str], labels: Sequence[str], *, dry_run: bool
+    ) -> None:
+        """Give stored documents labels. Those whose labels were changed meanwhile keep them: that decision is later."""
+        seen = {name: tally.known[name].labels for name in names}
+        if not dry_run:
+            await self._store.label_documents(collection.collection_id, names, labels, seen)
+        tally.record_labels(names, labels)
 
     async def _find_collection(self, name: str, language: str | None) -> Collection | None:
         """Return the collection, or None if it does not exist: the first batch makes it."""
@@ -324,8 +329,7 @@ class Ingest:
         known = await self._read_known_vectors(target, documents, tally)
         embedded = await self._preparer.embed(documents, known, report)
         labelled = [
-            document if target.labels is None else document._replace(labels=target.labels)
-            for document in embedded.documents
+            document._replace(seen_labels=tally.seen_labels(document.knowledge_id)) for document in embedded.documents
         ]
         await self._store.replace_documents(await target.open(), labelled)
         tally.reused_vectors += embedded.reused_vectors

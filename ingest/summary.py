@@ -1,7 +1,7 @@
 """The counts and the result of an ingest."""
 
 from collections.abc import Collection as Names
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from os.path import realpath
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sourcebound.contracts.corpus.collection import KnownDocument, StoredDocument
 from sourcebound.contracts.corpus.vector_index import VectorIndex
-from sourcebound.contracts.labels import may_see
+from sourcebound.contracts.labels import may_relabel, may_see
 from sourcebound.ingest.changes import Unchanged
 from sourcebound.ingest.discovery import FoundFiles, Skipped
 from sourcebound.ingest.loaders.sidecar import Sidecar
@@ -97,6 +97,16 @@ class Tally:
         if overrides.knowledge_id:
             self.operator_ids[source_path] = knowledge_id
 
+    def record_labels(self, names: Iterable[str], labels: Sequence[str]) -> None:
+        """Remember the labels that stored documents were given."""
+        for name in names:
+            self.known[name] = self.known[name]._replace(labels=labels)
+
+    def seen_labels(self, knowledge_id: str) -> Sequence[str] | None:
+        """Return the labels of a document that were read or given last; None: there was no document."""
+        known = self.known.get(knowledge_id)
+        return known.labels if known else None
+
     def find_with_other(self, labels: Sequence[str], held: Names[str] | None) -> list[str]:
         """Return the documents to relabel that were not returned before, and count them.
 
@@ -104,7 +114,8 @@ class Tally:
 
         Args:
             labels: The labels that they get.
-            held: The labels of the caller, which relabels no document that is hidden from it. None for any document.
+            held: The labels of the caller, which relabels no document that is hidden from it, and removes no label.
+                None: labels do not restrict it.
         """
         unchanged = {file.knowledge_id for file in self.ingested if file.outcome is FileOutcome.UNCHANGED}
         found = [
@@ -113,6 +124,7 @@ class Tally:
             if (name in unchanged or (document.source_path in self._paths and may_see(held, document.labels)))
             and name not in self.relabelled | self._stored
             and sorted(document.labels) != sorted(labels)
+            and may_relabel(held, document.labels, labels)
         ]
         self.relabelled.update(found)
         return found

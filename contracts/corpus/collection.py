@@ -100,3 +100,5 @@ class StoredDocument(NamedTuple):
     """The rest of what `source_digest` covers, after the bytes of the file."""
     labels: Sequence[str] | None = None
     """Its labels (R6-7); None to keep those of the document that it replaces. A new one then has none."""
+    seen_labels: Sequence[str] | None = None
+    """The labels that the ingest last read or wrote; None: there was no document. Other labels are a later decision."""

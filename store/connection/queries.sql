@@ -85,9 +85,11 @@ SELECT knowledge_id, labels FROM documents
 WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s)
 
 -- name: label_documents
+-- Leaves out documents whose labels are no longer those of `seen`, by knowledge id (all, where it is null).
 UPDATE documents SET labels = %(labels)s
 WHERE collection_id = %(collection_id)s AND knowledge_id = ANY(%(knowledge_ids)s)
   AND labels IS DISTINCT FROM %(labels)s::text[]
+  AND (%(seen)s::json IS NULL OR labels = ARRAY(SELECT json_array_elements_text(%(seen)s::json -> knowledge_id)))
 
 -- name: lock_source_files
 -- `remove_unused_files` takes the same lock.

@@ -12,6 +12,7 @@ from typing import Final
 
 from pgvector import Vector
 from psycopg import AsyncConnection, AsyncCursor, errors
+from psycopg.types.json import Json
 
 from sourcebound.contracts.corpus.collection import (
     ENGLISH,
@@ -23,6 +24,7 @@ from sourcebound.contracts.corpus.collection import (
 )
 from sourcebound.contracts.corpus.digests import EMPTY_DIGEST, PageText, digest_document, seal_chunks
 from sourcebound.contracts.corpus.vector_index import VectorIndex
+from sourcebound.contracts.labels import settle_labels
 from sourcebound.errors import ConfigurationError, StoreError
 from sourcebound.store.connection.database import Pool, Row, fetch_visible, store_faults
 from sourcebound.store.connection.queries import query
@@ -225,12 +227,7 @@ class PostgresIndex:
         return {row["collection_id"]: (row["documents"], row["chunks"]) for row in rows}
 
     async def replace_documents(self, collection_id: int, documents: Sequence[StoredDocument]) -> None:
-        """Store documents in one transaction, replacing those with the same knowledge ids.
-
-        Args:
-            collection_id: The collection.
-            documents: The documents.
-        """
+        """Store documents in one transaction, replacing those with the same knowledge ids (`DocumentStore`)."""
         knowledge_ids = [document.knowledge_id for document in documents]
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
@@ -239,12 +236,23 @@ class PostgresIndex:
                 rows = await (await connection.execute(query("labels_of_documents"), values)).fetchall()
                 kept = {row["knowledge_id"]: row["labels"] for row in rows}
                 await _delete_rows(connection, collection_id, knowledge_ids)
-                await _insert_rows(connection, collection_id, documents, kept)
+                labelled = [
+                    each._replace(labels=settle_labels(each.labels, each.seen_labels, kept.get(each.knowledge_id)))
+                    for each in documents
+                ]
+                await _insert_rows(connection, collection_id, labelled)
                 await _write_digest(connection, collection_id)
 
-    async def label_documents(self, collection_id: int, knowledge_ids: Sequence[str], labels: Sequence[str]) -> int:
-        """Replace the labels of documents in one transaction, and return the number of documents that had others."""
+    async def label_documents(
+        self,
+        collection_id: int,
+        knowledge_ids: Sequence[str],
+        labels: Sequence[str],
+        seen: Mapping[str, Sequence[str]] | None = None,
+    ) -> int:
+        """Replace the labels of documents in one transaction, and return how many had others (`DocumentStore`)."""
         values = {"collection_id": collection_id, "knowledge_ids": list(knowledge_ids), "labels": list(labels)}
+        values["seen"] = None if seen is None else Json({name: list(each) for name, each in seen.items()})
         with store_faults():
             async with self._pool.connection() as connection, connection.transaction():
                 await _lock_collection(connection, collection_id)
@@ -286,17 +294,11 @@ async def _delete_rows(connection: AsyncConnection[Row], collection_id: int, kno
 
 
 async def _insert_rows(
-    connection: AsyncConnection[Row],
-    collection_id: int,
-    documents: Sequence[StoredDocument],
-    kept: Mapping[str, Sequence[str]],
+    connection: AsyncConnection[Row], collection_id: int, documents: Sequence[StoredDocument]
 ) -> None:
     async with connection.cursor() as writer:
         await _insert_files(writer, documents)
-        ids = [
-            await _insert_document(writer, collection_id, document, _labels_of(document, kept))
-            for document in documents
-        ]
+        ids = [await _insert_document(writer, collection_id, document) for document in documents]
         await writer.execute(query("stage_pages"))
         async with writer.copy(query("copy_pages")) as copy:
             copy.set_types(PAGE_TYPES)
@@ -313,10 +315,6 @@ async def _insert_rows(
         await writer.execute(query("insert_staged_chunks"), {"collection_id": collection_id})
 
 
-def _labels_of(document: StoredDocument, kept: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    return kept.get(document.knowledge_id, ()) if document.labels is None else document.labels
-
-
 async def _insert_files(writer: AsyncCursor[Row], documents: Sequence[StoredDocument]) -> None:
     """Store the bytes that are kept, which documents with equal bytes share."""
     files = {hashlib.sha256(document.file).digest(): document.file for document in documents if document.file}
@@ -326,9 +324,7 @@ async def _insert_files(writer: AsyncCursor[Row], documents: Sequence[StoredDocu
         await writer.execute(query("insert_source_file"), {"sha256": sha256, "content": content})
 
 
-async def _insert_document(
-    writer: AsyncCursor[Row], collection_id: int, document: StoredDocument, labels: Sequence[str]
-) -> int:
+async def _insert_document(writer: AsyncCursor[Row], collection_id: int, document: StoredDocument) -> int:
     pages = [PageText(page.index, page.number, page.text) for page in document.parsed.pages]
     chunk_digests = b"".join(chunk.digest for chunk in seal_chunks(document))
     values = {
@@ -343,7 +339,7 @@ async def _insert_document(
         "contents_digest": digest_document(document.knowledge_id, document.source_digest, pages, chunk_digests),
         "file_sha256": hashlib.sha256(document.file).digest() if document.file else None,
         "digest_suffix": document.digest_suffix if document.file else None,
-        "labels": list(labels),
+        "labels": list(document.labels or ()),
     }
     await writer.execute(query("insert_document"), values)
     row = await writer.fetchone()

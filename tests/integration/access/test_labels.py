@@ -1,5 +1,6 @@
 """Labels of documents: given on the command line and over HTTP, recorded with each run, and checked at each read."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from sourcebound.graph.replay.history import verify_history
 from sourcebound.store.checkpoints.archive import PostgresHistory
 from sourcebound.wiring import Services, open_services
 from support.processes.commands import Program
-from support.processes.databases import Cluster, ingest, rows, settings_for, single
+from support.processes.databases import PARSER, Cluster, ingest, rows, settings_for, single
 from support.processes.http_server import Served, served_over
 
 pytestmark = pytest.mark.contract("R6-7")
@@ -130,6 +131,68 @@ async def test_stored_documents_get_labels_before_anything_is_read(
     assert {tuple(labels) for _, labels in rows(database, LABELS)} == {("hr",)}
 
 
+class Meanwhile:
+    """A parser that runs a statement before it reads a file, as another process does meanwhile."""
+
+    processes = 1
+    seconds = 30.0
+
+    def __init__(self, database: str, statement: str) -> None:
+        self.database, self.statement = database, statement
+
+    def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+        rows(self.database, self.statement)
+        return PARSER.parse(path, data, max_bytes)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+@pytest.mark.parametrize("administrator", [["audit"], []])
+async def test_labels_that_an_administrator_gives_during_an_ingest_stay(
+    services: Services, database: str, folder: Path, in_file: bool, administrator: list[str]
+) -> None:
+    (folder / "canteen.txt").unlink()
+    await ingest(services, folder, labels=("old",))
+    (folder / "valve.txt").write_text("The zanzibar valve is closed.\n")
+    if in_file:
+        (folder / "valve.txt.meta.toml").write_text('labels = ["qa"]')
+    parser = Meanwhile(database, f"UPDATE documents SET labels = '{{{','.join(administrator)}}}'")
+    done = await ingest(services, folder, labels=None if in_file else ("qa",), parser=parser)
+    assert done.replaced == 1
+    assert rows(database, LABELS) == [("valve.txt", administrator)]
+    assert single(database, "SELECT text FROM chunks") == "The zanzibar valve is closed."
+    await ingest(services, folder, labels=("qa",))  # the next ingest decides later
+    assert rows(database, LABELS) == [("valve.txt", ["qa"])]
+
+
+async def test_labels_are_given_only_to_documents_that_still_have_those_that_were_read(
+    services: Services, database: str, folder: Path
+) -> None:
+    await ingest(services, folder, labels=("old",))
+    rows(database, "UPDATE documents SET labels = '{audit}' WHERE knowledge_id = 'valve.txt'")
+    found = await services.index.open_collection("default")
+    seen = {"valve.txt": ["old"], "canteen.txt": ["old"]}
+    assert await services.index.label_documents(found.collection_id, list(seen), ["qa"], seen) == 1
+    assert rows(database, LABELS) == [("canteen.txt", ["qa"]), ("valve.txt", ["audit"])]
+
+
+async def test_a_document_that_two_ingests_make_at_once_gets_the_labels_of_both(
+    services: Services, database: str, folder: Path
+) -> None:
+    (folder / "canteen.txt").unlink()
+
+    class Other(Meanwhile):
+        def parse(self, path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
+            asyncio.run(first())
+            return PARSER.parse(path, data, max_bytes)
+
+    async def first() -> None:
+        async with open_services(settings_for(database)) as other:
+            await ingest(other, folder, labels=("hr",))
+
+    await ingest(services, folder, labels=("qa",), parser=Other(database, ""))
+    assert rows(database, LABELS) == [("valve.txt", ["hr", "qa"])]
+
+
 def test_a_removal_says_which_labels_it_removed(program: Program, database: str, folder: Path) -> None:
     program("ingest", str(folder), "--label", "qa", "--label", "hr")
     for option, action in (("--dry-run", "would remove"), ("--yes", "removed")):
@@ -195,7 +258,7 @@ def test_an_upload_gives_labels_that_its_caller_holds(own: Served, keys: dict[st
     assert labels_of(own) == ["hr", "qa"]
     assert upload(own, keys["any"], "Another text.").json()["files"][0]["outcome"] == "replaced"
     assert labels_of(own) == ["hr", "qa"]
-    assert upload(own, keys["both"], "Another text.", "qa").json()["files"][0]["outcome"] == "unchanged"
+    assert upload(own, keys["any"], "Another text.", "qa").json()["files"][0]["outcome"] == "unchanged"
     assert labels_of(own) == ["qa"]
     for headers, labels in ((keys["qa"], ("qa", "hr")), (keys["none"], ("qa",))):
         refused = upload(own, headers, "A third text.", *labels)
@@ -212,13 +275,55 @@ def test_a_metadata_file_of_an_upload_gives_labels_that_its_caller_holds(own: Se
 
     assert send(keys["both"], 'labels = ["hr", "qa"]').status_code == 200
     assert labels_of(own) == ["hr", "qa"]
-    assert send(keys["both"], 'labels = ["qa"]').json()["files"][0]["outcome"] == "unchanged"
+    assert send(keys["any"], 'labels = ["qa"]').json()["files"][0]["outcome"] == "unchanged"
     assert labels_of(own) == ["qa"]
     refused = send(keys["qa"], 'labels = ["hr", "qa"]')
     assert (refused.status_code, refused.json()["code"]) == (403, "LABEL_FORBIDDEN")
     assert "valve.txt.meta.toml" in refused.json()["detail"]
     assert send(keys["both"], "labels = 7").json()["code"] == "BAD_SIDECAR"
     assert labels_of(own) == ["qa"]
+
+
+@pytest.mark.parametrize("text", [ANSWER, "Another text."])
+def test_a_caller_with_labels_adds_labels_to_a_document_and_removes_none(
+    own: Served, keys: dict[str, Any], text: str
+) -> None:
+    def send(name: str, labels: str) -> httpx.Response:
+        files = [("file", ("valve.txt", text.encode())), ("file", ("valve.txt.meta.toml", labels.encode()))]
+        return own.client.post("/v1/collections/valves/documents", files=files, headers=keys[name])
+
+    upload(own, keys["any"], ANSWER, "qa")
+    stored = "SELECT source_digest, labels FROM documents"
+    before = rows(own.database, stored)
+    for refused in (
+        send("both", "labels = []"),
+        send("both", 'labels = ["hr"]'),
+        upload(own, keys["both"], text, "hr"),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (403, "LABEL_FORBIDDEN")
+        assert "valve.txt has labels that this upload would remove. It has qa." in refused.json()["detail"]
+        assert rows(own.database, stored) == before
+    assert send("both", "").status_code == 200
+    assert labels_of(own) == ["qa"]
+    assert send("both", 'labels = ["hr", "qa"]').status_code == 200
+    assert labels_of(own) == ["hr", "qa"]
+    assert send("any", "labels = []").status_code == 200
+    assert labels_of(own) == []
+
+
+def test_one_document_that_may_not_be_opened_stops_no_other_file_of_an_upload(
+    own: Served, keys: dict[str, Any]
+) -> None:
+    upload(own, keys["any"], ANSWER, "hr", "qa")
+    files = [("file", ("valve.txt", b"Another text.")), ("file", ("lift.txt", b"The lift is repaired."))]
+    sent = own.client.post(
+        "/v1/collections/valves/documents", files=files, data={"label": ["qa"]}, headers=keys["both"]
+    )
+    assert {each["name"]: each["code"] for each in sent.json()["files"]} == {
+        "lift.txt": None,
+        "valve.txt": "LABEL_FORBIDDEN",
+    }
+    assert rows(own.database, LABELS) == [("lift.txt", ["qa"]), ("valve.txt", ["hr", "qa"])]
 
 
 def test_an_upload_replaces_no_document_that_is_hidden_from_its_caller(own: Served, keys: dict[str, Any]) -> None:
