@@ -18,6 +18,7 @@ import importlib.util
 import mmap
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -55,6 +56,8 @@ DIMENSIONS = 384
 MAX_TOKENS = 254
 """The model was trained on 256 word-pieces, of which [CLS] and [SEP] take two."""
 CLS, SEP = 101, 102
+KEPT_QUERIES = 64
+"""The number of questions whose word-pieces stay in memory: those of a process's runs at one time, and some more."""
 
 
 class TokenVectors(NamedTuple):
@@ -153,6 +156,8 @@ class MiniLmEmbedder:
         self._tokenizer_lock = threading.Lock()
         self._session: InferenceSession | None = None
         self._session_lock = threading.Lock()
+        self._queries: OrderedDict[str, TokenVectors] = OrderedDict()
+        self._queries_lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -198,10 +203,12 @@ class MiniLmEmbedder:
     async def embed_query(self, text: str) -> list[float]:
         """Return the unit vector of a question. MiniLM needs no prefix for questions.
 
+        The vectors of its word-pieces come from the same computation, and are kept for `read_tokens`.
+
         Raises:
             ModelError: The weights are missing or are not the pinned ones.
         """
-        return await asyncio.to_thread(self._embed, text)
+        return await asyncio.to_thread(self._embed_query, text)
 
     def read_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the vectors of the word-pieces of each text. A long text is read in parts of `MAX_TOKENS`.
@@ -213,6 +220,10 @@ class MiniLmEmbedder:
         return list(self._workers.map(self._read_tokens, texts))
 
     def _read_tokens(self, text: str) -> TokenVectors:
+        with self._queries_lock:
+            kept = self._queries.get(text)
+        if kept is not None:
+            return kept
         session = self._get_session()
         import numpy as np
 
@@ -223,8 +234,23 @@ class MiniLmEmbedder:
             (vectors,) = session.run([TOKENS], {INPUT: token_ids})
             parts.append(vectors[1:-1])
         joined = np.concatenate(parts) if parts else np.zeros((0, DIMENSIONS), dtype=np.float32)
-        lengths = np.linalg.norm(joined, axis=1, keepdims=True)
-        return TokenVectors(joined / np.maximum(lengths, 1e-9), tuple(encoding.offsets))
+        return _unit_vectors(joined, encoding)
+
+    def _embed_query(self, text: str) -> list[float]:
+        session = self._get_session()
+        import numpy as np
+
+        encoding = self._encode(text)
+        if len(encoding.ids) > MAX_TOKENS:
+            return self._embed(text)
+        token_ids = np.array([CLS, *encoding.ids, SEP], dtype=np.int64)
+        vector, vectors = session.run([OUTPUT, TOKENS], {INPUT: token_ids})
+        with self._queries_lock:
+            self._queries[text] = _unit_vectors(vectors[1:-1], encoding)
+            self._queries.move_to_end(text)
+            if len(self._queries) > KEPT_QUERIES:
+                self._queries.popitem(last=False)
+        return cast("list[float]", vector.tolist())
 
     def _embed(self, text: str) -> list[float]:
         session = self._get_session()
@@ -268,6 +294,13 @@ def shared_minilm() -> MiniLmEmbedder:
 @cache
 def _share(folder: Path) -> MiniLmEmbedder:
     return MiniLmEmbedder(folder)
+
+
+def _unit_vectors(vectors: "NDArray[np.float32]", encoding: "Encoding") -> TokenVectors:
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return TokenVectors(vectors / np.maximum(lengths, 1e-9), tuple(encoding.offsets))
 
 
 def _open_tokenizer(folder: Path) -> "Tokenizer":
