@@ -11,10 +11,12 @@ from typing import Final
 
 from sourcebound.contracts.validation.versions import SECOND
 
-SMALL_DIGITS: Final = re.compile(
-    "(?:⁻|⁺)?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+|[\u2080-\u2089\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f"
-    "\u32b1-\u32bf]"
-)
+RAISED: Final = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
+LOWERED: Final = "\u2080-\u2089\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf"
+VULGAR: Final = "\u00bc-\u00be\u2150-\u215e\u2189"
+SMALL_SIGN: Final = re.compile(f"[{RAISED}{LOWERED}{VULGAR}]")
+"""A text without one of these has no small digits and no vulgar fraction."""
+SMALL_DIGITS: Final = re.compile(f"(?:⁻|⁺)?[{RAISED}]+|[{LOWERED}]")
 """A run of superscript digits, or one lowered, circled or bracketed number."""
 HTML_SUPERSCRIPT: Final = re.compile(r"<sup>\s?([-−+]?\d{1,4})\s?</sup>", re.IGNORECASE)
 SUPERSCRIPTS: Final = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
@@ -23,19 +25,23 @@ WORD_BEFORE: Final = re.compile(r"[^\W\d_]+$")
 SYMBOL_LETTERS: Final = 2
 """The most letters of a unit or a chemical symbol, which a superscript belongs to (`cm²`, `Ca²⁺`)."""
 LONGEST_BASE: Final = 12
-VULGAR_FRACTION: Final = re.compile("(?:(?<![\\d.,])(\\d{1,9})[ \u2009\u202f-]?)?([\u00bc-\u00be\u2150-\u215e\u2189])")
+VULGAR_FRACTION: Final = re.compile(f"(?:(?<![\\d.,])(\\d{{1,9}})[ \u2009\u202f-]?)?([{VULGAR}])")
+SLASHED: Final = re.compile(r"\d\s?[/⁄]\s?\d")
+"""A text without this has no fraction."""
 FRACTION: Final = re.compile(
     r"(?<![\w/.,])(?:(\d{1,3})[ -])?([1-9]\d?)\s?[/⁄]\s?(2|3|4|5|6|8|16|32|64)(?![\w/⁄]|[.,]\d)"
 )
-SIGN: Final = re.compile(r"(?<![^\s(\[|:=,;<>≤≥~≈/])(?<!\d\s)[‒–—](?=[.\d])")
+SIGN: Final = re.compile(r"[‒–—](?<![^\s(\[|:=,;<>≤≥~≈/].)(?<!\d\s.)(?=[.\d])")
 """A dash directly before a number, which is not the dash of a range."""
-RANGE: Final = re.compile(r"(?<=[°%℃℉'\"”′″])-(?=[.\d])")
+RANGE: Final = re.compile(r"-(?<=[°%℃℉'\"”′″].)(?=[.\d])")
 """A hyphen of a range after a unit, which is not a sign: `60°-75°F`."""
 WORD_SIGN: Final = re.compile(r"(?<!\d\s)\b(?:minus|negative)\s(?=[.\d])", re.IGNORECASE)
+WORD_SIGN_END: Final = re.compile(r"[sSſeE]\s[.\d]")
+"""A text without this has no sign in words."""
 DOUBLED_QUOTE: Final = re.compile(r"''(?:(?<!\w'')(?P<opening>(?=\w)))?")
 """Two single quotation marks for a double one, which is opening directly before a word."""
 ASTERISKS: Final = re.compile(r"\*+")
-HYPHENS: Final = str.maketrans({"−": "-", "‐": "-", "\u2011": "-", "º": "°"})
+HYPHENS: Final = {"−": "-", "‐": "-", "\u2011": "-", "º": "°"}
 
 
 def plain_text(text: str, version: int) -> str:
@@ -50,19 +56,21 @@ def plain_text(text: str, version: int) -> str:
     """
     if version < SECOND:
         return unicodedata.normalize("NFKC", text.replace("−", "-").replace("*", "")).replace("’", "'")
-    marked = text.translate(HYPHENS)
+    marked = text
+    for hyphen, plain in HYPHENS.items():
+        marked = marked.replace(hyphen, plain)
     if "*" in marked:
         marked = ASTERISKS.sub(_emphasis, marked)
-    if not marked.isascii() or "<" in marked:
-        marked = HTML_SUPERSCRIPT.sub(lambda match: match[1].translate(SUPERSCRIPTS), marked)
-        marked = VULGAR_FRACTION.sub(_vulgar_fraction, marked)
-        marked = SIGN.sub("-", SMALL_DIGITS.sub(_small_digits, marked))
-    marked = RANGE.sub("–", marked).replace("``", "“")
+    marked = HTML_SUPERSCRIPT.sub(lambda match: match[1].translate(SUPERSCRIPTS), marked)
+    if SMALL_SIGN.search(marked):
+        marked = SMALL_DIGITS.sub(_small_digits, VULGAR_FRACTION.sub(_vulgar_fraction, marked))
+    marked = RANGE.sub("–", SIGN.sub("-", marked)).replace("``", "“")
     if "''" in marked:
         marked = DOUBLED_QUOTE.sub(lambda match: "“" if match["opening"] is not None else "”", marked)
-    if "/" in marked or "⁄" in marked:
+    if SLASHED.search(marked):
         marked = FRACTION.sub(_fraction, marked)
-    marked = WORD_SIGN.sub("-", marked)
+    if WORD_SIGN_END.search(marked):
+        marked = WORD_SIGN.sub("-", marked)
     return unicodedata.normalize("NFKC", marked).replace("’", "'")
 
 

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final, NamedTuple, TypeVar
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
@@ -24,7 +25,7 @@ MIN_CONTENT: Final = 2
 """The least number of content words among them."""
 MIN_LEAD: Final = 3
 """By how many of them it must exceed those around the value's own places."""
-TOKEN: Final = re.compile(r"\w+|[.!?;:|\n](?=\s|$)|\n")
+TOKEN: Final = re.compile(r"(\w+|[.!?;:|\n](?=\s|$)|\n)")
 END: Final = "."
 """The token for the end of a sentence, of a line, of a cell and of the text."""
 MAX_PLACES: Final = 20
@@ -64,15 +65,15 @@ class Surroundings:
     """
 
     def __init__(self, index: LiteralIndex) -> None:
-        tokens = [(*match.span(), match[0]) for match in TOKEN.finditer(lower_case(index.plain))]
-        self._words = [word if word[0].isalnum() else END for _, _, word in tokens]
-        self._ends = [end for _, end, _ in tokens]
-        self._starts = [start for start, _, _ in tokens]
+        pieces = TOKEN.split(lower_case(index.plain))  # what is between the tokens, and the tokens, in turn
+        tokens, borders = pieces[1::2], [*accumulate(map(len, pieces))]
+        self._words = [token if token[0].isalnum() else END for token in tokens]
+        self._starts, self._ends = borders[:-1:2], borders[1::2]
         taken = [(literal.start, literal.start + len(literal.text)) for literal in index.literals]
         ends = [end for _, end in taken]
         self.quantities = [
             Literal(QUANTITY[word][0], index.plain[start:end], start, frozenset([QUANTITY[word][1]]))
-            for start, end, word in tokens
+            for start, end, word in zip(self._starts, self._ends, tokens, strict=True)
             if word in QUANTITY and not _is_within(start, taken, ends)
         ]
         """The words of quantity outside all literals."""

@@ -101,6 +101,8 @@ CLOCK: Final = re.compile(
     r"|(?<=\bore )(?P<hour_ore>[01]?\d|2[0-3])\.(?P<minute_ore>[0-5]\d)(?![\w]|[.,]\d)"
 )
 """`8h30`, `22 h 30`, `8 Uhr`, and after `alle`, `dalle` and `ore` the Italian `12.30`."""
+CLOCK_MARK: Final = re.compile(r"\d(?:\s?(?:h|Uhr)|\.[0-5]\d)")
+"""A text without this has no such time."""
 HOURS: Final = re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)")
 SCALE_WORD: Final = (
     r"(?:Mio|Mrd|Tsd|Millionen|Milliarden|millions|milliards|millones|milioni|miliardi|million|billion|trillion|thousand"
@@ -146,7 +148,7 @@ def without_scale(literals: list[Literal]) -> list[Literal]:
 def read_clock_times(text: str) -> list[Literal]:
     """Read every time of day as these languages write it, on the 24-hour clock."""
     literals = []
-    for match in CLOCK.finditer(text):
+    for match in CLOCK.finditer(text) if CLOCK_MARK.search(text) else ():
         hour = int(match["hour"] or match["hour_it"] or match["hour_ore"]) % 24
         minute = match["minute"] or match["after"] or match["minute_it"] or match["minute_ore"] or "00"
         literals.append(Literal("time", match[0], match.start(), frozenset([f"t{hour}:{minute}"])))

@@ -22,8 +22,6 @@ FOREIGN_MONTH_NAMES: Final = (
 ALL_MONTHS: Final = MONTHS | {
     name: number for number, names in enumerate(FOREIGN_MONTH_NAMES, start=1) for name in names.split()
 }
-TURKISH: Final = str.maketrans({"ı": "i", "\u0307": None})
-"""A pattern that ignores case takes the Turkish ı and İ for an i; case folding leaves ı, and the dot of İ."""
 MONTH: Final = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 ENDING: Final = r"(?:st|nd|rd|th)?"
 SEPARATED: Final = re.compile(r"\d[-/.]\d")
@@ -85,9 +83,14 @@ def _days_of(match: re.Match[str]) -> Iterator[Literal]:
         yield Literal("date", match.string[match.start("to_day") : match.end()], match.start("to_day"), form)
 
 
+def fold_case(text: str) -> str:
+    """Return a text without case. The Turkish ı and İ become an i, for which a pattern without case takes them."""
+    return text.casefold().replace("ı", "i").replace("\u0307", "")
+
+
 def month_of(name: str) -> int:
     """Return the number of a month, from 1, by a name that a pattern has matched."""
-    return ALL_MONTHS[name.casefold().translate(TURKISH)]
+    return ALL_MONTHS[fold_case(name)]
 
 
 def _with_forms(literals: Iterable[Literal]) -> list[Literal]:

@@ -7,6 +7,8 @@ from typing import Final
 from sourcebound.contracts.validation.literals.literal import CENTURY, Literal
 
 DECADE: Final = re.compile(r"(?<![\w.,'])(?P<year>1\d\d0|20\d0)(?:\s?')?s\b|(?<![\w.,])'?(?P<short>[2-9]0)'?s\b")
+DECADE_END: Final = re.compile(r"0(?:\s?')?s\b")
+"""A text without this has no decade."""
 CENTURY_WORDS: Final = {
     name: number
     for number, name in enumerate(
@@ -31,12 +33,12 @@ def read_eras(text: str) -> list[Literal]:
     and 20th centuries".
     """
     literals = []
-    for match in DECADE.finditer(text):
+    for match in DECADE.finditer(text) if DECADE_END.search(text) else ():
         forms = {f"e{match['year']}" if match["year"] else f"x{match['short']}"}
         if match["year"] and match["year"].endswith("00"):
             forms.add(f"c{int(match['year']) // 100 + 1}")
         literals.append(Literal("date", match[0], match.start(), frozenset(forms)))
-    for match in CENTURIES.finditer(text):
+    for match in CENTURIES.finditer(text) if "centur" in text.casefold() else ():
         number = int(match["digits"]) if match["digits"] else CENTURY_WORDS[match["word"].casefold()]
         forms = {f"c{number}", f"o{number}"}
         literals.append(Literal("date", match[0], match.start(), frozenset(forms), CENTURY))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import OCCASIONAL, WORD, Literal
-from sourcebound.contracts.validation.literals.times.dates import TURKISH, month_of
+from sourcebound.contracts.validation.literals.times.dates import fold_case, month_of
 
 Form = tuple[str, str | None]
 
@@ -52,6 +52,8 @@ MONTH: Final = re.compile(
 )
 MONTH_FORM: Final = re.compile(r"d\d*-(\d+)-\d*")
 ISO_MONTH: Final = re.compile(r"(?<!\d)\d{4}[-/](0?[1-9]|1[0-2])(?!\d)")
+ISO_MONTH_MARK: Final = re.compile(r"\d[-/]\d")
+"""A text without this has no such month."""
 FREQUENCIES: Final = {
     "hourly": "hour", "daily": "day", "weekly": "week", "fortnightly": "fortnight", "monthly": "month",
     "quarterly": "quarter", "yearly": "year", "annually": "year",
@@ -94,7 +96,7 @@ def read_named_times(text: str) -> list[Literal]:
             "date",
             match[0],
             match.start(),
-            frozenset([f"f{FREQUENCIES[match[0].casefold().translate(TURKISH)]}"]),
+            frozenset([f"f{FREQUENCIES[fold_case(match[0])]}"]),
             OCCASIONAL,
         )
         for match in _find(FREQUENCY, text, words, FREQUENCIES.keys())
@@ -104,13 +106,14 @@ def read_named_times(text: str) -> list[Literal]:
 
 def named_time_forms(text: str, literals: Iterable[Literal]) -> Iterator[Form]:
     """Yield the days, months and frequencies that a source names in any form."""
-    lowered = text.casefold().translate(TURKISH)
+    lowered = fold_case(text)
     words = frozenset(WORD.findall(lowered))
     days = {str(match.lastgroup)[1:] for match in _find(DAY, text, words, DAY_WORDS)}
     yield from ((f"w{day}", None) for day in (days if len(days) < LISTED_DAYS else "1234567"))
     for literal in literals:
         yield from ((f"m{match[1]}", None) for form in literal.forms if (match := MONTH_FORM.fullmatch(form)))
-    yield from ((f"m{int(match[1])}", None) for match in ISO_MONTH.finditer(text))
+    if ISO_MONTH_MARK.search(text):
+        yield from ((f"m{int(match[1])}", None) for match in ISO_MONTH.finditer(text))
     named = {FREQUENCIES[match[0]] for match in _find(FREQUENCY, lowered, words, FREQUENCIES.keys())}
     named |= {match["time"] for match in _find(RATE, lowered, words, RATE_WORDS)}
     if len(days) >= MOST_DAYS:
