@@ -9,12 +9,11 @@ import io
 import multiprocessing
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 IMPORTED = ["sourcebound.cli.main", "sourcebound.graph.engine", "sourcebound.ingest.pipeline"]
 READ_LATE = ("SOURCEBOUND_", "DATABASE_URL", "OPENAI_", "OLLAMA_")
@@ -26,10 +25,24 @@ def can_fork(variables: Mapping[str, str]) -> bool:
     return all(name.startswith(READ_LATE) for name in variables)
 
 
+def run_program() -> None:
+    """Run the program with the arguments of this process."""
+    from sourcebound.cli.main import main
+
+    main()
+
+
 def run_forked(
-    command: Sequence[str], stdin: str, environment: Mapping[str, str], folder: str, seconds: float
+    command: Sequence[str],
+    stdin: str,
+    environment: Mapping[str, str],
+    folder: str,
+    seconds: float,
+    program: Callable[[], object] = run_program,
 ) -> tuple[int, str, str]:
     """Run the program to its end.
+
+    Its streams are files, because a process that it leaves behind may keep them open for ever.
 
     Args:
         command: The program's path and its arguments.
@@ -37,6 +50,7 @@ def run_forked(
         environment: Its whole environment.
         folder: Its working folder.
         seconds: The time after which it is killed.
+        program: The program; another one in the test of this function.
 
     Returns:
         Its exit code, and what it wrote to standard output and standard error.
@@ -44,23 +58,20 @@ def run_forked(
     Raises:
         TimeoutError: It did not end in time.
     """
-    (input_end, input_own), (output_own, output_end), (error_own, error_end) = os.pipe(), os.pipe(), os.pipe()
-    process = _forking().Process(target=_Run((input_end, output_end, error_end), command, environment, folder))
-    process.start()
-    for end in (input_end, output_end, error_end):
-        os.close(end)
-    with ThreadPoolExecutor(3) as threads:
-        threads.submit(_write, input_own, stdin)
-        outputs = [threads.submit(_read, end) for end in (output_own, error_own)]
+    with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as errors:
+        given.write(stdin.encode(errors="backslashreplace"))
+        given.seek(0)
+        streams = (given.fileno(), output.fileno(), errors.fileno())
+        process = _forking().Process(target=_Run(streams, command, environment, folder, program))
+        process.start()
         process.join(seconds)
         if process.exitcode is None:
             process.kill()
             process.join()
             raise TimeoutError(f"{command} did not end in {seconds} seconds")
-        stdout, stderr = (output.result(seconds) for output in outputs)
-    code = process.exitcode
-    process.close()
-    return code, stdout, stderr
+        code = process.exitcode
+        process.close()
+        return code, _read(output), _read(errors)
 
 
 class _Run:
@@ -71,13 +82,19 @@ class _Run:
         command: The program's path and its arguments.
         environment: Its whole environment.
         folder: Its working folder.
+        program: The program.
     """
 
     def __init__(
-        self, streams: Sequence[int], command: Sequence[str], environment: Mapping[str, str], folder: str
+        self,
+        streams: Sequence[int],
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str,
+        program: Callable[[], object],
     ) -> None:
         self._streams: Sequence[Any] = streams
-        self._command, self._environment, self._folder = command, environment, folder
+        self._command, self._environment, self._folder, self._program = command, environment, folder, program
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_streams": [DupFd(stream) for stream in self._streams]}
@@ -100,10 +117,8 @@ class _Run:
         os.environ.clear()
         os.environ.update(self._environment)
         os.chdir(self._folder)
-        from sourcebound.cli.main import main
-
         try:
-            main()
+            self._program()
         finally:
             atexit._run_exitfuncs()
 
@@ -115,11 +130,6 @@ def _forking() -> ForkServerContext:
     return context
 
 
-def _write(stream: int, text: str) -> None:
-    with suppress(BrokenPipeError), open(stream, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-
-
-def _read(stream: int) -> str:
-    with open(stream, encoding="utf-8", errors="backslashreplace") as file:
-        return file.read()
+def _read(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode(errors="backslashreplace").replace("\r\n", "\n").replace("\r", "\n")
