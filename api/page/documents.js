@@ -4,14 +4,17 @@ import { byId, joined, make, say, sentence } from "./dom.js";
 import { read, remove } from "./http.js";
 import { openPage } from "./source.js";
 
-const MOST = 200; // rows that are shown at once
+const PAUSE = 200; // milliseconds without a key before the filter is sent
 const counted = (count, name) => `${count} ${count === 1 ? name : `${name}s`}`;
-let shown = { collection: "", documents: [], mayRemove: false, onRemoved: () => {} };
+const nothing = { documents: [], total: 0, next: null };
+let shown = { collection: "", ...nothing, mayRemove: false, onRemoved: () => {} };
 let asked = null; // the document that the dialog asks about
+let reading = 0; // the number of the last request for documents
+let pause = null;
 
 // Opens the list. `onRemoved` is called after a document was removed.
 export async function showDocuments(collection, mayRemove, onRemoved) {
-  shown = { collection, documents: [], mayRemove, onRemoved };
+  shown = { collection, ...nothing, mayRemove, onRemoved };
   byId("documents-title").textContent = `Documents of ${collection}`;
   byId("documents-filter").value = "";
   byId("documents-count").textContent = "Reading the list …";
@@ -20,29 +23,44 @@ export async function showDocuments(collection, mayRemove, onRemoved) {
   await load();
 }
 
-async function load() {
-  const list = shown;
+// Reads the first documents with the words of the filter, or those after the ones that are shown.
+async function load(after = null) {
+  const [list, request] = [shown, ++reading];
+  const isOld = () => list !== shown || request !== reading; // another list or filter was asked for meanwhile
+  const wanted = byId("documents-filter").value.trim();
+  const query = new URLSearchParams({ collection: list.collection, contains: wanted, ...(after === null ? {} : { after }) });
   try {
-    const { documents } = await read(`/v1/documents?collection=${encodeURIComponent(list.collection)}`);
-    if (list !== shown) return; // another list was opened meanwhile
-    shown.documents = documents;
-    render();
+    const { documents, total, next_after: next } = await read(`/v1/documents?${query}`);
+    if (isOld()) return;
+    const earlier = after === null ? [] : list.documents;
+    Object.assign(list, { documents: [...earlier, ...documents], total, next });
+    render(wanted, earlier.length);
   } catch (problem) {
-    if (list !== shown) return;
-    shown.documents = [];
-    byId("documents-list").replaceChildren(); // a list that cannot be read may name documents that are gone
+    if (isOld()) return;
+    Object.assign(list, nothing);
+    render(wanted, 0); // a list that cannot be read may name documents that are gone
     byId("documents-count").textContent = problem.code === "COLLECTION_NOT_FOUND" ? "No document yet." : `${sentence(problem.message)} ${problem.nextStep}`;
   }
 }
 
-function render() {
-  const wanted = byId("documents-filter").value.trim().toLowerCase();
-  const words = (item) => joined(item.title, item.knowledge_id, item.revision, item.labels.join(" ")).toLowerCase();
-  const found = shown.documents.filter((item) => words(item).includes(wanted));
-  const more = found.length > MOST ? `, the first ${MOST} are shown` : "";
-  byId("documents-count").textContent = wanted
-    ? `${found.length} of ${counted(shown.documents.length, "document")}${more}.` : `${counted(found.length, "document")}${more}.`;
-  byId("documents-list").replaceChildren(...found.slice(0, MOST).map(row));
+// Shows the documents. The first `kept` rows are shown already.
+function render(wanted, kept) {
+  const { documents, total, next } = shown;
+  const found = wanted ? `${counted(total, "document")} found` : counted(total, "document");
+  byId("documents-count").textContent = next === null ? `${found}.` : `${found}, the first ${documents.length} are shown.`;
+  const rows = documents.slice(kept).map(row);
+  if (kept) byId("documents-list").append(...rows);
+  else byId("documents-list").replaceChildren(...rows);
+  byId("documents-more").hidden = next === null;
+}
+
+async function showMore() {
+  const kept = shown.documents.length;
+  byId("documents-more").disabled = true;
+  await load(shown.next);
+  byId("documents-more").disabled = false;
+  byId("documents-status").textContent = byId("documents-count").textContent;
+  byId("documents-list").children[kept]?.querySelector("button").focus(); // the reader goes on at the first new row
 }
 
 function row(item) {
@@ -81,12 +99,14 @@ function confirmRemoval(item) {
 }
 
 async function removeDocument(item) {
-  const { collection, onRemoved } = shown;
+  const list = shown;
+  const { collection, onRemoved } = list;
   byId("remove-document").disabled = true;
   try {
     await remove(`/v1/collections/${encodeURIComponent(collection)}/documents/${encodeURIComponent(item.knowledge_id)}`);
     if (asked === item) byId("removal").close();
-    await load();
+    Object.assign(list, { documents: list.documents.filter((each) => each !== item), total: list.total - 1 });
+    if (list === shown) render(byId("documents-filter").value.trim(), 0);
     byId("documents-status").textContent = `Removed ${item.title}.`;
     byId("documents-title").focus();
     await onRemoved();
@@ -99,4 +119,8 @@ async function removeDocument(item) {
   }
 }
 
-byId("documents-filter").addEventListener("input", render);
+byId("documents-filter").addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(load, PAUSE);
+});
+byId("documents-more").addEventListener("click", showMore);

@@ -1,7 +1,7 @@
 """The corpus: collections, their documents, and the pages of those."""
 
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel
@@ -11,6 +11,8 @@ from sourcebound.api.problems import Problem
 from sourcebound.api.server import ServerOf
 from sourcebound.contracts.request import Name
 
+MAX_AFTER: Final = 4096
+"""The longest knowledge id is a path below a folder."""
 router = APIRouter(tags=["documents"], dependencies=[Depends(requiring("read"))])
 
 
@@ -51,10 +53,14 @@ class DocumentView(BaseModel):
 
 
 class DocumentList(BaseModel):
-    """The documents of a collection, ordered by knowledge id."""
+    """Documents of a collection, ordered by knowledge id."""
 
     collection: str
     documents: list[DocumentView]
+    total: int
+    """The number of documents of the whole list, which may be longer than this part."""
+    next_after: str | None
+    """The value of `after` for the next part. Null: this is the last one."""
 
 
 class PageView(BaseModel):
@@ -101,22 +107,33 @@ async def list_collections(server: ServerOf, caller: CallerOf) -> CollectionList
 
 
 @router.get("/v1/documents")
-async def list_documents(server: ServerOf, caller: CallerOf, collection: Annotated[Name, Query()]) -> DocumentList:
-    """Return the documents of a collection."""
+async def list_documents(
+    server: ServerOf,
+    caller: CallerOf,
+    collection: Annotated[Name, Query()],
+    contains: Annotated[str | None, Query(max_length=200)] = None,
+    after: Annotated[str | None, Query(max_length=MAX_AFTER)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> DocumentList:
+    """Return documents of a collection: the first ones, or the next ones after a knowledge id (`next_after`).
+
+    `contains` selects those whose title, knowledge id, revision or labels have this text, in letters of any case.
+    """
     caller.require_collection(collection)
     found = await server.services.index.find_collection(collection)
     if found is None:
         raise Problem(
             404, "COLLECTION_NOT_FOUND", f"there is no collection {collection!r}.", "See GET /v1/collections."
         )
-    documents = await server.services.index.list_documents(found.collection_id)
+    listed = await server.services.sources.list_documents(found.collection_id, caller.labels, contains, after, limit)
     return DocumentList(
         collection=collection,
         documents=[
             DocumentView.model_validate({name: getattr(each, name) for name in DocumentView.model_fields})
-            for each in documents
-            if caller.may_see(each.labels)
+            for each in listed.documents
         ],
+        total=listed.total,
+        next_after=listed.documents[-1].knowledge_id if listed.has_more else None,
     )
 
 

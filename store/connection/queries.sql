@@ -51,6 +51,29 @@ FROM documents d
 WHERE d.collection_id = %(collection_id)s
 ORDER BY d.knowledge_id
 
+-- name: page_documents
+-- Returns the number of documents that a caller with these labels may read (all, where they are null) and that have the
+-- text, and one row for each of the next ones after a knowledge id. A page without documents is one row of nulls.
+WITH matching AS (
+    SELECT d.document_id, d.knowledge_id, d.title, d.source_path, d.revision, d.event_date, d.ingested_at, d.labels
+    FROM documents d
+    WHERE d.collection_id = %(collection_id)s
+      AND (%(labels)s::text[] IS NULL OR d.labels <@ %(labels)s::text[])
+      AND (%(contains)s::text IS NULL OR
+           strpos(lower(concat_ws(' ', d.title, d.knowledge_id, d.revision, array_to_string(d.labels, ' '))),
+                  lower(%(contains)s)) > 0)
+),
+listed AS (
+    SELECT * FROM matching m
+    WHERE %(after)s::text IS NULL OR m.knowledge_id > %(after)s
+    ORDER BY m.knowledge_id LIMIT %(limit)s
+)
+SELECT t.total, l.knowledge_id, l.title, l.source_path, l.revision, l.event_date, l.ingested_at, l.labels,
+       (SELECT count(*) FROM chunks k WHERE k.document_id = l.document_id) AS chunks,
+       (SELECT count(*) FROM pages p WHERE p.document_id = l.document_id) AS pages
+FROM (SELECT count(*) AS total FROM matching) t LEFT JOIN listed l ON true
+ORDER BY l.knowledge_id
+
 -- name: count_visible
 -- Counts the documents and the chunks of each collection that a caller with these labels may read.
 SELECT collection_id, count(*) AS documents, sum((SELECT count(*) FROM chunks k WHERE k.document_id = d.document_id))

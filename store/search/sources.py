@@ -1,9 +1,11 @@
 """Reads the stored pages of documents, so that a citation opens at its place (§13)."""
 
 import asyncio
+from collections.abc import Collection as Names
 from datetime import date
 from typing import NamedTuple
 
+from sourcebound.contracts.corpus.collection import DocumentSummary
 from sourcebound.contracts.corpus.contents import ContentsCode, KeptFile
 from sourcebound.contracts.presentation.source_view import StoredPassage
 from sourcebound.errors import StoreError
@@ -28,6 +30,15 @@ class StoredPage(NamedTuple):
     """Whether the page can be shown as it was printed."""
 
 
+class ListedDocuments(NamedTuple):
+    """A part of the list of documents, in the order of their knowledge ids."""
+
+    total: int
+    """The number of documents in the whole list."""
+    documents: list[DocumentSummary]
+    has_more: bool
+
+
 class PostgresSources:
     """The tables `documents`, `pages`, `chunks` and `source_files`, for readers.
 
@@ -43,6 +54,31 @@ class PostgresSources:
         values = {"collection": collection, "knowledge_id": knowledge_id, "chunk_id": chunk_id}
         rows = await fetch_visible(self._pool, query("chunk_place"), values)
         return StoredPassage(**rows[0]) if rows else None
+
+    async def list_documents(
+        self, collection_id: int, labels: Names[str] | None, contains: str | None, after: str | None, limit: int
+    ) -> ListedDocuments:
+        """Return the next documents of a collection.
+
+        Args:
+            collection_id: The collection.
+            labels: Those of the caller, which lists what it may read; None: labels do not restrict it.
+            contains: A text that the title, the knowledge id, the revision or the labels have, in letters of any case.
+            after: The knowledge id of the last document that is known. None: from the first one.
+            limit: The most documents that are returned.
+        """
+        values = {
+            "collection_id": collection_id,
+            "labels": None if labels is None else sorted(labels),
+            "contains": contains or None,
+            "after": after,
+            "limit": limit + 1,
+        }
+        rows = await fetch_visible(self._pool, query("page_documents"), values)
+        total = int(rows[0]["total"])
+        fields = DocumentSummary._fields
+        found = [DocumentSummary(**{name: row[name] for name in fields}) for row in rows if row["knowledge_id"]]
+        return ListedDocuments(total, found[:limit], len(found) > limit)
 
     async def read_page(self, collection: str, knowledge_id: str, number: int) -> StoredPage | None:
         """Return a page by its number, from 1; None if the document has no such page, or does not exist."""

@@ -256,6 +256,43 @@ def test_a_reader_lists_opens_and_removes_documents_with_the_keyboard(chromium: 
         assert page.complaints() == []
 
 
+MANY = """
+INSERT INTO documents (collection_id, knowledge_id, source_path, source_reference, source_digest, media_type, title,
+                       knowledge_type, chunk_digests, contents_digest)
+SELECT collection_id, format('log-%%s.txt', to_char(n, 'FM0000')), format('upload:%%s', n), 'log', '', 'text/plain',
+       format('Log %%s', n), knowledge_type, '', ''
+FROM (SELECT * FROM documents LIMIT 1) d, generate_series(1, %s) n
+"""
+
+
+def test_a_reader_pages_through_a_long_list_and_searches_all_of_it(chromium: Chrome, library: str) -> None:
+    rows(library, MANY, 450)
+    total = single(library, "SELECT count(*) FROM documents")
+    with served_over(library) as served:
+        page = Page(chromium, served.url)
+        page.until(lambda: page.all("#show-upload:not([hidden])") != [])
+        page.find("#show-documents").send_keys(Keys.ENTER)
+        page.until(lambda: page.all("#documents-count")[0].text == f"{total} documents, the first 200 are shown.")
+        assert len(page.all(".document")) == 200
+        page.find("#documents-more").send_keys(Keys.ENTER)
+        page.until(lambda: len(page.all(".document")) == 400)
+        first_new = page.all(".document")[200].find_element(By.CSS_SELECTOR, "button[aria-label^=Open]")
+        page.until(lambda: page.browser.switch_to.active_element == first_new)
+        page.find("#documents-more").send_keys(Keys.ENTER)
+        page.until(lambda: len(page.all(".document")) == total)
+        assert not page.all("#documents-more")[0].is_displayed()
+        names = [each.text for each in page.all(".document .name + .place")]
+        assert (len(set(names)), "log-0450.txt" in names) == (total, True)
+        page.find("#documents-filter").send_keys("LOG 44")
+        page.until(lambda: page.all("#documents-count")[0].text == "11 documents found.")  # of the last part too
+        assert len(page.all(".document")) == 11
+        page.find(".document button[aria-label='Remove Log 44']").send_keys(Keys.ENTER)
+        page.find("#remove-document").send_keys(Keys.ENTER)
+        page.until(lambda: page.all("#documents-count")[0].text == "10 documents found.")
+        assert single(library, "SELECT count(*) FROM documents") == total - 1
+        assert page.complaints() == []
+
+
 DROP = """
 const carried = new DataTransfer();
 carried.items.add(new File([arguments[0]], "dropped.txt"));

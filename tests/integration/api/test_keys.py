@@ -80,6 +80,9 @@ def guarded(cluster: Cluster, filled: str, tmp_path_factory: pytest.TempPathFact
             "number": 1,
             "width": 400,
             "span": "0-5",
+            "contains": "valve",
+            "after": "",
+            "limit": 10,
             "collection": "second",
             "model": "sourcebound/second",
         }
