@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from sourcebound.contracts.corpus.document import ParsedDocument
-from sourcebound.ingest.loaders.office.rtf_headings import SECTION, TITLE, mark_headings
+from sourcebound.ingest.loaders.office.rtf_headings import SECTION, TITLE, mark_headings, remove_binary
 from sourcebound.ingest.loaders.text import load_text
 from sourcebound.ingest.sandbox import failures
 
@@ -16,6 +16,7 @@ _SENTENCE_END: Final = (".", ",", ";", ":", "!", "?")
 _UNDERLINES: Final = {TITLE: "=", SECTION: "-"}
 _MARKS: Final = f"{TITLE}{SECTION} \t\xa0"
 _LONGEST_HEADING: Final = 100
+_BULLETS: Final = ("•", "·", "▪", "‣", "◦", "- ", "– ", "* ")
 
 
 def load_rich_text(path: Path, data: bytes) -> ParsedDocument:
@@ -33,7 +34,7 @@ def load_rich_text(path: Path, data: bytes) -> ParsedDocument:
     """
     from striprtf.striprtf import destinations, rtf_to_text
 
-    rtf = mark_headings(data.decode("latin-1"), _SKIPPED | destinations)
+    rtf = mark_headings(remove_binary(data.decode("latin-1")), _SKIPPED | destinations)
     try:
         text = str(rtf_to_text(rtf, errors="replace"))  # type: ignore[no-untyped-call]
     except _RTF_ERRORS as error:
@@ -46,6 +47,7 @@ def load_rich_text(path: Path, data: bytes) -> ParsedDocument:
 
 def _underline(line: str) -> str:
     """Return a line as plain text: a heading has a line below it, as `load_text` reads it."""
-    mark, text = line.rstrip()[-1:], line.strip(_MARKS)
-    is_title = mark in _UNDERLINES and 1 < len(text) <= _LONGEST_HEADING and not text.endswith(_SENTENCE_END)
+    mark, text = line.rstrip()[-1:], " ".join(line.strip(_MARKS).split())
+    is_title = mark in _UNDERLINES and 1 < len(text) <= _LONGEST_HEADING
+    is_title = is_title and not text.endswith(_SENTENCE_END) and not text.startswith(_BULLETS)
     return f"{text}\n{_UNDERLINES[mark]}" if is_title else line.replace(TITLE, "").replace(SECTION, "")

@@ -1,10 +1,12 @@
 r"""The headings of a Rich Text file: paragraphs with an outline level, and short ones that are bold throughout. Pure.
 
 A Rich Text file has no headings, only paragraphs. Word gives those in a heading style an outline level
-(`\outlinelevel0` is the highest); other programs only print them bold.
+(`\outlinelevel0` is the highest); other programs only print them bold. A bold item of a list is no heading, unless it
+is alone between other paragraphs, as a numbered heading is.
 """
 
 import re
+from itertools import compress
 from typing import Final, NamedTuple
 
 TITLE: Final = "\ue000"
@@ -17,6 +19,9 @@ _LINE_ENDS: Final = ("\n", "\r")
 """After a backslash they are `\\par`, as the programs of Apple write it."""
 _CELL_ENDS: Final = frozenset({"cell", "row", "nestcell", "nestrow"})
 _BODY_TEXT_LEVEL: Final = 9
+_ITEM_MARKS: Final = frozenset({"listtext", "pntext"})
+"""The groups that hold the number or bullet of a list item, for programs that know no lists."""
+_BINARY: Final = re.compile(r"\\(?:bin(\d{1,10}) ?|[\s\S])")
 _DEFAULT_SIZE: Final = 24
 """The size of text without `\\fs`, in half points."""
 
@@ -35,6 +40,23 @@ class _Paragraph(NamedTuple):
     size: int = 0
     level: int = 0
     is_cell: bool = False
+    is_item: bool = False
+
+
+def remove_binary(rtf: str) -> str:
+    r"""Remove the data after each `\binN`: N bytes of a picture, which may look like control words and groups.
+
+    Args:
+        rtf: The text of the file, one character for each byte.
+    """
+    parts, start, match = [], 0, _BINARY.search(rtf)
+    while match:
+        end = match.end()
+        if match[1] is not None:
+            parts.append(rtf[start : match.start()])
+            start = end = end + int(match[1])
+        match = _BINARY.search(rtf, end)
+    return "".join([*parts, rtf[start:]])
 
 
 def mark_headings(rtf: str, skipped: frozenset[str]) -> str:
@@ -47,7 +69,7 @@ def mark_headings(rtf: str, skipped: frozenset[str]) -> str:
         rtf: The text of the file.
         skipped: The control words whose groups have no text of the document, such as `fonttbl`.
     """
-    reader = _ParagraphReader(skipped)
+    reader = _ParagraphReader(skipped | _ITEM_MARKS)
     for match in _PATTERN.finditer(rtf):
         reader.read(match)
     return _insert_marks(rtf, reader.found)
@@ -71,16 +93,21 @@ class _ParagraphReader:
         elif brace:
             self._group = self._outer.pop() if self._outer else self._group
         elif word in self._skipped or symbol == "*":
+            self._read_item(word)
             self._group = self._group._replace(is_skipped=True)
         elif self._group.is_skipped:
             return
         elif word in _PARAGRAPH_ENDS or symbol in _LINE_ENDS:
             self.found.append((match.start(), self._paragraph))
-            self._paragraph = _Paragraph(level=self._paragraph.level, is_cell=self._paragraph.is_cell)
+            self._paragraph = self._paragraph._replace(has_text=False, is_bold=True, size=0)
         elif characters or word == "u" or match[0].startswith("\\'"):
             self._read_text()
         else:
             self._read_control(word, number)
+
+    def _read_item(self, word: str | None) -> None:
+        if word in _ITEM_MARKS and not self._group.is_skipped:
+            self._paragraph = self._paragraph._replace(is_item=True)
 
     def _read_text(self) -> None:
         is_bold = self._paragraph.is_bold and self._group.is_bold
@@ -91,7 +118,9 @@ class _ParagraphReader:
         if word in _CELL_ENDS:
             self._paragraph = _Paragraph(is_cell=word.endswith("cell"))
         elif word == "pard":
-            self._paragraph = self._paragraph._replace(level=0, is_cell=False)
+            self._paragraph = self._paragraph._replace(level=0, is_cell=False, is_item=False)
+        elif word == "ls":
+            self._paragraph = self._paragraph._replace(is_item=number != "0")
         elif word == "intbl":
             self._paragraph = self._paragraph._replace(is_cell=True)
         elif word == "outlinelevel":
@@ -108,8 +137,17 @@ def _format(group: _Group, word: str, number: str | None) -> _Group:
     return group._replace(size=int(number or _DEFAULT_SIZE))
 
 
+def _leave_out_items(found: list[tuple[int, _Paragraph]]) -> list[tuple[int, _Paragraph]]:
+    """Return the paragraphs without items of a list: those with another item before or after them."""
+    is_item = [False, *(each.is_item and not each.level for _, each in found), False]
+    alone = [
+        not (here and (before or after)) for before, here, after in zip(is_item, is_item[1:], is_item[2:], strict=False)
+    ]
+    return list(compress(found, alone))
+
+
 def _insert_marks(rtf: str, found: list[tuple[int, _Paragraph]]) -> str:
-    found = [(end, each) for end, each in found if each.has_text and not each.is_cell]
+    found = _leave_out_items([(end, each) for end, each in found if each.has_text and not each.is_cell])
     sizes = {each.size for _, each in found if each.is_bold}
     is_all_bold = 2 * sum(each.is_bold for _, each in found) > len(found)
     parts, start = [], 0

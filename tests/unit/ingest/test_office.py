@@ -219,6 +219,53 @@ def test_a_rich_text_that_is_bold_throughout_has_no_headings(load: Load) -> None
     assert headings(load("loud.rtf", rb"{\rtf1\ansi\b One\par Two\par Three\par\b0 Four.\par}")) == []
 
 
+ITEM = rb"\pard{\listtext\'b7\tab}\ls1\ilvl0\b %s\b0\par "
+OLD_ITEM = rb"\pard{\pntext\f1\'b7\tab}{\*\pn\pnlvlblt}\b %s\b0\par "
+APPLE_ITEM = rb"\pard\ls1\ilvl0{\listtext\uc0\u8226 }\b %s\b0\par "
+TYPED_ITEM = rb"\pard\b \'95 %s\b0\par "
+BODY = rb"\pard It runs.\par It is red.\par It is new.\par It is old.\par "
+
+
+@pytest.mark.parametrize("item", [ITEM, OLD_ITEM, APPLE_ITEM, TYPED_ITEM])
+def test_bold_items_of_a_list_in_rich_text_are_no_headings(load: Load, item: bytes) -> None:
+    rtf = rb"{\rtf1\ansi\b Parts\b0\par " + item % b"Belt" + item % b"Lid" + BODY + rb"\b Cause\b0\par It broke.\par}"
+    document = load("list.rtf", rtf)
+    assert headings(document) == [(2, "Parts"), (2, "Cause")]
+    assert "Belt" in document.pages[0].text
+
+
+def test_a_numbered_heading_between_other_paragraphs_of_rich_text_is_one(load: Load) -> None:
+    item = ITEM.replace(rb"\'b7", rb" 1.")
+    rtf = rb"{\rtf1\ansi " + item % b"Belt" + BODY + item % b"Lid" + BODY + rb"}"
+    assert headings(load("numbered.rtf", rtf)) == [(2, "1. Belt"), (2, "1. Lid")]
+    outlined = rb"{\rtf1\ansi " + 2 * (item % b"Belt").replace(rb"\ls1", rb"\ls1\outlinelevel1") + BODY + rb"}"
+    assert headings(load("outlined.rtf", outlined)) == [(2, "1. Belt"), (2, "1. Belt")]
+
+
+@pytest.mark.contract("IX-1")
+@pytest.mark.parametrize("data", [b"}}}}", b"{{{{", rb"\par\b Not a word\b0\par", b"\\bin3 ", bytes(range(256)) * 40])
+@pytest.mark.parametrize("delimiter", [b"", b" "])
+def test_binary_pictures_of_rich_text_are_no_text(load: Load, data: bytes, delimiter: bytes) -> None:
+    delimiter = delimiter or (b" " if data[:1].isdigit() or data[:1] == b" " else b"")
+    picture = rb"{\*\shppict{\pict{\*\blipuid 00ff}\jpegblip\picw9\bin%d" % len(data) + delimiter + data + b"}}"
+    rtf = (
+        rb"{\rtf1\ansi\b Mill\b0\par "
+        + picture
+        + rb"It costs \\bin5 pounds.\par"
+        + picture
+        + rb"It is red.\par It ends.\par}"
+    )
+    document = load("picture.rtf", rtf)
+    assert document.pages[0].text == "Mill\n\nIt costs \\bin5 pounds.\n\nIt is red.\n\nIt ends."
+    assert headings(document) == [(2, "Mill")]
+
+
+@pytest.mark.contract("IX-1")
+def test_a_picture_of_rich_text_that_says_it_is_longer_than_the_file_leaves_what_is_before_it(load: Load) -> None:
+    document = load("cut.rtf", rb"{\rtf1\ansi It runs.\par{\pict\bin9999999999 abc}}")
+    assert document.pages[0].text == "It runs."
+
+
 def test_outline_levels_of_rich_text_are_headings(load: Load) -> None:
     rtf = (
         rb"{\rtf1\ansi{\stylesheet{\s1\outlinelevel0\b heading 1;}}"
