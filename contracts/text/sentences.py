@@ -207,9 +207,8 @@ def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
     merged: list[Span] = []
     for start, end in spans:
         before, after = text[merged[-1][0] : merged[-1][1]].rstrip() if merged else "", text[start:end].lstrip()
-        if merged and (
-            _is_continuation(before, after) or (version > FIRST_VERSION and _is_foreign_continuation(before, after))
-        ):
+        joins = _is_continuation(before, after) or (version > FIRST_VERSION and _is_later_continuation(before, after))
+        if merged and joins:
             merged[-1] = (merged[-1][0], end)
         else:
             merged.append((start, end))
@@ -228,8 +227,10 @@ def _is_continuation(before: str, after: str) -> bool:
     return bool(CLOSING_THEN_LOWER.search(before)) and (after[0].islower() or after[0] in "とっ,;")
 
 
-def _is_foreign_continuation(before: str, after: str) -> bool:
-    """Return whether an abbreviation or an ordinal of German, Spanish or Italian ends before the cut."""
+def _is_later_continuation(before: str, after: str) -> bool:
+    """Return whether a series (`1, 2, ..., 9`) or an abbreviation or ordinal of other languages goes on at the cut."""
+    if before.endswith(("...", "…")) and after[0] in ",;":
+        return True
     if MORE_NEVER_LAST.search(before) or (BIG_NUMBER.search(before) and COUNTED.match(after)):
         return True
     if ORDINAL.search(before):

@@ -21,6 +21,14 @@ CUT = [
 ]
 
 
+SERIES = [
+    "The codes 1, 2, ..., 9 are shown.",
+    "The names A, B, ..., Z are kept.",
+    "It reads x1; x2; ...; x9 at once.",
+    "The values a1, a2, ... , an are read.",
+]
+
+
 def _sentences(text: str, version: int) -> list[str]:
     return [text[start:end] for start, end in split_sentences(text, version)]
 
@@ -35,6 +43,13 @@ def test_an_abbreviation_or_an_ordinal_does_not_end_a_sentence(text: str) -> Non
 @pytest.mark.parametrize("text", CUT)
 def test_what_states_something_new_is_a_sentence(text: str) -> None:
     assert len(_sentences(text, 2)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("text", SERIES)
+def test_an_ellipsis_within_a_series_does_not_end_a_sentence(text: str) -> None:
+    assert _sentences(text, 2) == [text]
+    assert len(_sentences(text, 1)) == 2
 
 
 @pytest.mark.contract("CP-10")
