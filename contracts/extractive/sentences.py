@@ -46,8 +46,11 @@ WIDE: Final = 45
 """The least width of a line that the page has cut."""
 ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
 """The beginning of a row that names each of its values. It continues no line."""
-MAIL_PARTY: Final = re.compile(r"(?:From|Sender): \S")
-"""The line of a mail that says whose words all others are."""
+MAIL_PARTY: Final = re.compile(
+    r"(?:From|Sender): (?:[^\n]*\w@\w"
+    r"|[^\n]*[^\W\d_]{2}[^\n]*(?:\n(?:To|Cc|Reply-To): [^\n]+)*\n(?:Date|Sent|Subject): )"
+)
+"""The line of a mail that says whose words all others are: it has an address, or it is among the headers of a mail."""
 FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
 """A value with its name."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
@@ -120,7 +123,7 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     words = [read_words(quote) for quote in quotes]
     stems = [frozenset(word.stem for word in each if word.weight) for each in words]
     named = frozenset(word.stem for word in read_words(spell_source(source)) if word.weight)
-    title = named.union(*(stems[index] for index, piece in enumerate(pieces) if _names_chunk(piece, index)))
+    title = named.union(*(stems[index] for index, piece in enumerate(pieces) if _names_chunk(text, piece, index)))
     headings: frozenset[str] = frozenset()
     sentences, block = list[Sentence](), 0
     for index, piece in enumerate(pieces):
@@ -155,9 +158,9 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-def _names_chunk(piece: Segment, index: int) -> bool:
+def _names_chunk(text: str, piece: Segment, index: int) -> bool:
     """Whether a segment says what its chunk is about: the first line, unless it is a row, or the sender of a mail."""
-    return (not index and not ROW.match(piece.text)) or bool(MAIL_PARTY.match(piece.text))
+    return (not index and not ROW.match(piece.text)) or bool(MAIL_PARTY.match(text, piece.start))
 
 
 def _join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:

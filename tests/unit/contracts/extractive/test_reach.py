@@ -135,6 +135,25 @@ def test_all_sentences_of_a_mail_are_those_of_its_sender() -> None:
 
 
 @pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("lines", "is_sender"),
+    [
+        ("From: Ann Harbeck\nTo: Bob\nCc: Eve\nDate: Fri, 01 Mar 2024 10:00:00 +0100", True),
+        ("Sender: Harbeck\nSubject: Belts", True),
+        ("From: harbeck@mills.example", True),
+        ("From: 10:00\nTo: 12:00\nDate: 1 March harbeck", False),
+        ("From: Harbeck\nTo: Basel", False),
+        ("From: Harbeck", False),
+        ("From: Harbeck @ gate G-7", False),
+        ("The train comes.\nFrom: Harbeck\nStops: 3\nDate: 1 March", False),
+    ],
+)
+def test_a_sender_is_one_only_in_the_headers_of_a_mail(lines: str, is_sender: bool) -> None:
+    (*_, last) = read(f"Your order\n\n{lines}\n\nThe price of the belt has not changed.")
+    assert ("harbeck" in last.title) is is_sender
+
+
+@pytest.mark.contract("R4-9")
 def test_a_heading_that_names_all_that_is_asked_lets_the_text_below_answer() -> None:
     text = "Report DV-2023-007\n\n# {}\n\nThe belt had been tightened by hand, and ran off the wheel at noon."
     question = "What was the root cause of report DV-2023-007?"
