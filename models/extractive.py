@@ -16,11 +16,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from sourcebound.contracts.execution.call import Call
 from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.pieces.quotes import strip_list_marker
 from sourcebound.contracts.extractive.ranking import Reader
-from sourcebound.contracts.extractive.sentences import Sentence, strip_list_marker
+from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.facts import model_choice as relevant_facts
 from sourcebound.contracts.prompt import fact_choice
-from sourcebound.contracts.prompt.answer_sentences import PROFILE, write
+from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES, PROFILE, write
 from sourcebound.contracts.prompt.build import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
 from sourcebound.models.backend import NO_STREAM, read_reply, to_langchain
 from sourcebound.models.embedders.minilm import find_weights, shared_minilm
@@ -101,7 +102,8 @@ def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:
 
 
 def _write_answer(chosen: Sequence[Sentence], *, as_json: bool) -> str:
-    """Write the chosen sentences in the output format of the prompt. In JSON they lose their list markers."""
+    """Write the chosen sentences in the output format of the prompt. JSON has no lead-ins and list markers."""
     if as_json:
-        return write([(strip_list_marker(sentence.text), sentence.anchor) for sentence in chosen], "Medium")
+        rows = [(strip_list_marker(each.text), each.anchor) for each in chosen if not each.leads]
+        return write(rows[:MAX_SENTENCES], "Medium")
     return "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen)

@@ -21,6 +21,9 @@ from sourcebound.contracts.validation.support.words import read_words
 SUPPORTED: Final = 400
 """The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
 
+MOST_ITEMS: Final = 12
+"""The most items of a list."""
+
 OTHER: Final = 1_000_000
 """How much less likely to answer the sentence of another side or part may be, in millionths of a logit."""
 
@@ -33,7 +36,8 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         read: Compares sentences with the question by an embedder. Without it, only words count.
 
     Returns:
-        At most `MAX_SENTENCES`, and one unless the question asks for several things; none if nothing answers.
+        One, or several if the question asks for several things: at most `MAX_SENTENCES`, or a list of at most
+        `MOST_ITEMS` with its lead-in. None if nothing answers.
     """
     words = write_out(strip_courtesy(prompt.search_query or prompt.question))
     question = read_question(in_the_spelling_of(prompt.evidence, words))
@@ -59,11 +63,13 @@ def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> lis
     if not ranking.answers or names_only_the_thing(question, ranking.ranked[0].sentence):
         return []
     best = ranking.ranked[0].sentence
+    if best.leads:
+        return _list(ranking, best)
     match ranking.question.form:
         case Form.SIDES:
             return _sides(ranking)
         case Form.STEPS | Form.LIST if best.kind is SegmentKind.LIST_ITEM:
-            return _block(ranking, best)
+            return _list(ranking, best)
         case Form.STEPS:
             return _steps(ranking, best)
         case Form.REASON:
@@ -97,11 +103,15 @@ def _side(ranking: Ranking) -> list[Sentence]:
     return [next((each for each in ranked if has_labels(labels, each.text, each.source)), ranked[0])]
 
 
-def _block(ranking: Ranking, best: Sentence) -> list[Sentence]:
-    """Return the list of a sentence from its beginning; a list that is too long, from the sentence on."""
-    block = _neighbours(ranking.sentences, best)
-    place = block.index(best)
-    return block[:MAX_SENTENCES] if place < MAX_SENTENCES else block[place : place + MAX_SENTENCES]
+def _list(ranking: Ranking, best: Sentence) -> list[Sentence]:
+    """Return the list that a sentence leads in, or is an item of, with its lead-in; a long one from the item on."""
+    within = [each for each in ranking.sentences if each.chunk == best.chunk]
+    number = best.block + best.leads
+    items = [each for each in within if each.block == number and (each.is_listable or each == best)]
+    lead = [each for each in within if each.leads and each.block == number - 1][-1:]
+    place = items.index(best) if best in items else 0
+    start = 0 if place < MOST_ITEMS else place
+    return [*lead, *items[start : start + MOST_ITEMS]]
 
 
 def _steps(ranking: Ranking, best: Sentence) -> list[Sentence]:

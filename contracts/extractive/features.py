@@ -79,7 +79,7 @@ def lexical_features(
     """
     around = sentence.stems | sentence.nearby
     levels = (sentence.stems, around, around | sentence.title, chunk | around | sentence.title)
-    kind = find_type(question, sentence)
+    kind = find_type(question, sentence) or None if sentence.leads else find_type(question, sentence)
     given, said = _given(question, sentence), asking_stems(question) if kind and not sentence.is_row else frozenset()
     own, near, titled, whole = (_held(question, stems | given | said) for stems in levels)
     own = {stem: share for stem, share in own.items() if stem not in given - sentence.stems} or own
@@ -106,7 +106,7 @@ def lexical_features(
         "rank": 1000 // (1 + sentence.chunk),
         "length": 1000 * min(_length(question, sentence), LONGEST) // LONGEST,
         "new": 1000 * min(sum(word.weight for word in new), MOST_NEW) // MOST_NEW,
-        "nothing_new": 1000 * (not new and not _may_repeat(question)),
+        "nothing_new": 1000 * (not new and not sentence.leads and not _may_repeat(question)),
     }
 
 

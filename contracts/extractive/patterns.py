@@ -133,15 +133,15 @@ STEPS: Final = pattern(
     r"\b(?:steps|procedure) (?:to|for)\b",
     r"\bwhat (?:should|must|do|can) (?:i|we|you) do\b",
 )
-THINGS: Final = one_of(
-    "options features types kinds steps parts components settings items requirements files documents"
-)
+THINGS: Final = one_of("options features types kinds steps parts components settings items requirements files")
 LISTED: Final = pattern(
     r"\blist (?:all|the|of|every|any)\b",
     r"^\W*(?:list|name|enumerate)\b",
     r"\b(?:what|which) are (?:the|all|some)\b",
     r"\bwhich (?:\w+ )?" + THINGS + r"\b",
-    r"\bwhat (?:\w+ )?" + THINGS + r" (?:are|does|do|can|is)\b",
+    rf"\b(?:what|which) (?:(?!{AUXILIARY}\b|of\b)[\w-]+ ){{0,3}}(?!{AUXILIARY}\b|this\b|its\b)[\w-]*[a-rtv-z]s "
+    rf"(?:{AUXILIARY}\b|(?!the\b|an?\b|of\b|in\b|for\b|at\b|to\b)[\w-]+(?<!s)\b)",
+    r"\b(?:in|by) (?:what|which) order\b",
 )
 COMPARED: Final = pattern(
     r"\bcompare[ds]?\b",

@@ -20,6 +20,7 @@ from sourcebound.contracts.extractive.question import Asked, Form, Question, rea
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
+from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.support.verify import score_answering
 from sourcebound.contracts.validation.support.words import read_words
 
@@ -98,9 +99,8 @@ class Ranking(NamedTuple):
             return features["own"] >= LEAST_FOREIGN
         content = features.get("content")
         is_far = content is not None and content < LEAST_NEAR and features["own"] < LEAST_OWN
-        if is_far and features["chunk"] < MOST_CHUNK:
-            return False
-        return features["chunk"] >= LEAST_SUBJECT or (content or 0) >= LEAST_CONTENT
+        is_near = not is_far or features["chunk"] >= MOST_CHUNK
+        return is_near and (features["chunk"] >= LEAST_SUBJECT or (content or 0) >= LEAST_CONTENT)
 
 
 def rank(prompt: PromptParts, question: Question, read: Reader | None = None) -> Ranking:
@@ -176,8 +176,7 @@ def read_subjects(question: Question, sentences: Sequence[Sentence]) -> Subjects
 
 def read_part(question: Question) -> frozenset[str]:
     """Return the words for the part of an identified thing that a question is about: `the filter of the HP-200`."""
-    match = PART.search(question.text)
-    if match is None or read_identifier(match["whole"]) not in question.identifiers:
+    if not (match := PART.search(question.text)) or read_identifier(match["whole"]) not in question.identifiers:
         return frozenset()
     return frozenset(word.stem for word in read_words(match["part"]) if word.stem in question.weights)
 
@@ -206,8 +205,7 @@ def is_headed(question: Question, sentence: Sentence) -> bool:
 
     The title may name the thing: `Root cause`, in the report of a deviation.
     """
-    heading = {stem for stem in sentence.heading if not stem.isdigit()}
-    asked = question.weights.keys()
+    heading, asked = {stem for stem in sentence.heading if not stem.isdigit()}, question.weights.keys()
     return bool(heading - question.identifiers) and heading <= asked <= heading | sentence.title
 
 
@@ -243,8 +241,9 @@ def _is_labelled(question: Question, subjects: Subjects, sentence: Sentence) -> 
 def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str) -> Features:
     """Return the features of the best sentence, and of how far it is ahead of those that would not be quoted too."""
     best = ranked[0]
-    several = question.form in (Form.STEPS, Form.LIST)
-    rivals = [each for each in ranked[1:] if not (several and _shares_block(each.sentence, best.sentence))]
+    is_list = question.form is Form.LIST and best.sentence.kind is SegmentKind.LIST_ITEM
+    several = is_list or best.sentence.leads or question.form is Form.STEPS
+    rivals = [each for each in ranked[1:] if not (several and _shares_list(each.sentence, best.sentence))]
     margin = best.score - rivals[0].score if rivals else MILLION
     share = 1 / (1 + sum(exp((each.score - best.score) / MILLION) for each in rivals))
     return {
@@ -256,8 +255,10 @@ def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str)
     }
 
 
-def _shares_block(first: Sentence, second: Sentence) -> bool:
-    return (first.chunk, first.block) == (second.chunk, second.block)
+def _shares_list(first: Sentence, second: Sentence) -> bool:
+    """Return whether two sentences are of one block, or one leads in the list of the other."""
+    lists = first.block + first.leads == second.block + second.leads
+    return first.chunk == second.chunk and (first.block == second.block or lists)
 
 
 def describe(question: Question, sentences: Sequence[Sentence]) -> list[Described]:
@@ -271,7 +272,7 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
     return [
         (each, lexical_features(question, each, local, stems[each.chunk]))
         for each in sentences
-        if each.is_quotable
+        if (each.is_quotable or each.leads)
         and (is_about(subjects, each, stems[each.chunk]) or _is_labelled(question, subjects, each))
         and (not part or any(holds(each.stems | each.nearby | each.title, stem) for stem in part))
         and not conflicts(question.labels, each.text, each.source)

@@ -1,0 +1,104 @@
+"""What is quoted of a piece of a chunk, and whether it may be quoted (R4-9).
+
+A row of a Markdown table is quoted with the heads of its columns: `Limit: 2.4 bar`. A badge or a fragment is never
+quoted.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Final
+
+from sourcebound.contracts.extractive.pieces.code import write_code
+from sourcebound.contracts.text.blocks import LIST_MARKER, STATEMENT_END
+from sourcebound.contracts.text.citations import find_citations, find_look_alikes
+from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.validation.answer_reading import read_statements
+from sourcebound.contracts.validation.leaks import SECOND_PATTERNS
+from sourcebound.contracts.validation.refusals import find_refusal
+
+LEAST_WORDS: Final = 3
+MARKUP: Final = re.compile(
+    r"!\[|\]\(\S+\.(?:svg|png|gif)|^\W*https?://\S+\W*$|<(?!https?:|mailto:)[a-z/!]|\bimg\.shields\.io\b|^\W*(?:doi|sha|issn|isbn)\b"
+    r"|^\s*\.\. [\w|_]",
+    re.IGNORECASE,
+)
+"""Badges, images, lone links, directives, and identifiers of a publication."""
+CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
+"""The dots of a table of contents."""
+LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?!(?<=\d\s)\S+\s[-+−±]?\d)(?:\.{3}|…)[\"')\]]*(?:\s|$)")
+"""An ellipsis where words are left out, as in a search result: the rest may say something else than the whole.
+
+A series (`1, 2, ... and 9`), a range (`4 ... 20 mA`) and a repeated argument (`[FILE] ...`) leave nothing out.
+"""
+DIRECTIVE: Final = re.compile(r"\.\. [\w-]+::")
+SAYS_HOW: Final = re.compile(
+    r"^(?!.*\b(?:here|below|follows|following|example)\b).*(?:`[^`]+`|(?<!\w)--?\w)", re.IGNORECASE
+)
+"""What a lead-in has that needs nothing below it: ``Use `strict=True` to enable validation:``."""
+
+
+def quote(text: str, pieces: Sequence[Segment], index: int, head: str) -> str:
+    """Return a segment as it is quoted: with single blanks, and a row of a table as its cells with their heads.
+
+    What leads to a short piece of code is quoted with it.
+    """
+    piece = pieces[index]
+    if piece.kind is not SegmentKind.TABLE_ROW:
+        return _with_code(pieces, index, " ".join(piece.text.split()))
+    named = zip_longest(_cells(head), _cells(piece.text), fillvalue="")
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+
+def _with_code(pieces: Sequence[Segment], index: int, quote: str) -> str:
+    """Return a lead-in or a caption with the short code below it; a lead-in to none that says something, as it is.
+
+    `Or from the command line::` becomes ``Or from the command line: `python -m certifi```.
+    """
+    is_lead = quote.endswith(":")
+    if pieces[index].kind not in (SegmentKind.SENTENCE, SegmentKind.LIST_ITEM) or not (
+        is_lead or not STATEMENT_END.search(quote)
+    ):
+        return quote
+    below = next((piece for piece in pieces[index + 1 :] if not DIRECTIVE.match(piece.text)), None)
+    if below is not None and below.kind is SegmentKind.CODE:
+        code = write_code(below.text)
+        if code:
+            return f"{quote.rstrip(' :')}: {code}"
+    is_last = below is None or below.kind is SegmentKind.CODE or below.text.rstrip().endswith(":")
+    if is_lead and is_last and SAYS_HOW.search(quote):
+        return quote.rstrip(" :")
+    return quote
+
+
+def _cells(row: str) -> list[str]:
+    return [" ".join(cell.split()) for cell in row.strip().strip("|").split("|")]
+
+
+@lru_cache(maxsize=2048)
+def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
+    """Whether a sentence of the evidence, with its citation, is exactly one cited statement that may be released.
+
+    Args:
+        sentence: The sentence.
+        is_item: Whether it is quoted as an item of its list, which may be a word.
+    """
+    if sentence.startswith("\\") or sentence.rstrip().endswith((":", "?")):
+        return False
+    if not is_item and (len(sentence.split()) < LEAST_WORDS or not any(map(str.islower, sentence))):
+        return False
+    if find_citations(sentence) or find_look_alikes(sentence) or find_refusal(sentence):
+        return False
+    if any(pattern.search(sentence) for pattern in (MARKUP, CONTENTS, LEFT_OUT)):
+        return False
+    if any(pattern.search(sentence) for _, _, pattern in SECOND_PATTERNS):
+        return False
+    statements = read_statements(f"{sentence} [C0]")
+    return len(statements) == 1 and bool(statements[0].anchors)
+
+
+def strip_list_marker(text: str) -> str:
+    """Return a list item without its marker."""
+    marker = LIST_MARKER.match(text)
+    return text[marker.end() :] if marker else text

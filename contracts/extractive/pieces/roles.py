@@ -1,0 +1,105 @@
+"""What the pieces of a chunk are: wrapped lines, headings, heads of tables, lead-ins and fragments (R4-9)."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sourcebound.contracts.text.blocks import LIST_MARKER, MAX_HEADING_WORDS, STATEMENT_END
+from sourcebound.contracts.text.segments import Segment, SegmentKind
+
+HEADING_LINE: Final = re.compile(r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*")
+"""A line in plain text that may be a heading, with the number of its section; never a table row, which contains
+headers or values."""
+VALUE: Final = re.compile(r"[|;=]|:\s*\S*\d")
+"""What a row or a value has, and a title has not."""
+WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
+WIDE: Final = 45
+"""The least width of a line that the page has cut."""
+ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
+"""The beginning of a row that names each of its values. It continues no line."""
+FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
+
+
+def join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
+    """Join the pieces of a sentence that the width of a page has cut: the line before is long and has no end."""
+    joined: list[Segment] = []
+    for piece in pieces:
+        last = joined[-1] if joined else None
+        if (
+            last
+            and _may_go_on(last, piece)
+            and WRAP.fullmatch(text[last.end : piece.start])
+            and not STATEMENT_END.search(last.text)
+            and not ROW.match(piece.text)
+            and last.end - text.rfind("\n", 0, last.end) > WIDE
+        ):
+            joined[-1] = Segment(last.kind, last.start, piece.end, text[last.start : piece.end])
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _may_go_on(last: Segment, piece: Segment) -> bool:
+    """Whether a piece may be the rest of the one before it: a sentence, or the next line of the same list item."""
+    is_same_item = piece.kind is last.kind is SegmentKind.LIST_ITEM and not LIST_MARKER.match(piece.text)
+    is_sentence = piece.kind is SegmentKind.SENTENCE
+    return is_same_item or (is_sentence and last.kind in (SegmentKind.SENTENCE, SegmentKind.LIST_ITEM))
+
+
+def find_table_head(pieces: Sequence[Segment], index: int) -> tuple[int, int]:
+    """Return the place of the head of a row's table."""
+    above = index
+    while above and pieces[above].kind is SegmentKind.TABLE_ROW:
+        above -= 1
+    is_head = above < index and pieces[above].kind is SegmentKind.HEADING and "|" in pieces[above].text
+    return (pieces[above].start, pieces[above].end) if is_head else (0, 0)
+
+
+def leads_in(pieces: Sequence[Segment], index: int) -> bool:
+    """Whether a segment ends with a colon, and a list of two items or more follows."""
+    following = pieces[index + 1 : index + 3]
+    is_list = len(following) > 1 and all(piece.kind is SegmentKind.LIST_ITEM for piece in following)
+    return is_list and pieces[index].kind is SegmentKind.SENTENCE and pieces[index].text.rstrip().endswith(":")
+
+
+def is_heading_piece(text: str, pieces: Sequence[Segment], index: int) -> bool:
+    """Whether a segment is a heading, marked or unmarked: `10.2 Oil level`."""
+    piece, following = pieces[index], pieces[index + 1 : index + 2]
+    if piece.kind is SegmentKind.HEADING or _is_title(text, pieces, index):
+        return True
+    line = HEADING_LINE.fullmatch(piece.text)
+    if not (line and following) or piece.kind is not SegmentKind.SENTENCE or STATEMENT_END.search(piece.text):
+        return False
+    if len(piece.text.split()) > MAX_HEADING_WORDS:
+        return False
+    if line["parts"]:
+        return True
+    is_separate = "\n\n" in text[piece.end : following[0].start]
+    if line["number"]:
+        below = HEADING_LINE.fullmatch(following[0].text)
+        return is_separate or bool(below and below["parts"])
+    return is_separate and not any(map(str.isalpha, text[: piece.start]))
+
+
+def _is_title(text: str, pieces: Sequence[Segment], index: int) -> bool:
+    """Whether the first line of a chunk, set apart and without an end, is a title and not a value: `Torque: 45 Nm`."""
+    if index or len(pieces) < 2 or "\n\n" not in text[pieces[0].end : pieces[1].start]:
+        return False
+    line = pieces[0].text
+    is_short = len(line.split()) <= MAX_HEADING_WORDS
+    return is_short and not STATEMENT_END.search(line) and not VALUE.search(line)
+
+
+def is_cut(text: str, pieces: Sequence[Segment], index: int) -> bool:
+    """Whether a segment is a piece of a sentence that a line break, or the end of the chunk, has cut."""
+    piece = pieces[index]
+    if piece.kind is not SegmentKind.SENTENCE:
+        return False
+    before = pieces[index - 1] if index else None
+    goes_on = before and before.kind is not SegmentKind.HEADING and "\n\n" not in text[before.end : piece.start]
+    if before and goes_on and FRAGMENT_START.match(piece.text) and not STATEMENT_END.search(before.text):
+        return True
+    if STATEMENT_END.search(piece.text):
+        return False
+    after = text[piece.end :]
+    return not (after.startswith("\n") or not after.strip()) or piece.text.rstrip().endswith((",", "-", "–", "(", "/"))
