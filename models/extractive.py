@@ -94,7 +94,7 @@ def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:
     rows = relevant_facts.read_rows(parts.sections["EVIDENCE"])
     evidence = tuple(EvidencePart(f"C{number}", row.pdf, row.quote) for number, row in enumerate(rows))
     quotes: dict[int, str] = {}
-    for sentence in answer(parts._replace(evidence=evidence), reader):
+    for sentence in (each for each in answer(parts._replace(evidence=evidence), reader) if not each.leads):
         quotes.setdefault(int(sentence.anchor[1:]), sentence.text)
     return relevant_facts.write_choice(
         [rows[number].model_copy(update={"quote": quote}) for number, quote in quotes.items()]

@@ -24,6 +24,12 @@ SUPPORTED: Final = 400
 MOST_ITEMS: Final = 12
 """The most items of a list."""
 
+NEXT_BEST: Final = 4
+"""How many of the first sentences are searched for the items of one list."""
+
+PARAGRAPH: Final = 3
+"""The most sentences of an explanation."""
+
 OTHER: Final = 1_000_000
 """How much less likely to answer the sentence of another side or part may be, in millionths of a logit."""
 
@@ -62,16 +68,23 @@ def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> lis
     ranking = rank(prompt, question, read)
     if not ranking.answers or names_only_the_thing(question, ranking.ranked[0].sentence):
         return []
-    best = ranking.ranked[0].sentence
-    if best.leads:
+    return _in_form(ranking, ranking.ranked[0].sentence)
+
+
+def _in_form(ranking: Ranking, best: Sentence) -> list[Sentence]:
+    """Return the best sentence with what the form of the question asks for."""
+    is_list = ranking.question.form in (Form.STEPS, Form.LIST) and best.kind is SegmentKind.LIST_ITEM
+    if best.leads or is_list:
         return _list(ranking, best)
     match ranking.question.form:
         case Form.SIDES:
             return _sides(ranking)
-        case Form.STEPS | Form.LIST if best.kind is SegmentKind.LIST_ITEM:
-            return _list(ranking, best)
+        case Form.LIST:
+            return [best, *_list_below(ranking)]
         case Form.STEPS:
             return _steps(ranking, best)
+        case Form.EXPLANATION:
+            return _paragraph(ranking, best)
         case Form.REASON:
             return _with_reason(ranking, best)
         case _:
@@ -87,7 +100,12 @@ def _asks_nothing(question: Question) -> bool:
 def _parts(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
     """Return the best sentence for each part that has one."""
     rankings = _answering_together([rank(prompt, part, read) for part in read_parts(question)])
-    return list(dict.fromkeys(each.ranked[0].sentence for each in rankings))[:MAX_SENTENCES]
+    return list(dict.fromkeys(each for ranking in rankings for each in _whole(ranking, ranking.ranked[0].sentence)))
+
+
+def _whole(ranking: Ranking, sentence: Sentence) -> list[Sentence]:
+    """Return a sentence, with its list if it leads in one."""
+    return _list(ranking, sentence) if sentence.leads else [sentence]
 
 
 def _answering_together(rankings: Sequence[Ranking]) -> list[Ranking]:
@@ -100,7 +118,7 @@ def _answering_together(rankings: Sequence[Ranking]) -> list[Ranking]:
 def _side(ranking: Ranking) -> list[Sentence]:
     """Return the best sentence for a side. One that carries its label precedes those that carry no label."""
     labels, ranked = ranking.question.labels, [each.sentence for each in ranking.ranked]
-    return [next((each for each in ranked if has_labels(labels, each.text, each.source)), ranked[0])]
+    return _whole(ranking, next((each for each in ranked if has_labels(labels, each.text, each.source)), ranked[0]))
 
 
 def _list(ranking: Ranking, best: Sentence) -> list[Sentence]:
@@ -112,6 +130,30 @@ def _list(ranking: Ranking, best: Sentence) -> list[Sentence]:
     place = items.index(best) if best in items else 0
     start = 0 if place < MOST_ITEMS else place
     return [*lead, *items[start : start + MOST_ITEMS]]
+
+
+def _list_below(ranking: Ranking) -> list[Sentence]:
+    """Return the list below the best sentence, if two of its items come next."""
+    best, *following = (each.sentence for each in ranking.ranked[:NEXT_BEST])
+    below = [each for each in following if each.chunk == best.chunk and each.block == best.block + 1]
+    is_list = len(below) > 1 and all(each.kind is SegmentKind.LIST_ITEM for each in below)
+    return _list(ranking, below[0]) if is_list else []
+
+
+def _paragraph(ranking: Ranking, best: Sentence) -> list[Sentence]:
+    """Return the best sentence with those after it in its paragraph that go on from it or share its words.
+
+    The one before comes with it if the best one goes on from that.
+    """
+    block = _neighbours(ranking.sentences, best)
+    place = end = block.index(best)
+    start = place - bool(place and GOES_ON.match(best.text))
+    subject = best.stems | ranking.question.weights.keys()
+    while end + 1 < min(len(block), start + PARAGRAPH) and (
+        GOES_ON.match(block[end + 1].text) or subject & block[end + 1].stems
+    ):
+        end += 1
+    return block[start : end + 1] if best.kind is SegmentKind.SENTENCE else [best]
 
 
 def _steps(ranking: Ranking, best: Sentence) -> list[Sentence]:
@@ -154,11 +196,13 @@ def _sides(ranking: Ranking) -> list[Sentence]:
     for side, other in _read_sides(ranking.question):
         for each in ranking.ranked:
             said, around = each.sentence.stems, each.sentence.nearby | each.sentence.title
+            if each.sentence.leads:
+                continue
             if side <= said or (side <= said | around and not other & (said | each.sentence.title)):
                 if each.sentence not in chosen:
                     chosen.append(each.sentence)
                 break
-    return chosen or [ranking.ranked[0].sentence]
+    return chosen or _whole(ranking, ranking.ranked[0].sentence)
 
 
 def _read_sides(question: Question) -> list[tuple[frozenset[str], frozenset[str]]]:

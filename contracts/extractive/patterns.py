@@ -140,14 +140,14 @@ LISTED: Final = pattern(
     r"\b(?:what|which) are (?:the|all|some)\b",
     r"\bwhich (?:\w+ )?" + THINGS + r"\b",
     rf"\b(?:what|which) (?:(?!{AUXILIARY}\b|of\b)[\w-]+ ){{0,3}}(?!{AUXILIARY}\b|this\b|its\b)[\w-]*[a-rtv-z]s "
-    rf"(?:{AUXILIARY}\b|(?!the\b|an?\b|of\b|in\b|for\b|at\b|to\b)[\w-]+(?<!s)\b)",
+    rf"(?:{AUXILIARY}\b|(?!(?:the|an?|of|in|on|off|for|at|to|up|with|by|when|if|after)\b)[\w-]+(?<!s)\b)",
     r"\b(?:in|by) (?:what|which) order\b",
 )
+EXPLAINED: Final = re.compile(rf"^\W*(?:\w+ ){{0,4}}how {AUXILIARY}\b", re.IGNORECASE)
 COMPARED: Final = pattern(
-    r"\bcompare[ds]?\b",
+    r"\bcompares?\b|\bcompared (?:with|to|against)\b",
     r"\bdiffer(?:s|ence|ences|ent)?\b.{0,40}\b(?:between|from|to)\b",
-    r"\bversus\b",
-    r"\bvs\b",
+    r"\b(?:versus|vs)\b",
     r"\b(?:both|either)\b.{1,60}\band\b",
     r"\bon the .{1,60}\band on the\b",
 )

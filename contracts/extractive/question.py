@@ -44,6 +44,8 @@ class Form(StrEnum):
     """Several things: the list of the best sentence, or further sentences."""
     REASON = "reason"
     """The best sentence, with the one that goes on from it."""
+    EXPLANATION = "explanation"
+    """How something is or works: the best sentence, with what follows it in its paragraph."""
     SIDES = "sides"
     """A comparison: the best sentence for each side."""
     PARTS = "parts"
@@ -175,6 +177,8 @@ def _read_form(text: str, asked: Asked) -> Form:
         return Form.LIST
     if len(_split(text)) > 1:
         return Form.PARTS
+    if asked is Asked.OTHER and patterns.EXPLAINED.search(text):
+        return Form.EXPLANATION
     return Form.REASON if asked is Asked.REASON else Form.SENTENCE
 
 

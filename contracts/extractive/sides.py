@@ -18,7 +18,7 @@ COMPARING: Final = frozenset(
     word.stem for word in read_words("compare comparison differ different difference versus vs both either")
 )
 """What a question says about both sides together, and no sentence about one of them."""
-SINGLE: Final = frozenset({Form.SENTENCE, Form.SIDES, Form.REASON})
+SINGLE: Final = frozenset({Form.SENTENCE, Form.SIDES, Form.REASON, Form.EXPLANATION})
 """The forms that a side can have. Steps and lists are answered as a whole."""
 
 

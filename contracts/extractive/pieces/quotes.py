@@ -1,4 +1,4 @@
-"""What is quoted of a piece of a chunk, and whether it may be quoted (R4-9).
+"""Quotes the pieces of a chunk, and says which of them may be quoted (R4-9).
 
 A row of a Markdown table is quoted with the heads of its columns: `Limit: 2.4 bar`. A badge or a fragment is never
 quoted.
@@ -20,8 +20,8 @@ from sourcebound.contracts.validation.refusals import find_refusal
 
 LEAST_WORDS: Final = 3
 MARKUP: Final = re.compile(
-    r"!\[|\]\(\S+\.(?:svg|png|gif)|^\W*https?://\S+\W*$|<(?!https?:|mailto:)[a-z/!]|\bimg\.shields\.io\b|^\W*(?:doi|sha|issn|isbn)\b"
-    r"|^\s*\.\. [\w|_]",
+    r"!\[|\]\(\S+\.(?:svg|png|gif)|^\W*https?://\S+\W*$|<(?!https?:|mailto:|[\w.+-]+@)[a-z/!]|\bimg\.shields\.io\b|^\W*(?:doi|sha|issn|isbn)\b"
+    r"|^\s*\.\. [\w|_]|^_[^\s:]?[^:]*: https?://",
     re.IGNORECASE,
 )
 """Badges, images, lone links, directives, and identifiers of a publication."""

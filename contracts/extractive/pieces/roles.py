@@ -1,4 +1,4 @@
-"""What the pieces of a chunk are: wrapped lines, headings, heads of tables, lead-ins and fragments (R4-9)."""
+"""The roles of the pieces of a chunk: wrapped lines, headings, heads of tables, lead-ins and fragments (R4-9)."""
 
 import re
 from collections.abc import Sequence

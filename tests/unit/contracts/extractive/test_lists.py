@@ -83,6 +83,27 @@ def test_a_question_for_a_plural_asks_for_a_list(question: str, form: Form) -> N
 
 
 @pytest.mark.contract("R4-9")
+def test_a_sentence_above_a_list_that_answers_is_quoted_with_it() -> None:
+    text = (
+        "Errors\n\nAll errors that the parser raises derive from `ParserError`.\n\n"
+        "- `EndError` is raised by the parser at an early end.\n- `TypeError` is raised by the parser for a wrong type."
+    )
+    quoted = texts("Which errors does the parser raise?", text)
+    assert quoted[0].startswith("All errors")
+    assert len(quoted) == 3
+
+
+@pytest.mark.contract("R4-9")
+def test_an_explanation_is_quoted_with_what_follows_it() -> None:
+    text = (
+        "The regulator holds the pressure with a bleed valve. It opens the valve above the setting. "
+        "The valve closes again below it. The regulator weighs 3 kg. It is green."
+    )
+    assert len(texts("How does the regulator hold the pressure?", text)) == 3
+    assert texts("How much does the regulator weigh?", text) == ["The regulator weighs 3 kg."]
+
+
+@pytest.mark.contract("R4-9")
 def test_a_lead_in_is_quoted_with_the_short_code_below_it() -> None:
     assert texts("How do I install the probe with trace support?", INSTALL) == [
         "Or, to include the optional trace support, use: `pip install probe[trace]`"
