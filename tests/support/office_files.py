@@ -26,6 +26,21 @@ CONTENT: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
 <table:table-row><table:table-cell><text:p>Bolt</text:p></table:table-cell>
 <table:table-cell><text:p>27 N·m</text:p></table:table-cell></table:table-row></table:table>
 </office:text></office:body></office:document-content>"""
+MASTERS: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
+<office:document-styles xmlns:office="{ODF}:office:1.0" xmlns:text="{ODF}:text:1.0" xmlns:table="{ODF}:table:1.0"
+ xmlns:style="{ODF}:style:1.0">
+<office:styles><style:style style:name="Cover" style:family="paragraph" style:master-page-name="First"/></office:styles>
+<office:master-styles>
+<style:master-page style:name="Standard"><style:header><text:p>Pump care, revision 3</text:p></style:header>
+<style:footer><text:p>Mill 7<text:tab/>Page <text:page-number>1</text:page-number> of
+<text:page-count>9</text:page-count></text:p><text:p><text:page-number/></text:p><table:table><table:table-row><table:table-cell><text:p>Order</text:p>
+</table:table-cell><table:table-cell><text:p>42</text:p></table:table-cell></table:table-row></table:table></style:footer>
+<style:footer-left style:display="false"><text:p>Hidden line</text:p></style:footer-left></style:master-page>
+<style:master-page style:name="First" style:next-style-name="Standard"><style:header>
+<text:p>Pump care, revision 3</text:p><text:p>Confidential</text:p></style:header></style:master-page>
+<style:master-page style:name="Envelope"><style:header><text:p>Stamp here</text:p></style:header></style:master-page>
+</office:master-styles></office:document-styles>"""
+"""Three master pages: the first is followed by the standard one, and no style names the third."""
 PACKAGE: Final = """<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">
 <dc:title>The Pump Book</dc:title></metadata><manifest><item id="b" href="second%20part.xhtml"/>
 <item id="a" href="one.xhtml"/><item id="c" href="cover.xhtml"/></manifest>

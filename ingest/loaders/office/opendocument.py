@@ -1,4 +1,7 @@
-"""The loader of OpenDocument texts (.odt): headings, paragraphs, lists and tables, in document order."""
+"""The loader of OpenDocument texts (.odt): headings, paragraphs, lists and tables, in document order.
+
+The headers and footers of the pages that the text uses are read once, before the first heading, as in a Word document.
+"""
 
 import io
 import zipfile
@@ -10,6 +13,7 @@ from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive, read_xml
 from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.office.opendocument_pages import read_page_lines
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
 
@@ -46,14 +50,19 @@ def load_opendocument(path: Path, data: bytes, max_bytes: int) -> ParsedDocument
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if _MANIFEST in archive.namelist() and _ENCRYPTION in archive.read(_MANIFEST):
                 raise failures.encrypted(path)
-            for body in read_xml(archive, "content.xml").iter(f"{_OFFICE}text"):
+            content = read_xml(archive, "content.xml")
+            if "styles.xml" in archive.namelist():
+                for line in read_page_lines(content, read_xml(archive, "styles.xml"), _cells, _read):
+                    composer.add(BlockKind.PARAGRAPH, line)
+            header = composer.page()
+            for body in content.iter(f"{_OFFICE}text"):
                 _write(composer, body, BlockKind.PARAGRAPH)
             title = read_xml(archive, "meta.xml").iter(_DC_TITLE) if "meta.xml" in archive.namelist() else iter(())
             declared = next((each.text or "" for each in title), "")
     except (*ARCHIVE_ERRORS, XMLSyntaxError, KeyError, ValueError) as error:
         raise failures.unreadable(path, f"is not a readable OpenDocument text ({error})") from error
     page = composer.page()
-    if not page.text:
+    if page.text == header.text:  # headers alone do not make a document of pictures readable
         raise failures.no_text(path)
     return ParsedDocument(media_type=MEDIA_TYPE, metadata=build_metadata(path, (page,), title=declared), pages=(page,))
 

@@ -11,7 +11,7 @@ from sourcebound.ingest.loaders.office.spreadsheet import show_cell
 from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
 from sourcebound.ingest.loaders.text import decode
 from support.loading import Load, blocks, headings, refusal
-from support.office_files import CONTAINER, OFFICE_FILES, PACKAGE, archive, chapter
+from support.office_files import CONTAINER, CONTENT, MASTERS, ODF, OFFICE_FILES, PACKAGE, archive, chapter
 from support.places import ROOT
 
 
@@ -85,6 +85,42 @@ def test_an_opendocument_text_has_its_headings_lists_tables_and_notes(load: Load
     assert blocks(page, BlockKind.LIST_ITEM) == ["Stop the pump."]
     assert blocks(page, BlockKind.TABLE_ROW) == ["Part: Bolt; Torque: 27 N·m"]
     assert "Deleted" not in page.text
+
+
+def open_document(content: str) -> bytes:
+    return archive(
+        {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content, "styles.xml": MASTERS}
+    )
+
+
+STANDARD = ["Pump care, revision 3", "Mill 7", "Order | 42"]
+
+
+@pytest.mark.parametrize(
+    ("style", "lines"),
+    [
+        ("", STANDARD),
+        ("Cover", [STANDARD[0], "Confidential", *STANDARD[1:]]),
+        ("P1", [STANDARD[0], "Confidential", *STANDARD[1:]]),
+    ],
+)
+def test_the_headers_and_footers_of_an_opendocument_text_are_read_once_and_without_page_numbers(
+    load: Load, style: str, lines: list[str]
+) -> None:
+    automatic = (
+        f'<office:automatic-styles xmlns:style="{ODF}:style:1.0"><style:style style:name="P1" '
+        'style:parent-style-name="Cover"/></office:automatic-styles><office:body>'
+    )
+    content = CONTENT.replace("<office:body>", automatic).replace("<text:h ", f'<text:h text:style-name="{style}" ')
+    document = load("care.odt", open_document(content))
+    assert document.pages[0].text.split("\n\n")[: len(lines) + 1] == [*lines, "Pump care"]
+    assert headings(document) == [(1, "Pump care")]
+
+
+def test_an_opendocument_text_of_pictures_is_not_readable_by_its_header(load: Load) -> None:
+    root = f'<office:document-content xmlns:office="{ODF}:office:1.0">'
+    content = f"{root}<office:body><office:text/></office:body></office:document-content>"
+    assert refusal(load, "care.odt", open_document(content)).failure_code == "NO_TEXT"
 
 
 def test_a_book_has_its_chapters_in_reading_order(load: Load) -> None:
