@@ -23,6 +23,7 @@ from sourcebound.contracts.validation.exemptions import _content
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import _read_chunk
 from sourcebound.contracts.validation.literals.surroundings import surroundings_of
+from sourcebound.contracts.validation.support.claims import read_claim
 from sourcebound.contracts.validation.support.passages import read_passage
 from sourcebound.contracts.validation.support.reversals import polarity_of
 
@@ -30,7 +31,7 @@ ROUNDS = 200
 ANSWER_WORDS = 400
 STATEMENTS = 5
 SENTENCE = re.compile(r"[A-Z][^.\n]{20,}[.](?=\s|$)")
-CACHES = (_read_chunk, surroundings_of, read_passage, polarity_of, _content)
+CACHES = (_read_chunk, surroundings_of, read_passage, polarity_of, _content, read_claim)
 FLOOR = re.compile(r"\w+|[^\w\s]")
 SOURCES = Path(__file__).parents[1] / "examples" / "sources"
 CHUNK_CHARACTERS = 850

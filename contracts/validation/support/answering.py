@@ -41,7 +41,7 @@ def answering_features(answer: str, question: str, chunks: Sequence[str]) -> dic
     """
     asked, said = read_claim(question), read_claim(answer)
     passages = [read_passage(chunk) for chunk in chunks]
-    near, far = best_windows(said, passages)[0], best_windows(said, passages)[-1]
+    near, *_, far = best_windows(said, passages)
     own = frozenset(said.weights)
     held = frozenset().union(*(passage.stems for passage in passages))
     cited = tuple(read_evidence(f"C{index}", chunk) for index, chunk in enumerate(chunks))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.support.passages import Passage, Sentence
@@ -18,6 +19,8 @@ BOUNDARY: Final = re.compile(r"(?:[.!?;:…|]\W*|\n\s*\n)$")
 END: Final = re.compile(r"[.!?;:…|]\W*$")
 ROW: Final = re.compile(r"[|;\t]")
 """A separator of the cells of a row."""
+CACHED_CLAIMS: Final = 64
+"""The size of the cache of read statements: each is read for a quotation, for its features and as an answer."""
 LIST_MARKER: Final = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\(?\d{1,3}[.)]+\s+)?")
 
 
@@ -57,6 +60,7 @@ class Window(NamedTuple):
 EMPTY: Final = Window(-1, (), 0)
 
 
+@lru_cache(maxsize=CACHED_CLAIMS)
 def read_claim(text: str) -> Claim:
     """Read a statement. Numbers of list items and words such as "The passage states that" do not count."""
     bare = FRAME.sub(" ", LIST_MARKER.sub("", text.replace("*", " "))).strip()
