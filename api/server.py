@@ -1,5 +1,6 @@
 """The state that every route works with: the open services, the engine, and the questions in progress."""
 
+import gc
 from typing import Annotated, NamedTuple, cast
 
 from fastapi import Depends, Request
@@ -25,3 +26,13 @@ def server_of(request: Request) -> Server:
 
 
 ServerOf = Annotated[Server, Depends(server_of)]
+
+
+def keep_start() -> None:
+    """Keep every object of the start of a server process out of later garbage collections.
+
+    A full collection looks at each object and holds up every request meanwhile. The modules and the routes, which are
+    nearly all of the objects, live as long as the process.
+    """
+    gc.collect()
+    gc.freeze()

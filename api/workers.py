@@ -26,6 +26,7 @@ from uvicorn.supervisors import Multiprocess
 from sourcebound.api.app import create_app
 from sourcebound.api.metrics import FOLDER
 from sourcebound.api.problems import without_database
+from sourcebound.api.server import keep_start
 from sourcebound.errors import SourceboundError, StoreError
 from sourcebound.graph.workflow import new_id
 from sourcebound.settings import get_settings
@@ -126,6 +127,7 @@ async def _open_app(stack: AsyncExitStack) -> FastAPI:
         app = create_app(await opened.enter_async_context(open_services(get_settings())))
         await opened.enter_async_context(app.router.lifespan_context(app))
         await stack.enter_async_context(opened.pop_all())
+    keep_start()
     return app
 
 

@@ -44,6 +44,7 @@ async def _serve(host: str, port: int) -> None:
     from uvicorn import Config, Server
 
     from sourcebound.api.app import create_app
+    from sourcebound.api.server import keep_start
     from sourcebound.settings import get_settings
     from sourcebound.wiring import open_services
 
@@ -51,6 +52,7 @@ async def _serve(host: str, port: int) -> None:
         await _require_keys_beyond_loopback(host, services)
         with _listen(host, port) as listener:
             config = Config(create_app(services), **SERVER)
+            keep_start()
             print(_url(host, listener), flush=True)
             await Server(config).serve([listener])
 
