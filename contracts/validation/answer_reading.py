@@ -6,7 +6,7 @@ joined text would read two rows as one sentence.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
@@ -40,6 +40,7 @@ from sourcebound.contracts.validation.versions import SECOND, VERSION
 BELOW_HEADS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW})
 """The kinds of segments that stand under a head or a lead-in."""
 HEADING_MARK: Final = re.compile(r"^\s*#{1,6}\s+")
+NAME_IN_CODE: Final = re.compile(r"`([^`\s]{2,80})`")
 
 
 class Statement(Contract):
@@ -90,7 +91,7 @@ def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> Answ
     return AnswerReading(
         text=text,
         is_refusal=is_exact_refusal(text),
-        refusal_words=None if is_exact_refusal(text) else find_refusal(CITATION.sub("", text)),
+        refusal_words=None if is_exact_refusal(text) else _find_refusal(text, sources, version),
         citations=citations,
         cited_anchors=cited,
         known_anchors=known_anchors,
@@ -105,6 +106,20 @@ def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> Answ
         leaks=tuple(find_leaks(text, bundle, cited, version)),
         evidence_characters=sum(len(chunk.sanitized_text) for chunk in bundle.selected_evidence),
     )
+
+
+def _find_refusal(text: str, sources: Mapping[str, CitedChunk], version: int) -> str | None:
+    """Find a refusal outside the names in code that a cited chunk holds: `NO_EVIDENCE` in a text about this product."""
+    plain = CITATION.sub("", text)
+    words = find_refusal(plain)
+    if words is None or version < SECOND:
+        return words
+    named = NAME_IN_CODE.sub(lambda name: " " if _is_held(name[1], sources) else name[0], plain)
+    return words if named == plain else find_refusal(named)
+
+
+def _is_held(name: str, sources: Mapping[str, CitedChunk]) -> bool:
+    return any(name in source.text for source in sources.values())
 
 
 def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, CitedChunk]:

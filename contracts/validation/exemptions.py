@@ -50,15 +50,21 @@ TITLE_WORDS: Final = content_words(
     content contents title topic aspect feature features category property number no unit units comparison versus vs
     fact parameter option setting default behaviour behavior meaning purpose place location date time period amount
     cost price fee limit rule requirement condition cause reason effect action method function maintenance
+    element component code group category class level stage phase status year month quarter duration quantity metric
+    measure figure difference change minimum maximum range deadline event role responsibility scope exception
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
     betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
-    zusammenfassung hinweis hinweise schritte
+    zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist
+    kriterium merkmal unterschied bereich ausnahme
     sujet donnée donnees valeur valeurs paramètre défaut réglage signification lieu durée montant coût frais limite
-    règle condition conditions cause effet fréquence entretien aperçu résumé remarque étapes
+    règle condition conditions cause effet fréquence entretien aperçu résumé remarque étapes élément groupe catégorie
+    niveau année mois trimestre quantité délai critère différence exception
     tema dato datos valor valores parámetro predeterminado ajuste significado lugar fecha plazo importe coste límite
-    regla condición causa efecto frecuencia mantenimiento resumen nota pasos magnitud
+    regla condición causa efecto frecuencia mantenimiento resumen nota pasos magnitud elemento grupo categoría nivel
+    año mes trimestre duración cantidad criterio diferencia excepción
     argomento dati valore valori parametro predefinito impostazione significato luogo periodo importo costo limite
-    regola condizione causa effetto frequenza manutenzione riepilogo nota passaggi
+    regola condizione causa effetto frequenza manutenzione riepilogo nota passaggi elemento gruppo categoria livello
+    anno mese trimestre durata quantità criterio differenza eccezione
     """
 )
 """Words by which a heading or the head of a table orders an answer, and which name no subject."""

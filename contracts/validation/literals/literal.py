@@ -41,6 +41,8 @@ CODE: Final = "code"
 """The unit of a piece of code, all of whose forms must be in a text."""
 CENTURY: Final = "century"
 """The unit of a century, which is an ordinal that counts nothing else."""
+QUARTER: Final = "quarter"
+"""The unit of a quarter that is written in short (`Q4`), which counts nothing else."""
 
 
 def lower_case(text: str) -> str:
@@ -118,7 +120,7 @@ class LiteralIndex:
             return literal.kind == "identifier" and any(
                 re.search(r"\b" + " ?".join(map(re.escape, form)) + r"\b", self.plain_words) for form in literal.forms
             )
-        if literal.unit in (None, FREE, OCCASIONAL, CENTURY, "°"):
+        if literal.unit in (None, FREE, OCCASIONAL, CENTURY, QUARTER, "°"):
             return True
         if literal.unit in DEGREES and any("°" in units for units in matching_units):
             return literal.unit in self.units or not DEGREES & self.units
@@ -126,8 +128,8 @@ class LiteralIndex:
 
     @cached_property
     def _counts_by_ordinals(self) -> bool:
-        """Whether the text has an ordinal that is not of a century."""
-        return any(form.startswith("o") and units != {CENTURY} for form, units in self.forms.items())
+        """Whether the text has an ordinal that is of no century and no quarter in short."""
+        return any(form.startswith("o") and not units <= {CENTURY, QUARTER} for form, units in self.forms.items())
 
     def _tells_apart(self, literal: Literal) -> bool:
         """Return whether the text has the noun of a label with another letter or number."""

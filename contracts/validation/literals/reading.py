@@ -46,6 +46,7 @@ from sourcebound.contracts.validation.literals.times.dates import (
 )
 from sourcebound.contracts.validation.literals.times.eras import ERA_WORDS, era_forms, read_eras
 from sourcebound.contracts.validation.literals.times.named_times import named_time_forms, read_named_times
+from sourcebound.contracts.validation.literals.times.short_times import short_time_forms
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 
@@ -144,6 +145,7 @@ def read_literals(
                 *forms_of_language(plain, language),
                 *era_forms(literals),
                 *named_time_forms(plain, literals),
+                *short_time_forms(plain, words),
             ],
         )
     elif version >= SECOND:

@@ -36,10 +36,17 @@ NUMBER: Final = re.compile(
     rf"(?:(?P<ten>10\s?(?:\^|\*\*)\s?-?\d+)"
     rf"|(?P<numeral>{NUMERAL})(?P<exponent>\s?[x×·*]\s?10\s?(?:\^|\*\*)?\s?[-−]?\d+|[eE][-−+]?\d+(?!\w))?)"
 )
+AFTER_DECIMALS: Final = r"\d|,\s?\d|,\s(?:and|or|und|oder|et|ou|y|e|o)\s\d"
+"""What no decimal comma has behind its digits: more of them, or the rest of a list (`1,2, and 3`)."""
 ANY_NUMBER: Final = re.compile(
-    NUMBER.pattern.replace(NUMERAL, rf"\d{{1,3}}(?:[\u00a0\u202f ]\d{{3}})+,\d{{1,2}}(?![\d,])|{NUMERAL}")
+    NUMBER.pattern.replace(
+        NUMERAL,
+        rf"\d{{1,3}}(?:[\u00a0\u202f ]\d{{3}})+,\d{{1,2}}(?!{AFTER_DECIMALS})|"
+        + NUMERAL.replace(r"(?![,\d])", rf"(?!{AFTER_DECIMALS})"),
+    )
 )
-"""The numbers since the second version, which may have blanks between groups and a decimal comma: `1 245,3`."""
+"""The numbers since the second version, which may have blanks between groups and a decimal comma: `1 245,3`. A comma
+may follow them."""
 LEAD: Final = re.compile(rf"(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])(?<!\d\s)[-−+±])?$")
 """The currency and sign that may precede a number and belong to it."""
 LEAD_LENGTH: Final = 6

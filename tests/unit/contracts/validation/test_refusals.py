@@ -368,3 +368,28 @@ def test_what_may_be_a_refusal_needs_a_citation(text: str) -> None:
 def test_the_word_refusal_alone_decides_nothing(cited: str, code: FailureCode | None) -> None:
     text = f"The valve refuses to open when the pressure is too low. {cited}"
     assert _validate(text).outcome.failure_code is code
+
+
+NAMED_IN_CODE = "A refused question has the status `NO_EVIDENCE` and the code 200."
+
+
+@pytest.mark.contract("R5-2")
+@pytest.mark.parametrize(
+    ("text", "source", "is_refusal"),
+    [
+        (NAMED_IN_CODE, "The status is NO_EVIDENCE, with the code 200.", False),
+        (NAMED_IN_CODE, "The status has the code 200.", True),
+        (NAMED_IN_CODE.replace("`", ""), "The status is NO_EVIDENCE, with the code 200.", True),
+        ("`NO_EVIDENCE`: the provided context does not contain the answer.", "The status is NO_EVIDENCE.", True),
+    ],
+)
+def test_a_name_in_code_that_a_cited_chunk_holds_is_no_refusal(text: str, source: str, is_refusal: bool) -> None:
+    verdict = validate(f"{text} [C0]", answer_bundle(source), enforcing_policy())
+    assert verdict.grounding_metrics.refusal_detected is is_refusal
+    assert (verdict.outcome.failure_code is FailureCode.INVALID_REFUSAL_FORMAT) is is_refusal
+
+
+@pytest.mark.contract("R5-2", "CP-10")
+def test_in_the_first_version_a_name_in_code_is_a_refusal() -> None:
+    bundle = answer_bundle("The status is NO_EVIDENCE, with the code 200.")
+    assert validate(f"{NAMED_IN_CODE} [C0]", bundle, enforcing_policy(), version=1).outcome.failure_code

@@ -58,6 +58,20 @@ SUPPORTED = [
     ("Es sind 9,085 Mio. EUR.", "Ertragslage (in TEUR)\nDer Überschuss ist 9.085 und der Umsatz 287.640"),
     ("Es sind 412.000 Stück in der Halle und im Lager.", "412000 Stück"),
     ("Der Umsatz stieg auf 27,4 Mio. EUR nach 25,9.", "27,4 Mio. EUR nach 25,9 Mio. EUR"),
+    ("Le pH est entre 6,9 et 7,7, sinon le bassin est fermé.", "Le pH reste entre 6,9 et 7,7."),
+    ("Es sind 1 245,3, nicht mehr.", "1245,3"),
+    ("See steps 1,2, and 3.", "steps 1, 2 and 3"),
+    # times of day, quarters and fiscal years in short
+    ("It crashed at 13:08 central standard time.", "crashed at 1308 central standard time"),
+    ("It crashed at 1:08 p.m.", "1308 CST"),
+    ("Seen at 09:00.", "The weather at 0900 was fine."),
+    ("Seen at 14:40.", "seen at 1440 hours"),
+    ("It grew in Q4 2022.", "Fourth Quarter 2022: growth"),
+    ("It grew in the fourth quarter of 2022.", "4Q22 earnings of 2022: growth"),
+    ("It grew in the fourth quarter.", "Q4'22: growth"),
+    ("It grew in FY2022.", "fiscal year 2022: growth"),
+    ("It grew in FY22.", "fiscal 2022: growth"),
+    ("The first thing is the price.", "Q4: the price"),
     # ordinals of the answer's own points
     ("A third theory is older.", "in the 19th century there was a theory"),
     ("The second is older.", "a theory"),
@@ -82,6 +96,14 @@ NOT_SUPPORTED = [
     ("Le rate sono quattro e non di più.", "Le rate sono cinque e non di più."),
     ("Der Umsatz ist 25,9 und der Gewinn nicht.", "Der Umsatz ist 25,9 Mio. EUR und der Gewinn nicht."),
     ("A third theory is older.", "the first theory and the second theory"),
+    ("Le pH est entre 6,9 et 7,8, sinon le bassin est fermé.", "Le pH reste entre 6,9 et 7,7."),
+    ("It crashed at 13:09 central standard time.", "crashed at 1308 central standard time"),
+    ("It crashed at 13:08.", "It weighs 1308 kg."),
+    ("It crashed at 13:08.", "after 1308 hours of flight"),
+    ("It crashed at 13:08.", "registered as A-1308 EST"),
+    ("It grew in Q3 2022.", "Fourth Quarter 2022: growth"),
+    ("It grew in the third quarter.", "Q4'22: growth"),
+    ("It grew in FY2021.", "fiscal year 2022: growth"),
 ]
 
 
@@ -119,6 +141,13 @@ PUMP = "The main pump runs at 60 bar in winter. The relief valve opens at 40 bar
         ("He recorded his last solo album there.", "He recorded his first solo album there.", ["last"]),
         ("The test takes several working minutes.", "The test takes several working hours.", ["minutes"]),
         ("It is one of the oldest bridges.", "It is one of the oldest bridges.", []),
+        # words of place and order
+        ("It fell 26 miles southwest of Arteaga.", "It fell 26 miles southeast of Arteaga.", ["southwest"]),
+        ("It fell southwest of Arteaga, 26 miles off.", "It fell 26 miles southeast of Arteaga.", []),
+        ("Press the Volume up key briefly.", "Press the Volume down key briefly.", ["up"]),
+        ("It struck the ground with its right wing.", "It struck the ground with its left wing.", ["right"]),
+        ("Close the valve before the pump stops.", "Close the valve after the pump stops.", ["before"]),
+        ("Nine runners left the study early.", "Nine runners left the study early, and some right after it.", []),
     ],
 )
 def test_a_value_in_the_place_of_another_is_not_supported(answer: str, evidence: str, found: list[str]) -> None:
