@@ -4,7 +4,10 @@ The set is hand-made: evidence in five domains and five languages, a question, a
 One author wrote and labelled each reply by the contract, not by the code. The bundles are split in two parts. Failures
 of the part `dev` may be read to improve the firewall, those of `held` may not.
 
-    python -m sourcebound.evals.honest [--policy SOURCEBOUND_V2] [--failures]
+The folder `prompts` holds a second set of this shape. Its evidence is that of real prompts, up to twelve chunks each,
+and all replies were written before one was judged.
+
+    python -m sourcebound.evals.honest [--data tests/assets/honest/prompts] [--policy SOURCEBOUND_V2] [--failures]
 """
 
 import argparse
@@ -39,6 +42,8 @@ class Reply(NamedTuple):
     label: str
     kind: str
     note: str
+    document: str
+    """The document that the evidence is from, or the bundle; replies to one are not independent."""
 
 
 class Verdict(NamedTuple):
@@ -71,13 +76,14 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
 
 def join_reply(row: dict[str, Any], bundle: dict[str, Any]) -> Reply:
     """Return a labelled reply with its evidence."""
+    document = bundle.get("document") or bundle["id"]
     shared = {"domain": bundle["domain"], "language": bundle["language"], "evidence": tuple(bundle["evidence"])}
-    return Reply(**row, **shared, part=part_of(bundle["id"]))
+    return Reply(**row, **shared, part=part_of(document), document=document)
 
 
-def part_of(bundle: str) -> str:
-    """Return `dev` or `held` by the hash of a bundle's id, so that new bundles do not move old ones."""
-    return "dev" if hashlib.sha256(bundle.encode()).digest()[0] % 2 == 0 else "held"
+def part_of(document: str) -> str:
+    """Return `dev` or `held` by the hash of a document's or bundle's id, so that new ones do not move old ones."""
+    return "dev" if hashlib.sha256(document.encode()).digest()[0] % 2 == 0 else "held"
 
 
 def judge(replies: Iterable[Reply], policy: str = POLICY) -> list[Verdict]:
@@ -97,10 +103,10 @@ def _judge_one(reply: Reply, policy: str) -> Verdict:
 
 
 def released_share(verdicts: Iterable[Verdict]) -> Interval:
-    """Return the share of released replies, with its interval by bundle, because replies to one are not independent."""
+    """Return the share of released replies, with its interval by document."""
     groups: dict[str, list[int]] = {}
     for verdict in verdicts:
-        groups.setdefault(verdict.reply.bundle, []).append(verdict.released)
+        groups.setdefault(verdict.reply.document, []).append(verdict.released)
     return share_by_group([(sum(group), len(group)) for group in groups.values()])
 
 

@@ -239,6 +239,7 @@ class HonestEvidence(Record):
     domain: str
     language: str
     evidence: tuple[str, ...]
+    document: str = ""
 
 
 class HonestReply(Record):
