@@ -41,9 +41,7 @@ QUANTITY_WORDS: Final = {
     | {"decade": "decade", "decades": "decade", "century": "century", "centuries": "century"},
     "money": {word: UNITS[word] for word in "dollar dollars euro euros pound pounds yen".split()},
     "frequency": {word: time for word, time in FREQUENCIES.items()} | {"annual": "year"},
-    "direction": {
-        word: word for word in "north south east west northeast northwest southeast southwest".split()
-    },
+    "direction": {word: word for word in "north south east west northeast northwest southeast southwest".split()},
     "side": {"left": "left", "right": "right"},
     "height": {word: word for word in "up down upper lower upward downward upwards downwards above below".split()},
     "bound": {word: word for word in "minimum maximum least most".split()},

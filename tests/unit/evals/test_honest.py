@@ -93,7 +93,18 @@ def test_each_bundle_has_evidence_of_a_real_length_and_five_replies() -> None:
 def made(kind: str, label: str, text: str, bundle: str = "man-en-02") -> Reply:
     evidence = ("The valve of the pump opens at 5 bar and is blue.",)
     return Reply(
-        f"{bundle}-{kind}", bundle, "manuals", "en", part_of(bundle), evidence, "Which?", text, label, kind, "why", bundle
+        f"{bundle}-{kind}",
+        bundle,
+        "manuals",
+        "en",
+        part_of(bundle),
+        evidence,
+        "Which?",
+        text,
+        label,
+        kind,
+        "why",
+        bundle,
     )
 
 

@@ -24,8 +24,12 @@ CLOCK: Final = re.compile(
 FOUR_DIGITS: Final = re.compile(r"(?<!\d)[0-2]\d[0-5]\d(?!\d)")
 """A text without this has no such time."""
 QUARTERS: Final = {word: number for number, word in enumerate("first second third fourth".split(), start=1)}
-QUARTER_WORD: Final = re.compile(rf"\b(?:(?P<word>{'|'.join(QUARTERS)})|(?P<digit>[1-4])(?:st|nd|rd|th))[\s-]quarters?\b")
-SHORT_QUARTER: Final = re.compile(r"(?<![\w.-])(?:q(?P<after>[1-4])|(?P<before>[1-4])q)(?:\s?['’]?(?:\d{4}|\d{2}))?(?!\w)")
+QUARTER_WORD: Final = re.compile(
+    rf"\b(?:(?P<word>{'|'.join(QUARTERS)})|(?P<digit>[1-4])(?:st|nd|rd|th))[\s-]quarters?\b"
+)
+SHORT_QUARTER: Final = re.compile(
+    r"(?<![\w.-])(?:q(?P<after>[1-4])|(?P<before>[1-4])q)(?:\s?['’]?(?:\d{4}|\d{2}))?(?!\w)"
+)
 """Applies to text in lower case: `q4`, `4q22`, `q4 2022`."""
 SHORT_QUARTER_MARK: Final = re.compile(r"q[1-4]|[1-4]q")
 FISCAL_YEAR: Final = re.compile(r"\bfiscal(?:\s+year)?\s+(?P<year>20\d\d|19\d\d)\b")
