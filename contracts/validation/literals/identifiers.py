@@ -18,6 +18,7 @@ RATING: Final = re.compile(
 )
 LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
+AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)*[bBkKmM]")
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
 QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘']([^‘’'\n]{3,400})[’'](?!\w)")
 WHOLE_QUOTATION: Final = re.compile(
@@ -52,8 +53,13 @@ def read_identifiers(text: str, version: int = 1) -> list[Literal]:
         if DIGIT.search(match[0])
         and LETTER.search(match[0])
         and not _is_measure(match[0], version)
-        and not (version >= SECOND and (match[0] == "min-1" or is_unit(match[0])))
+        and not (version >= SECOND and (match[0] == "min-1" or is_unit(match[0]) or _is_amount(match)))
     ]
+
+
+def _is_amount(match: re.Match[str]) -> bool:
+    """Return whether a number with a letter follows a currency: `$3.6B`."""
+    return match.string[match.start() - 1 : match.start()] in tuple("$€£¥") and AMOUNT.fullmatch(match[0]) is not None
 
 
 def read_ratings(text: str) -> list[Literal]:

@@ -64,6 +64,7 @@ def plain_text(text: str, version: int) -> str:
     marked = HTML_SUPERSCRIPT.sub(lambda match: match[1].translate(SUPERSCRIPTS), marked)
     if SMALL_SIGN.search(marked):
         marked = SMALL_DIGITS.sub(_small_digits, VULGAR_FRACTION.sub(_vulgar_fraction, marked))
+    marked = marked.replace("+/-", "±")
     marked = RANGE.sub("–", SIGN.sub("-", marked)).replace("``", "“")
     if "''" in marked:
         marked = DOUBLED_QUOTE.sub(lambda match: "“" if match["opening"] is not None else "”", marked)

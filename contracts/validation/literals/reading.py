@@ -36,6 +36,7 @@ from sourcebound.contracts.validation.literals.implied import add_forms, support
 from sourcebound.contracts.validation.literals.literal import WORD, Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.names import read_code_spans, read_labels
 from sourcebound.contracts.validation.literals.plain_text import plain_text
+from sourcebound.contracts.validation.literals.spoken import read_fraction_words, spoken_forms, with_spoken_forms
 from sourcebound.contracts.validation.literals.times.dates import (
     ALL_MONTHS,
     MONTHS,
@@ -121,7 +122,8 @@ def read_literals(
     if version >= SECOND:
         if not POINTER_WORDS.isdisjoint(words):
             remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
-        for read in (read_clock_times, read_counted_words, read_ratings):
+        readers = (read_clock_times, read_counted_words, read_ratings, *(() if is_source else (read_fraction_words,)))
+        for read in readers:
             matches = read(remaining)
             literals.extend(matches)
             remaining = _mask(remaining, matches)
@@ -146,9 +148,11 @@ def read_literals(
                 *era_forms(literals),
                 *named_time_forms(plain, literals),
                 *short_time_forms(plain, words),
+                *spoken_forms(plain, words, literals),
             ],
         )
     elif version >= SECOND:
+        literals = with_spoken_forms(literals, plain)
         literals = without_scale(literals) if scale_is_given or names_scale(plain) else literals
     return LiteralIndex(tuple(literals), forms, plain, version)
 

@@ -108,10 +108,10 @@ SCALE_WORD: Final = (
     r"(?:Mio|Mrd|Tsd|Millionen|Milliarden|millions|milliards|millones|milioni|miliardi|million|billion|trillion|thousand"
     r"|tausend|mila|milliers|miles(?=\sde\s)|[TkK](?=€|EUR|CHF|USD))"
 )
-SCALED: Final = re.compile(rf"(?<![\w.,])(?P<number>\d+(?:[,.]\d+)?)(?=\s{SCALE_WORD})")
+SCALED: Final = re.compile(rf"(?<![\w.,])(?P<currency>[$€£¥])?(?P<number>\d+(?:[,.]\d+)?)(?=\s{SCALE_WORD})")
 """A number before its scale. A statement or its head may give the scale once: `27,4 Mio. EUR nach 25,9`."""
 NAMES_SCALE: Final = re.compile(rf"(?<!\w){SCALE_WORD}")
-BARE: Final = re.compile(r"\d+(?:[,.]\d+)?")
+BARE: Final = re.compile(r"[$€£¥]?(?P<number>\d+(?:[,.]\d+)?)")
 KEYED: Final = re.compile(r"\w_(?P<unit>[a-z]{1,3})[\"']?\s*[:=]\s*[\"']?(?P<number>\d+)(?![\w.,]\d|\w)", re.IGNORECASE)
 """A key whose name ends in a unit, and its value: `max_body_kb: 512`."""
 
@@ -138,8 +138,10 @@ def names_scale(text: str) -> bool:
 def without_scale(literals: list[Literal]) -> list[Literal]:
     """Let bare numbers also be read at a scale that the statement or its head gives."""
     return [
-        literal._replace(forms=literal.forms | {unscaled_form(literal.text.strip())})
-        if literal.kind == "number" and literal.unit is None and BARE.fullmatch(literal.text.strip())
+        literal._replace(forms=literal.forms | {unscaled_form(bare["number"])})
+        if literal.kind == "number"
+        and (bare := BARE.fullmatch(literal.text.strip()))
+        and (literal.unit is None or not bare[0][0].isdigit())
         else literal
         for literal in literals
     ]
@@ -186,7 +188,10 @@ def forms_of_language(text: str, language: str) -> list[Form]:
         for match in KEYED.finditer(text)
         if match["unit"].casefold() in UNITS
     ]
-    forms += [(unscaled_form(match["number"]), None) for match in SCALED.finditer(text)]
+    forms += [
+        (unscaled_form(match["number"]), UNITS[match["currency"]] if match["currency"] else None)
+        for match in SCALED.finditer(text)
+    ]
     if language == "en":
         return forms
     lowered = text.casefold()

@@ -17,9 +17,12 @@ MORE_SCALES: Final = (
     SCALES
     | dict.fromkeys("mio millions millionen millones millón milioni milione".split(), 10**6)
     | dict.fromkeys("mrd milliarden milliarde milliards milliard miliardi miliardo md".split(), 10**9)
+    | {"b": 10**9}
     | dict.fromkeys("tsd tausend mila milliers migliaia".split(), 10**3)
 )
 """The scales since the second version, with those of German, French, Spanish and Italian."""
+LETTERS: Final = ("m", "b")
+"""Scales that are units too where no currency stands by them."""
 LINK: Final = re.compile(r"\s(?:d'|d[ei]\s)(?=euros?\b|dollars?\b)", re.IGNORECASE)
 """What stands between a scale and its currency: `2 millions d'euros`."""
 SPANISH_THOUSANDS: Final = re.compile(r"\s?miles(?=\sde\s)", re.IGNORECASE)
@@ -91,7 +94,7 @@ def _read_second(text: str, position: int, money: bool) -> Measure:
     sign = match is not None and text[match.end() : match.end() + 1] in ("€", "£", "$")
     if thousands := SPANISH_THOUSANDS.match(text, position):
         factor, end = 10**3, thousands.end()
-    elif match and word in MORE_SCALES and (word != "m" or money or sign):
+    elif match and word in MORE_SCALES and (word not in LETTERS or money or sign):
         factor, end = MORE_SCALES[word], match.end()
     if factor > 1:
         end += text[end : end + 1] == "."

@@ -27,6 +27,7 @@ QUARTERS: Final = {word: number for number, word in enumerate("first second thir
 QUARTER_WORD: Final = re.compile(
     rf"\b(?:(?P<word>{'|'.join(QUARTERS)})|(?P<digit>[1-4])(?:st|nd|rd|th))[\s-]quarters?\b"
 )
+HALF_WORD: Final = re.compile(r"\b(?:(?P<word>first|second)|(?P<digit>[12])(?:st|nd))[\s-]half\b")
 SHORT_QUARTER: Final = re.compile(
     r"(?<![\w.-])(?:q(?P<after>[1-4])|(?P<before>[1-4])q)(?:\s?['’]?(?:\d{4}|\d{2}))?(?!\w)"
 )
@@ -46,10 +47,16 @@ def short_time_forms(text: str, words: Set[str]) -> Iterator[Form]:
         for match in CLOCK.finditer(text):
             digits = match["zoned"] or match["at"]
             yield f"t{int(digits[:2])}:{digits[2:]}", None
-    lowered = text.casefold()
+    yield from _parts_of_a_year(text.casefold(), words)
+
+
+def _parts_of_a_year(lowered: str, words: Set[str]) -> Iterator[Form]:
     if not words.isdisjoint(("quarter", "quarters")):
         for match in QUARTER_WORD.finditer(lowered):
             yield f"q{match['digit'] or QUARTERS[match['word']]}", None
+    if "half" in words:
+        for match in HALF_WORD.finditer(lowered):
+            yield f"h{match['digit'] or QUARTERS[match['word']]}", None
     if SHORT_QUARTER_MARK.search(lowered):
         for match in SHORT_QUARTER.finditer(lowered):
             number = match["after"] or match["before"]

@@ -1,0 +1,112 @@
+"""Numbers that one text writes in words or marks and another in digits: `twice`, `two thirds`, `Phase III` (R5-8).
+
+A source supports more forms than it writes. A bare number of the statement finds them, a number with a unit does not,
+unless the source gives the unit too.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Set
+from decimal import Decimal
+from typing import Final
+
+from sourcebound.contracts.validation.literals.amounts.units import UNITS
+from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
+
+Form = tuple[str, str | None]
+
+FOLDS: Final = "two three four five six seven eight nine ten".split()
+TIMES_WORDS: Final = {"twice": 2, "double": 2, "doubles": 2, "doubled": 2, "thrice": 3, "triple": 3, "tripled": 3} | {
+    f"{word}fold": value for value, word in enumerate(FOLDS, start=2)
+}
+TIMES: Final = re.compile(r"[\s-]?(?:times\b|fold\b|x\b(?!\s?\d))")
+"""What follows a number of times; applies to text in lower case."""
+DOZEN: Final = frozenset({"dozen"})
+SMALL: Final = {
+    word: value for value, word in enumerate("one two three four five six seven eight nine".split(), start=1)
+}
+PARTS: Final = {
+    name: value for value, name in enumerate("third quarter fifth sixth seventh eighth ninth tenth".split(), start=3)
+}
+FRACTION_WORDS: Final = frozenset(name + ending for name in PARTS for ending in ("", "s"))
+FRACTION: Final = re.compile(
+    rf"\b(?P<count>{'|'.join(SMALL)})[\s-](?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b(?![\s-]part(?:y|ies)\b)"
+)
+"""`one third`, `three quarters`; applies to text in lower case."""
+AGE: Final = re.compile(r"\b(?:aged?|alter|âge|edad|età)\s?[:=]?\s?(?P<years>\d{1,3})(?![\w%]|[.,]\d)", re.IGNORECASE)
+AGE_WORDS: Final = frozenset("age aged alter âge edad età".split())
+ROMAN: Final = {name: value for value, name in enumerate("I II III IV V VI VII VIII IX X XI XII".split(), start=1)}
+NUMBERED: Final = frozenset(
+    "class type phase stage grade part chapter category level appendix annex title tier article section volume".split()
+)
+WITH_ROMAN: Final = re.compile(
+    rf"\b(?i:{'|'.join(NUMBERED)})\s(?P<roman>{'|'.join(sorted(ROMAN, key=len, reverse=True))})\b"
+)
+LEADING_ZEROS: Final = re.compile(r"n0+([1-9]\d?)")
+VERSION_NAME: Final = re.compile(r"[vV](?P<number>\d{1,6}(?:\.\d{1,6})+)")
+
+
+def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> Iterator[Form]:
+    """Yield the forms that a source supports and does not write.
+
+    Args:
+        plain: The source.
+        words: Its words, case folded.
+        literals: Its literals.
+    """
+    yield from ((f"k{TIMES_WORDS[word]}", None) for word in words & TIMES_WORDS.keys())
+    if not words.isdisjoint(DOZEN):
+        yield "n12", PART
+    if not words.isdisjoint(FRACTION_WORDS):
+        yield from ((form, None) for literal in read_fraction_words(plain) for form in literal.forms)
+    if not words.isdisjoint(AGE_WORDS):
+        yield from ((f"n{int(match['years'])}", UNITS["year"]) for match in AGE.finditer(plain))
+    if not words.isdisjoint(NUMBERED):
+        yield from ((f"n{ROMAN[match['roman']]}", PART) for match in WITH_ROMAN.finditer(plain))
+    for literal in literals:
+        for form in literal.forms:
+            if literal.kind == "number" and (zeros := LEADING_ZEROS.fullmatch(form)):
+                yield f"n{zeros[1]}", literal.unit or PART
+        if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
+            yield from (("k" + form[1:], None) for form in literal.forms if form.startswith("n"))
+        if literal.kind == "identifier" and (version := VERSION_NAME.fullmatch(literal.text)):
+            yield _version_form(version["number"]), PART
+
+
+def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
+    """Let a number of times and the name of a version also be found in their other forms.
+
+    Args:
+        literals: The literals of a statement.
+        plain: The statement.
+    """
+    return [literal._replace(forms=literal.forms | _more_forms(literal, plain)) for literal in literals]
+
+
+def read_fraction_words(text: str) -> list[Literal]:
+    """Read every fraction in words that counts its parts, as `plain_text` writes `2/3`."""
+    return [
+        Literal("number", text[match.start() : match.end()], match.start(), frozenset([_fraction_form(*value)]))
+        for match in FRACTION.finditer(lower_case(text))
+        if (value := (SMALL[match["count"]], PARTS[match["part"]]))[0] < value[1]
+        and (value[0] > 1) is bool(match["plural"])
+    ]
+
+
+def _more_forms(literal: Literal, plain: str) -> set[str]:
+    if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
+        return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
+    version = VERSION_NAME.fullmatch(literal.text) if literal.kind == "identifier" else None
+    return {_version_form(version["number"])} if version else set()
+
+
+def _after(plain: str, literal: Literal) -> str:
+    end = literal.start + len(literal.text)
+    return plain[end : end + 7].casefold()
+
+
+def _version_form(number: str) -> str:
+    return f"v{number}" if number.count(".") > 1 else f"n{Decimal(number).normalize():f}"
+
+
+def _fraction_form(count: int, part: int) -> str:
+    return f"n{round(Decimal(count) / Decimal(part), 4).normalize():f}"
