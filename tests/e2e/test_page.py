@@ -20,6 +20,7 @@ from sourcebound.wiring import open_services
 from support.processes.commands import DEADLINE_SECONDS
 from support.processes.databases import MANUALS, ingest, rows, settings_for, single
 from support.processes.http_server import ANSWER, OFF_TOPIC, QUESTION, Served, served_over
+from support.processes.model_servers import ModelServer
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 HOSTILE_TEXT = f"The purge valve of the ZQ-7 is opened at 4.7 bar. {HOSTILE} See the drawing."
@@ -253,6 +254,28 @@ def test_a_reader_lists_opens_and_removes_documents_with_the_keyboard(chromium: 
         page.until(lambda: len(page.all(".document")) == len(names) - 1)
         assert sorted(name for (name,) in rows(library, stored)) == names[1:]
         page.until(lambda: str(page.all("#documents-status")[0].get_attribute("textContent")).startswith("Removed "))
+        assert page.complaints() == []
+
+
+@pytest.mark.contract("R5-8", "R6-5")
+def test_a_rejected_answer_names_its_rule_and_shows_no_word_of_it(
+    chromium: Chrome, library: str, model_server: ModelServer
+) -> None:
+    model_server.answer = ANSWER.replace("0.65", "0.85") + " [C0]"
+    model = {"model": "openai:gpt-4.1", "openai_base_url": model_server.openai_url, "openai_api_key": "sk-1"}
+    with served_over(library, **model) as served:
+        page = Page(chromium, served.url)
+        turn = page.ask(QUESTION)
+        assert "No answer was released." in turn.text
+        assert "UNSUPPORTED_LITERAL" in turn.text
+        assert turn.find_elements(By.CSS_SELECTOR, ".answer, .cite") == []
+        turn.find_element(By.CSS_SELECTOR, "details.made summary").click()
+        page.until(lambda: "SOURCEBOUND_V2" in turn.text)
+        assert "R5-8" in turn.text
+        assert "0.85" not in str(page.run("return document.documentElement.outerHTML"))
+        assert len(model_server.calls) == 2  # the second attempt was rejected too
+        model_server.answer = ANSWER + " [C0]"
+        assert ANSWER in page.ask(QUESTION).find_element(By.CSS_SELECTOR, ".answer").text
         assert page.complaints() == []
 
 
