@@ -9,6 +9,8 @@ from sourcebound.contracts.validation.literals.literal import WORD, Literal
 from sourcebound.contracts.validation.versions import SECOND
 
 ADDRESS: Final = re.compile(r"\b(?:https?://|www\.)[^\s<>\"'\])}]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
+CLOSING: Final = ".,;:!?`*“’”»"
+"""What ends the text around an address: ``(`git+https://example.org/fans.git`)``."""
 IDENTIFIER: Final = re.compile(r"(?<![\w@/.])[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*(?![\w])")
 WITH_DIGIT: Final = re.compile(r"(?<!\S)\S*\d\S*")
 DIGIT: Final = re.compile(r"\d")
@@ -32,13 +34,16 @@ BEFORE_QUESTION: Final = re.compile(
 """Words before a quotation of the question. Such a quotation is not from a source."""
 
 
-def read_addresses(text: str) -> list[Literal]:
-    """Read every URL and e-mail address; the scheme, `www.` and a final slash do not count."""
+def read_addresses(text: str, version: int = 1) -> list[Literal]:
+    """Read every URL and e-mail address; the scheme, `www.` and a final slash do not count.
+
+    Since the second version, closing marks of code, emphasis and quotation do not count either.
+    """
     if "@" not in text and "www." not in text.casefold() and "://" not in text:
         return []
     literals = []
     for match in ADDRESS.finditer(text):
-        address = match[0].rstrip(".,;:!?")
+        address = match[0].rstrip(CLOSING if version >= SECOND else ".,;:!?")
         form = re.sub(r"^(?:https?://)?(?:www\.)?|/$", "", address.casefold())
         literals.append(Literal("address", address, match.start(), frozenset(["a" + form])))
     return literals

@@ -115,7 +115,7 @@ def read_literals(
     list_marker = LIST_MARKER.match(plain)
     remaining = " " * list_marker.end() + plain[list_marker.end() :] if list_marker else plain
     words = frozenset(WORD.findall(plain.casefold()))
-    addresses = read_addresses(remaining)
+    addresses = read_addresses(remaining, version)
     quotations = read_quotations(remaining, version) if QUOTE_MARK.search(remaining) else []
     literals = [*quotations, *addresses]
     remaining = _mask(remaining, addresses)

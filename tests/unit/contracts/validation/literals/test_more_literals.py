@@ -44,6 +44,11 @@ SUPPORTED = [
     ("Give them their P60s.", "give each a P60"),
     ("Set `max_conn = 50`.", "max_conn is 50 by default"),
     ("Call `fetch(<name>)`.", "fetch(name) returns a record"),
+    ("Run `git clone https://example.org/fans.git`.", "git clone https://example.org/fans.git"),
+    ("It is at **https://example.org/fans**.", "at https://example.org/fans, since May"),
+    ("Run git clone https://example.org/fans.git first.", "Run ``git clone https://example.org/fans.git`` first."),
+    ("It is at https://example.org/fans.", "« https://example.org/fans »"),
+    ("It is at https://example.org/fans.", "“https://example.org/fans”"),
     ("Zone B is closed.", "Zones A and B are closed"),
     ("Vitamin D helps.", "it helps"),
     # units
