@@ -17,7 +17,7 @@ from table import read_table
 
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import read_statements
-from sourcebound.contracts.validation.support.verify import score_answering, score_support
+from sourcebound.contracts.validation.support.verify import score_subject, score_support
 from sourcebound.contracts.validation.support.weights import read_weights, verifier_digest
 
 Array = np.ndarray[Any, Any]
@@ -141,7 +141,7 @@ def score_whole(whole: Whole) -> int:
 def questions(folder: Path) -> None:
     """Print the second score by set."""
     asked = read_questions(folder)
-    scores = np.array([score_answering(a.answer, a.question, [a.text]) for a in asked])
+    scores = np.array([score_subject(a.answer, a.question, [a.text]) for a in asked])
     good = {"squad2": "squad2", "qed/other": "qed", "covidqa/elsewhere": "covidqa"}
     positive = scores[[a.part == CHOOSE and a.answers for a in asked]]
     least = minimum(positive, WRONG_ANSWERS)

@@ -54,7 +54,7 @@ class Example(NamedTuple):
 def read_examples(cases: Sequence[Case], read: Reader | None) -> list[Example]:
     """Describe the sentences of each case as the product does."""
     examples = []
-    for case, prompt in (pair for each, other in _with_others(cases) for pair in _prompts(each, other)):
+    for case, prompt in (pair for each, other in with_others(cases) for pair in prompts_of(each, other)):
         question = read_question(prompt.search_query or prompt.question)
         described = describe(question, read_evidence(prompt.evidence))
         if read:
@@ -65,7 +65,7 @@ def read_examples(cases: Sequence[Case], read: Reader | None) -> list[Example]:
     return examples
 
 
-def _with_others(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
+def with_others(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
     """Return each case with one of the same set that is far from it in the data's order."""
     half = len(cases) // 2
     pairs = []
@@ -75,7 +75,7 @@ def _with_others(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
     return pairs
 
 
-def _prompts(case: Case, other: Case) -> list[tuple[Case, PromptParts]]:
+def prompts_of(case: Case, other: Case) -> list[tuple[Case, PromptParts]]:
     """Return the prompt of a case; of an answerable one also two that have no answer.
 
     One lacks the chunks that hold an accepted answer, and one has the evidence of another question.
@@ -110,7 +110,7 @@ def fit_ranking(examples: Sequence[Example]) -> dict[str, int]:
             total += values.T @ (wanted / wanted.sum() - shares)
         return np.asarray(total / len(groups) - SHRINK * weights)
 
-    weights = _climb(slope, 0.1, STEPS, *_bounds(names))
+    weights = climb(slope, 0.1, STEPS, *_bounds(names))
     return {name: round(1000 * float(value)) for name, value in zip(names, weights, strict=True)}
 
 
@@ -131,7 +131,7 @@ def fit_answering(examples: Sequence[Example], weights: Mapping[str, int]) -> tu
         shrunk = np.append(current[:-1], 0.0) / len(rows)
         return np.asarray(scaled.T @ (wanted - chance) / len(rows) - shrunk)
 
-    found = _climb(slope, 0.02, 3000, *_bounds([*names, FREE_BIAS]))
+    found = climb(slope, 0.02, 3000, *_bounds([*names, FREE_BIAS]))
     plain = found[:-1] / spread
     bias = found[-1] - (plain * middle).sum()
     return round(MILLION * float(bias)), {
@@ -162,7 +162,7 @@ def _bounds(names: Sequence[str]) -> tuple[Array, Array]:
     return least, np.array([0.0 if name in FALLS else np.inf for name in names])
 
 
-def _climb(slope: Any, rate: float, steps: int, least: Array, greatest: Array) -> Array:
+def climb(slope: Any, rate: float, steps: int, least: Array, greatest: Array) -> Array:
     """Climb along the slope with Adam's steps, from zero, within the bounds."""
     weights, mean, square = np.zeros(len(least)), np.zeros(len(least)), np.zeros(len(least))
     for step in range(1, steps + 1):

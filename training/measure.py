@@ -26,7 +26,7 @@ from tokenizers import Tokenizer
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.support.claims import read_claim
-from sourcebound.contracts.validation.support.verify import score_answering, score_support
+from sourcebound.contracts.validation.support.verify import score_subject, score_support
 
 Array = np.ndarray[Any, Any]
 HIGHEST: Final = 1000
@@ -103,7 +103,7 @@ def _read(text: str, previous: str, question: str, texts: tuple[str, ...]) -> Re
 
 def read_question(asked: Asked) -> Read:
     """Read a question with its answer."""
-    lexical = score_answering(asked.answer, asked.question, [asked.text])
+    lexical = score_subject(asked.answer, asked.question, [asked.text])
     return Read(lexical, asked.question, read_answer(asked.answer, asked.question, [asked.text]))
 
 

@@ -5,17 +5,16 @@ measured on the fifth (SQuAD 2.0: on the other article). Printed is the number o
 an accepted answer. The same input prints the same figures.
 """
 
-import hashlib
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import lightgbm
 import numpy as np
 from extractive import SETS, Array, Example, fit_ranking, read_examples
+from folds import FOLDS, documents, fold_of
 
 from sourcebound.contracts.extractive import ranking
 from sourcebound.contracts.extractive.answer_types import needs_type
@@ -27,7 +26,6 @@ from sourcebound.evals.retrieval import DATA
 from sourcebound.models.embedders.minilm import shared_minilm
 from sourcebound.models.similarity import SimilarityReader
 
-FOLDS: Final = 5
 TREES: Final = {
     "objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "min_data_in_leaf": 30, "lambda_l2": 5,
     "feature_fraction": 0.5, "bagging_fraction": 0.7, "bagging_freq": 1, "seed": 0, "deterministic": True,
@@ -36,26 +34,6 @@ TREES: Final = {
 ROUNDS: Final = 200
 Scores = Callable[[Example], Array]
 Way = Callable[[Sequence[Example]], Scores]
-
-
-def documents(data: Path) -> dict[str, str]:
-    """Return the document of each question."""
-    folder = data / "answerability"
-
-    def rows(name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (folder / name).read_text("utf-8").split("\n") if line.strip()]
-
-    titles = {each["_id"]: each["title"] for each in rows("squad2/paragraphs.jsonl")}
-    return {
-        **{each["_id"]: titles[each["paragraph_id"]] for each in rows("squad2/questions.jsonl")},
-        **{each["id"]: each["title"] for each in rows("qed_nq/items.jsonl")},
-        **{each["_id"]: str(each["document_id"]) for each in rows("covidqa_long/questions.jsonl")},
-    }
-
-
-def fold_of(document: str) -> int:
-    """Return the part of a document."""
-    return int(hashlib.sha256(document.encode()).hexdigest()[:8], 16) % FOLDS
 
 
 def released(examples: Sequence[Example]) -> Scores:

@@ -12,7 +12,11 @@ const STAGES = {
   generate: "Write an answer", validate: "Check every statement", record: "Record", package: "Release",
 };
 const ORDER = Object.keys(STAGES);
-const SUPPORT = { HIGH: "Well supported", MEDIUM: "Supported", LOW: "Weakly supported: read the sources" };
+const SUPPORT = {
+  HIGH: "Well supported",
+  MEDIUM: "In the sources: check that it answers your question",
+  LOW: "Weakly supported, or hardly about your question: read the sources",
+};
 const NEAREST = 3;
 const REFUSED = {
   unclear_follow_up: "Please ask the whole question.",

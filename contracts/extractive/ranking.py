@@ -21,7 +21,7 @@ from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
-from sourcebound.contracts.validation.support.verify import score_answering
+from sourcebound.contracts.validation.support.verify import score_subject
 from sourcebound.contracts.validation.support.words import read_words
 
 READ_CHUNKS: Final = 3
@@ -251,7 +251,7 @@ def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str)
         "score": best.score // 10_000,
         "margin": min(margin, 3 * MILLION) // 3000,
         "share": round(1000 * share),
-        "answers_question": score_answering(best.sentence.text, question.text, [chunk]),
+        "answers_question": score_subject(best.sentence.text, question.text, [chunk]),
     }
 
 

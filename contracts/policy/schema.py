@@ -172,11 +172,17 @@ class SupportPolicy(Contract):
     """From this lowest score on, `support_level` is HIGH."""
     min_answers_question: Thousandths
     """An answer with a lower second score is not released: the run ends in NO_EVIDENCE."""
+    warn_answers_question: Thousandths
+    """An answer with a lower second score has `support_level` LOW, whatever its support."""
+    high_answers_question: Thousandths
+    """An answer with a lower second score has at most `support_level` MEDIUM."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         if not self.min_support <= self.warn_support <= self.high_support:
             raise ValueError("min_support, warn_support and high_support must not decrease")
+        if not self.min_answers_question <= self.warn_answers_question <= self.high_answers_question:
+            raise ValueError("min_answers_question, warn_answers_question and high_answers_question must not decrease")
         return self
 
 

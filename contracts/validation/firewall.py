@@ -48,6 +48,7 @@ from sourcebound.contracts.validation.versions import SECOND, VERSION
 STAGE = "validate"
 MAX_CHARACTERS: Final = 50_000
 """The length of the longest text that is read, about ten times what a policy lets a model write."""
+LEVELS: Final = (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)
 REFUSAL_MESSAGE: Final = "the model found no answer in the evidence"
 NOT_ANSWERED_MESSAGE: Final = "the evidence is on the subject of the question and does not answer it"
 
@@ -162,7 +163,8 @@ def support_level(
 ) -> SupportLevel:
     """Derive HIGH, MEDIUM or LOW (R5-15).
 
-    With a verifier, the lowest score of a statement decides. Without one, HIGH requires that the best cited chunk
+    With a verifier, the lowest score of a statement decides, and the second score may lower the level: a quotation has
+    the highest support even if it answers another question. Without a verifier, HIGH requires that the best cited chunk
     exceeds the gate by a sufficient margin and that enough distinct documents are cited; MEDIUM requires one of the
     two, and LOW neither.
 
@@ -174,15 +176,17 @@ def support_level(
     """
     rules = policy.validation
     if rules.support and report:
-        reached = (report.lowest >= rules.support.warn_support) + (report.lowest >= rules.support.high_support)
-        return (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)[reached]
+        support, answers = report.lowest, report.answers_question
+        reaches_medium = support >= rules.support.warn_support and answers >= rules.support.warn_answers_question
+        reaches_high = support >= rules.support.high_support and answers >= rules.support.high_answers_question
+        return LEVELS[reaches_medium + reaches_high]
     if rules.high_support_margin is None or rules.high_support_sources is None:
         return SupportLevel.LOW
     chunks = [chunk for chunk in bundle.selected_evidence if chunk.anchor in cited]
     margin = max(chunk.similarity_score for chunk in chunks) - policy.retrieval.min_top_similarity
     has_enough_sources = len({chunk.knowledge_id for chunk in chunks}) >= rules.high_support_sources
     has_enough_margin = margin >= rules.high_support_margin
-    return (SupportLevel.LOW, SupportLevel.MEDIUM, SupportLevel.HIGH)[has_enough_sources + has_enough_margin]
+    return LEVELS[has_enough_sources + has_enough_margin]
 
 
 def _metrics(answer: AnswerReading, policy: ValidationPolicy) -> GroundingMetrics:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.answer_reading import Statement
+from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.reversals import reverses
 from sourcebound.contracts.validation.support.verify import read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
@@ -57,6 +58,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         The scores; None if no statement both needs a citation and has a known one.
     """
     sources = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence}
+    numbers = {anchor: number for number, anchor in enumerate(sources)}
     texts = [CITATION.sub(" ", statement.text).strip() for statement in statements]
     known = [
         {anchor: sources[anchor] for anchor in part.anchors if part.needs_citation and anchor in sources}
@@ -64,6 +66,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
     ]
     last = max((number for number, chunks in enumerate(known) if chunks), default=-1)
     scored: list[StatementSupport] = []
+    said = list[Place]()
     cited: dict[str, str] = {}
     characters = 0
     for number, chunks in enumerate(known):
@@ -74,22 +77,33 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         characters += len(texts[number]) + 1
         if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
-            score, compared = _score(texts[number], previous, bundle.user_question, chunks)
+            score, places = _score(texts[number], previous, bundle.user_question, chunks)
+            compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
+            said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))
     if not scored:
         return None
     answer = " ".join(texts[item.statement] for item in scored)[:MAX_CHARACTERS]
+    question = bundle.search_query or bundle.user_question
     return SupportReport(
         verifier=VERIFIER,
         verifier_sha256=verifier_digest(),
         statements=tuple(scored),
-        answers_question=score_answering(answer, bundle.user_question, list(cited.values())),
+        answers_question=score_answering(
+            answer, question, list(cited.values()), list(map(show, bundle.selected_evidence)), said
+        ),
     )
 
 
-def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> tuple[int, tuple[str, ...]]:
-    """Return the score of a statement, 0 for one that reverses its chunks, and the evidence sentences compared."""
+def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> tuple[int, list[tuple[str, int, int]]]:
+    """Return the score of a statement, 0 for one that reverses its chunks, and the places that were compared."""
     anchors = list(chunks)
     reading = read_support(text, previous, question, list(chunks.values()))
     score = 0 if reverses(text, chunks.values()) else reading.score
-    return score, tuple(f"{anchors[part.chunk]}:{part.start}-{part.end}" for part in reading.compared)
+    return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]
+
+
+def show(chunk: EvidenceChunk) -> Shown:
+    """Return a chunk with the words that name it: its title, its document and its section."""
+    named = (chunk.title, chunk.source_reference or chunk.knowledge_id, chunk.section)
+    return Shown(chunk.sanitized_text, " ".join(part for part in named if part))

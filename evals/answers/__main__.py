@@ -33,7 +33,8 @@ embedded database. Each set is a collection of its own: squad2 (114 paragraphs o
 long papers). An answer is right if it contains an accepted answer, or if its words agree with one by a token F1 of at
 least one half. The accepted answers of the manual are whole paragraphs. To a question without an answer, every released
 answer is wrong. *Sentences that hold it* is the share of the released sentences that contain an accepted answer or are
-a part of one. Brackets hold the interval of 95 % (Wilson).
+a part of one. *Right of HIGH* counts the released answers of that `support_level`. Brackets hold the interval of 95 %
+(Wilson).
 
 """
 EPILOGUE: Final = """
@@ -43,7 +44,7 @@ half was only measured.
 """
 HEAD: Final = (
     "set", "questions", "right", "wrong", "refused or failed", "answer in the prompt", "sentences that hold it",
-    "several sentences", "HIGH and right",
+    "several sentences", "right of HIGH", "right of MEDIUM", "right of LOW",
 )  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def _rows(tallies: Sequence[Tally]) -> Iterator[str]:
             _percent(each.in_evidence) if is_answerable else "–",
             _percent(each.hitting) if is_answerable else "–",
             _percent(each.several),
-            f"{each.high.part} of {each.high.whole}",
+            *(f"{share.part} of {share.whole}" for share in each.levels.values()),
         ]
         yield f"| {' | '.join(cells)} |"
 

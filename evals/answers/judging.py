@@ -13,6 +13,7 @@ from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.validation.firewall import validate
+from sourcebound.contracts.validation.result import SupportLevel
 from sourcebound.evals.answers.cases import Case
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.model.scoring import is_right
@@ -73,8 +74,8 @@ class Tally(NamedTuple):
     """The quoted sentences that hold an accepted answer, or are held by one."""
     several: Share
     """The released answers of more than one sentence."""
-    high: Share
-    """The answers of `support_level` HIGH that are right."""
+    levels: dict[str, Share]
+    """The right answers of each `support_level`."""
     codes: dict[str, int]
     """How often each code ended a question."""
 
@@ -89,7 +90,6 @@ def count(judged: Sequence[Judgement]) -> list[Tally]:
 
 def _count_group(name: str, kind: Kind, group: Sequence[Judgement]) -> Tally:
     released = [each for each in group if each.verdict in (RIGHT, WRONG)]
-    high = [each for each in released if each.level == "HIGH"]
     pairs = [(sentence, each.case.gold) for each in released for sentence in each.sentences]
     codes: dict[str, int] = {}
     for each in group:
@@ -102,7 +102,10 @@ def _count_group(name: str, kind: Kind, group: Sequence[Judgement]) -> Tally:
         _share(group, lambda each: holds_answer(each.case)),
         Share(sum(_hits(sentence, gold) for sentence, gold in pairs), len(pairs)),
         _share(released, lambda each: len(each.sentences) > 1),
-        _share(high, lambda each: each.verdict == RIGHT),
+        {
+            level.value: _share([each for each in released if each.level == level], lambda each: each.verdict == RIGHT)
+            for level in SupportLevel
+        },
         {code: number for code, number in sorted(codes.items()) if code not in (RIGHT, WRONG)},
     )
 

@@ -53,7 +53,13 @@ def render(judged: Sequence[Judged]) -> str:
             "",
             "| support | released | right | right or partial |",
             "|---|---|---|---|",
-            *(_level_row(level, judged) for level in LEVELS),
+            *(_level_row(level, _of_level(level, judged)) for level in LEVELS),
+            *(
+                _level_row(f"{level}, {part}", [each for each in members if each.outcome.question.part == part])
+                for part in (DEV, HELD)
+                for level in LEVELS
+                for members in [_of_level(level, judged)]
+            ),
             "",
             _codes(judged),
         ]
@@ -128,11 +134,10 @@ def _bars(judged: Sequence[Judged], answerable: Sequence[Judged]) -> list[str]:
     ]
 
 
-def _level_row(level: str, judged: Sequence[Judged]) -> str:
-    members = _of_level(level, judged)
+def _level_row(name: str, members: Sequence[Judged]) -> str:
     right = sum(each.verdict is Verdict.RIGHT for each in members)
     good = right + sum(each.verdict is Verdict.PARTIAL for each in members)
-    return f"| {level} | {len(members)} | {_show(Share(right, len(members)))} | {_show(Share(good, len(members)))} |"
+    return f"| {name} | {len(members)} | {_show(Share(right, len(members)))} | {_show(Share(good, len(members)))} |"
 
 
 def _codes(judged: Iterable[Judged]) -> str:

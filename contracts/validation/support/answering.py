@@ -4,28 +4,16 @@ An answer can repeat its evidence exactly and still not answer, because the evid
 the question asks for must be near what the answer quotes, and of the kind that it asks for.
 """
 
-import re
 from collections.abc import Sequence
-from typing import Final
 
 from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
+from sourcebound.contracts.validation.support.candidates import ASKS_NAME, ASKS_NUMBER
 from sourcebound.contracts.validation.support.claims import Claim, best_windows, read_claim, share, weigh
 from sourcebound.contracts.validation.support.edits import opposites_anywhere
 from sourcebound.contracts.validation.support.passages import FAMILY, Passage, read_passage
 from sourcebound.contracts.validation.support.relations import relation_features
 from sourcebound.contracts.validation.support.word_lists import NEGATIONS
 from sourcebound.contracts.validation.support.words import Word
-
-ASKS_NUMBER: Final = re.compile(
-    r"\b(?:when|how (?:many|much|old|long|far|often|large|big|tall|high|deep)"
-    r"|(?:what|which) (?:year|date|day|number|percent\w*|age|century))\b",
-    re.IGNORECASE,
-)
-ASKS_NAME: Final = re.compile(
-    r"\b(?:who|whom|whose|where"
-    r"|(?:what|which) (?:\w+ )?(?:name|person|country|city|state|company|team|organi[sz]ation))\b",
-    re.IGNORECASE,
-)
 
 
 def answering_features(answer: str, question: str, chunks: Sequence[str]) -> dict[str, int]:

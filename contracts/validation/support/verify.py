@@ -6,10 +6,11 @@ a negation, an opposite, a number, a name or an order, or is cut short. Whole se
 have the highest score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.support.answering import answering_features
+from sourcebound.contracts.validation.support.candidates import Place, Shown, best_features, read_candidates
 from sourcebound.contracts.validation.support.claims import Window, find_quotation, read_claim
 from sourcebound.contracts.validation.support.features import support_features
 from sourcebound.contracts.validation.support.passages import read_passage
@@ -68,8 +69,8 @@ def score_support(statement: str, previous: str, question: str, chunks: Sequence
     return read_support(statement, previous, question, chunks).score
 
 
-def score_answering(answer: str, question: str, chunks: Sequence[str]) -> int:
-    """Return a score for whether an answer answers the question, in thousandths (R5-18).
+def score_subject(answer: str, question: str, chunks: Sequence[str]) -> int:
+    """Return a score for whether an answer is about what the question asks for, in thousandths.
 
     Args:
         answer: The answer without citations.
@@ -80,4 +81,27 @@ def score_answering(answer: str, question: str, chunks: Sequence[str]) -> int:
         The score. A question without content words scores as if the answer held every word of it.
     """
     weights = read_weights()
-    return weights.to_thousandths(weights.answering.sum(answering_features(answer, question, chunks)))
+    return weights.to_thousandths(weights.subject.sum(answering_features(answer, question, chunks)))
+
+
+def score_answering(
+    answer: str, question: str, chunks: Sequence[str], shown: Sequence[Shown], said: Collection[Place]
+) -> int:
+    """Return a score for whether an answer answers the question, in thousandths (R5-18).
+
+    It rises with the subject's score, and with how far the sentences that the answer says are ahead of all others.
+
+    Args:
+        answer: The answer without citations.
+        question: The question.
+        chunks: The texts of the chunks that the answer cites.
+        shown: All chunks of the prompt.
+        said: The places of the shown evidence that the answer was compared with.
+
+    Returns:
+        The score.
+    """
+    weights = read_weights()
+    best = best_features(read_candidates(question, shown), said, weights.order)
+    features = {**best, "subject": score_subject(answer, question, chunks)}
+    return weights.to_thousandths(weights.answering.sum(features))

@@ -16,6 +16,7 @@ from sourcebound.contracts.validation.support.words import RARITY_FILE
 VERIFIER: Final = "support_v1"
 """The version of the rules and weights. A policy names the version that applies."""
 WEIGHTS_FILE: Final = f"{VERIFIER}.json"
+ANSWERS_FILE: Final = "answers_v1.json"
 LEAF: Final = -1
 
 
@@ -57,7 +58,12 @@ class Weights(NamedTuple):
 
     coverage: Linear
     alteration: Trees
+    subject: Linear
+    """Whether an answer and its chunks are about what the question asks for."""
+    order: Linear
+    """Orders the sentences of the shown evidence (`candidates.py`)."""
     answering: Linear
+    """Joins the subject and the best sentence to the second score (R5-18)."""
     cuts: tuple[int, ...]
     """For each thousandth from 1 to 999 the least sum that reaches it, in millionths of a logit."""
 
@@ -70,16 +76,22 @@ class Weights(NamedTuple):
 def read_weights() -> Weights:
     """Read the weights that ship with the product."""
     form = json.loads((files(__package__) / WEIGHTS_FILE).read_bytes())
+    answers = json.loads((files(__package__) / ANSWERS_FILE).read_bytes())
     return Weights(
-        _linear(form["coverage"]), _trees(form["alteration"]), _linear(form["answering"]), tuple(form["cuts"])
+        _linear(form["coverage"]),
+        _trees(form["alteration"]),
+        _linear(form["answering"]),
+        _linear(answers["order"]),
+        _linear(answers["answering"]),
+        tuple(form["cuts"]),
     )
 
 
 @cache
 def verifier_digest() -> str:
     """Return the SHA-256 of the verifier's data: its weights and its table of rare words."""
-    folder = files(__package__)
-    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in (WEIGHTS_FILE, RARITY_FILE))).hexdigest()
+    folder, names = files(__package__), (WEIGHTS_FILE, RARITY_FILE, ANSWERS_FILE)
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 
 def _linear(form: Mapping[str, object]) -> Linear:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 EXIT_CODES: Final = {"OK": ANSWERED, "NO_EVIDENCE": NO_EVIDENCE, "FAILED": FAILED}
 PASSAGES: Final = "Nearest passages (passages, not an answer)"
 PASSAGE_CHARACTERS: Final = 240
+LEVEL_HINTS: Final = {
+    "MEDIUM": " (in the sources: check that it answers)",
+    "LOW": " (weakly supported, or hardly about the question: read the sources)",
+}
+"""What a level other than HIGH means (R5-15)."""
 
 
 class OutputFormat(NamedTuple):
@@ -108,8 +113,8 @@ def _print_plain(response: "PublicResponse", passages: "Sequence[Passage]") -> N
             *([Text(f"Next: {response.advice}")] if response.advice else []),
             *([Text(f"\n{PASSAGES}", style="bold"), *map(_passage_lines, passages)] if passages else []),
         )
-    low = " (weakly supported: read the sources)" if response.support_level == "LOW" else ""
-    support = f"support {response.support_level}{low} · " if response.support_level else ""
+    hint = LEVEL_HINTS.get(response.support_level or "", "")
+    support = f"support {response.support_level}{hint} · " if response.support_level else ""
     footer = f"{support}policy {response.policy_version} · {response.latency_ms:.0f} ms\nrun {response.run_id}"
     print_rich(Text("\n" + footer, style="dim"))
 

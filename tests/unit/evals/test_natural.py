@@ -160,6 +160,7 @@ def test_the_report_counts_by_kind_and_level_and_shows_nothing_of_held() -> None
     table = render(judged)
     assert "| wrong of all | ≤ 8% | 3/4 = 75% (30–95) |" in table
     assert "| HIGH | 3 | 0/3 = 0% (0–56) | 0/3 = 0% (0–56) |" in table
+    assert f"| HIGH, {HELD} | 1 | 0/1 = 0% (0–79) | 0/1 = 0% (0–79) |" in table
     assert "| absent, off topic | 2 | 1/2 = 50% (9–91) |" in table
     shown = list_failures(judged) + json.dumps(to_json(judged))
     assert "dev text" in shown

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.outcome import RefusalCode, RefusalSource, Status
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
 from sourcebound.contracts.policy.schema import Policy
@@ -19,8 +20,10 @@ PUMP = "The shaft seal of the pump must be replaced after 4000 hours. The intake
 MOTOR = "The motor is cooled by a fan. Its bearings are greased once a year."
 QUESTION = "When must the shaft seal be replaced?"
 SAID = "The shaft seal must be replaced after 4000 hours. [C0]"
+QUOTED = "The shaft seal of the pump must be replaced after 4000 hours. [C0]"
 UNSAID = "Operators in coastal regions should appoint an independent safety auditor. [C0]"
 V2 = load_shipped_policy("SOURCEBOUND_V2")
+SECOND_MINIMA = ("min_answers_question", "warn_answers_question", "high_answers_question")
 
 
 def _check(text: str, policy: Policy = V2) -> ValidationResult:
@@ -85,10 +88,61 @@ def test_what_is_too_long_to_compare_is_not_supported() -> None:
 @pytest.mark.contract("R5-15")
 @pytest.mark.parametrize(("moved", "level"), [((0, 1000), "MEDIUM"), ((0, 0), "HIGH"), ((1000, 1000), "LOW")])
 def test_the_level_comes_from_the_lowest_score(moved: tuple[int, int], level: str) -> None:
-    verdict = _check(SAID, _with(min_support=0, warn_support=moved[0], high_support=moved[1]))
+    minima = {"min_support": 0, "warn_support": moved[0], "high_support": moved[1]}
+    verdict = _check(SAID, _with(**minima, warn_answers_question=0, high_answers_question=0))
     assert verdict.support is not None
     assert 0 < verdict.support.lowest < 1000
     assert verdict.support_level is SupportLevel(level)
+
+
+@pytest.mark.contract("R5-15", "R5-18")
+@pytest.mark.parametrize(("warn", "high", "level"), [(0, 0, "HIGH"), (0, 1000, "MEDIUM"), (1000, 1000, "LOW")])
+def test_the_second_score_lowers_the_level_of_a_quotation(warn: int, high: int, level: str) -> None:
+    verdict = _check(QUOTED, _with(min_answers_question=0, warn_answers_question=warn, high_answers_question=high))
+    assert verdict.support is not None
+    assert verdict.support.lowest == 1000
+    assert verdict.support_level is SupportLevel(level)
+
+
+@pytest.mark.contract("R5-15", "R5-18")
+def test_the_second_score_never_raises_the_level() -> None:
+    moved = {"min_support": 0, "warn_support": 1000, "high_support": 1000}
+    verdict = _check(SAID, _with(**moved, min_answers_question=0, warn_answers_question=0, high_answers_question=0))
+    assert verdict.support_level is SupportLevel.LOW
+
+
+@pytest.mark.contract("R5-15", "R5-18")
+def test_a_quotation_has_a_high_level_only_if_no_other_sentence_answers() -> None:
+    right, wrong = _check(QUOTED), _check("The intake filter is washed with warm water. [C0]")
+    assert right.support is not None
+    assert wrong.support is not None
+    assert right.support.lowest == wrong.support.lowest == 1000
+    assert (right.support_level, wrong.support_level) == (SupportLevel.HIGH, SupportLevel.MEDIUM)
+
+
+@pytest.mark.contract("R5-18")
+def test_a_sentence_elsewhere_in_the_prompt_that_answers_too_lowers_the_score() -> None:
+    rival = "The shaft seal of the compressor must be replaced each year, in May 2021 at the latest."
+    alone, among = (
+        validate(QUOTED, answer_bundle(PUMP, other, question=QUESTION), V2).support for other in (MOTOR, rival)
+    )
+    assert alone is not None
+    assert among is not None
+    assert among.answers_question < alone.answers_question
+    assert among.statements == alone.statements
+
+
+@pytest.mark.contract("R5-18")
+def test_a_follow_up_is_scored_by_its_whole_question() -> None:
+    bundle = answer_bundle(PUMP, MOTOR, question="And when must that be done?")
+    bare, whole = (validate(QUOTED, each, V2).support for each in (bundle, _resolved(bundle)))
+    assert bare is not None
+    assert whole is not None
+    assert whole.answers_question > bare.answers_question
+
+
+def _resolved(bundle: AnswerBundle) -> AnswerBundle:
+    return bundle.model_copy(update={"search_query": QUESTION})
 
 
 @pytest.mark.contract("R5-15")
@@ -101,7 +155,7 @@ def test_more_sources_do_not_raise_the_level() -> None:
 
 @pytest.mark.contract("R5-18")
 def test_an_answer_to_another_question_is_no_answer() -> None:
-    verdict = _check(SAID, _with(min_answers_question=1000))
+    verdict = _check(SAID, _with(**dict.fromkeys(SECOND_MINIMA, 1000)))
     assert verdict.outcome.status is Status.NO_EVIDENCE
     assert (verdict.outcome.refusal_code, verdict.outcome.refusal_source) == (
         RefusalCode.NOT_ANSWERED,
@@ -113,7 +167,7 @@ def test_an_answer_to_another_question_is_no_answer() -> None:
 
 @pytest.mark.contract("R5-18")
 def test_a_broken_rule_is_named_before_the_question_is() -> None:
-    assert _check(f"{SAID} {UNSAID}", _with(min_answers_question=1000)).outcome.status is Status.FAILED
+    assert _check(f"{SAID} {UNSAID}", _with(**dict.fromkeys(SECOND_MINIMA, 1000))).outcome.status is Status.FAILED
 
 
 @pytest.mark.contract("R5-17")
@@ -123,6 +177,8 @@ def test_a_broken_rule_is_named_before_the_question_is() -> None:
         {"support": None},
         {"high_support_margin": 0.3, "high_support_sources": 2},
         {"support": {**V2.model_dump()["validation"]["support"], "min_support": 900, "warn_support": 100}},
+        {"support": {**V2.model_dump()["validation"]["support"], "warn_answers_question": 900}},
+        {"support": {**V2.model_dump()["validation"]["support"], "min_answers_question": 900}},
     ],
 )
 def test_a_policy_has_a_verifier_with_ordered_minima_or_the_older_levels(changed: dict[str, Any]) -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.passages import read_passage
-from sourcebound.contracts.validation.support.verify import read_support, score_answering, score_support
+from sourcebound.contracts.validation.support.verify import read_support, score_answering, score_subject, score_support
 from sourcebound.contracts.validation.support.weights import read_weights, verifier_digest
 from support.places import ROOT
 
@@ -19,7 +20,7 @@ CHUNK = (
 )
 OTHER = "Penguins breed on the ice in winter. The male keeps the egg warm for two months."
 QUESTION = "When may the pump be serviced?"
-DIGEST = "9385ad06c9b96c3905705c2c2453b0fd97603753422f61ae36dccfca1911121c"
+DIGEST = "1ab486ea6c56448b6ee68f0617a3d1538a2bcb48971517caf66b4952afcd3eed"
 
 
 def score(statement: str, *chunks: str) -> int:
@@ -74,7 +75,7 @@ def test_a_copy_of_long_text_that_repeats_itself_still_scores_high() -> None:
 
 def test_an_answer_about_another_thing_answers_less() -> None:
     answer = "The inlet valve must be closed before the pump is serviced."
-    assert score_answering(answer, "What must be closed before the pump is serviced?", [CHUNK]) > score_answering(
+    assert score_subject(answer, "What must be closed before the pump is serviced?", [CHUNK]) > score_subject(
         answer, "How often does the compressor of the freezer need new oil?", [CHUNK]
     )
 
@@ -85,7 +86,9 @@ def test_any_text_has_one_score_in_thousandths(statement: str, previous: str, qu
     read_passage.cache_clear()
     assert reading == read_support(statement, previous, question, chunks)
     assert 0 <= reading.score == min(reading.coverage, reading.alteration) <= 1000
-    assert 0 <= score_answering(statement, question, chunks) <= 1000
+    assert 0 <= score_subject(statement, question, chunks) <= 1000
+    said = [Place(*part) for part in reading.compared]
+    assert 0 <= score_answering(statement, question, chunks, [Shown(each, "") for each in chunks], said) <= 1000
     for part in reading.compared:
         assert 0 <= part.start < part.end <= len(chunks[part.chunk])
 
