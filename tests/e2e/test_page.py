@@ -82,7 +82,7 @@ def page(chromium: Chrome, served: Served) -> Iterator[Page]:
 def test_a_citation_opens_its_source_at_the_marked_words(page: Page) -> None:
     turn = page.ask(QUESTION)
     assert turn.find_element(By.CSS_SELECTOR, ".answer").text.startswith(ANSWER)
-    assert turn.find_element(By.CSS_SELECTOR, ".support").text == "Well supported"
+    assert turn.find_element(By.CSS_SELECTOR, ".support").text == "In the sources: check that it answers your question"
     cite = turn.find_element(By.CSS_SELECTOR, ".cite")
     cite.click()
     page.find("#view-text").click()

@@ -31,6 +31,6 @@ def test_the_javascript_client_asks_and_streams(served: Served) -> None:
     text = seen["completion"]
     assert text.startswith(f"{ANSWER} [1]\n\n- [1] HP-200 Circulation Pump")
     assert (seen["chunks"], seen["response"], seen["deltas"], seen["helper"]) == ([text], text, [text], text)
-    assert (seen["support"], seen["last"]) == ("HIGH", "response.completed")
+    assert (seen["support"], seen["last"]) == ("MEDIUM", "response.completed")
     assert seen["models"] == ["sourcebound", "sourcebound/default"]
     assert seen["error"] == ["NotFoundError", 404, "MODEL_NOT_FOUND"]

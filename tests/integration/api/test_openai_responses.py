@@ -42,7 +42,7 @@ def test_a_response_has_footnotes_and_the_whole_response(client: openai.OpenAI) 
     )
     assert response.output_text.startswith(SHOWN)
     whole: Any = response.sourcebound  # type: ignore[attr-defined]
-    assert (whole["answer"], whole["support_level"]) == (f"{ANSWER} [C0]", "HIGH")
+    assert (whole["answer"], whole["support_level"]) == (f"{ANSWER} [C0]", "MEDIUM")
     assert (response.id, response.status) == (f"resp_{whole['run_id']}", "completed")
     Response.model_validate(response.model_dump(), strict=True)
 
