@@ -111,7 +111,7 @@ def read_candidates(question: str, shown: Sequence[Shown]) -> list[Candidate]:
 def best_features(candidates: Sequence[Candidate], said: Collection[Place], weights: Linear) -> Features:
     """Return the features of the best sentence of an answer, and how far it is ahead of what the answer does not say.
 
-    The sentences beside those of the answer do not compete, because they are about the same thing.
+    The sentences next to those of the answer do not compete, because they are about the same thing.
 
     Args:
         candidates: The sentences of the shown evidence.

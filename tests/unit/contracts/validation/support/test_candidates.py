@@ -52,7 +52,7 @@ def test_an_answer_that_says_both_has_the_share_of_both() -> None:
 
 
 @pytest.mark.contract("R5-18")
-def test_the_sentences_beside_the_answer_do_not_compete() -> None:
+def test_the_sentences_next_to_the_answer_do_not_compete() -> None:
     seal = "The seal of the pump is replaced in 2021."
     beside, apart = (f"{seal} {seal}", f"{seal} It is heavy. {seal}")
     assert share_of(beside, places=said(0, 0)) == 1000
