@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Set
 from decimal import Decimal
 from typing import Final
 
-from sourcebound.contracts.validation.literals.amounts.units import UNITS
+from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
 
 Form = tuple[str, str | None]
@@ -20,7 +20,8 @@ TIMES_WORDS: Final = {"twice": 2, "double": 2, "doubles": 2, "doubled": 2, "thri
 }
 TIMES: Final = re.compile(r"[\s-]?(?:times\b|fold\b|x\b(?!\s?\d))")
 """What follows a number of times; applies to text in lower case."""
-DOZEN: Final = frozenset({"dozen"})
+DOZEN: Final = re.compile(r"\b(?P<half>half[\s-]{1,3})?(?P<one>(?:a|the|one|per|1)[\s-]{1,3})?dozen\b", re.IGNORECASE)
+"""`a dozen` and `half a dozen`. In `two dozen` and `some dozen` it counts neither."""
 SMALL: Final = {
     word: value for value, word in enumerate("one two three four five six seven eight nine".split(), start=1)
 }
@@ -29,10 +30,16 @@ PARTS: Final = {
 }
 FRACTION_WORDS: Final = frozenset(name + ending for name in PARTS for ending in ("", "s"))
 FRACTION: Final = re.compile(
-    rf"\b(?P<count>{'|'.join(SMALL)})[\s-](?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b(?![\s-]part(?:y|ies)\b)"
+    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})[\s-](?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b(?![\s-]part(?:y|ies)\b)"
 )
 """`one third`, `three quarters`; applies to text in lower case."""
-AGE: Final = re.compile(r"\b(?:aged?|alter|âge|edad|età)\s?[:=]?\s?(?P<years>\d{1,3})(?![\w%]|[.,]\d)", re.IGNORECASE)
+AGE: Final = re.compile(
+    r"\b(?:aged?|alter|âge|edad|età)\s?[:=]?\s?(?P<years>\d{1,3})(?![\w%]|[.,]\d)"
+    r"(?:\s?(?:-|–|to|bis|à|a)\s?\d{1,3}(?!\d))?[\s(-]{0,3}(?P<unit>[^\W\d_]+)?",
+    re.IGNORECASE,
+)
+"""An age, which is one of years where no other unit follows (`aged 6-18 months`)."""
+SHORTER_THAN_YEARS: Final = frozenset(UNITS[unit] for unit in ("hour", "day", "week", "month"))
 AGE_WORDS: Final = frozenset("age aged alter âge edad età".split())
 ROMAN: Final = {name: value for value, name in enumerate("I II III IV V VI VII VIII IX X XI XII".split(), start=1)}
 NUMBERED: Final = frozenset(
@@ -42,7 +49,8 @@ WITH_ROMAN: Final = re.compile(
     rf"\b(?i:{'|'.join(NUMBERED)})\s(?P<roman>{'|'.join(sorted(ROMAN, key=len, reverse=True))})\b"
 )
 LEADING_ZEROS: Final = re.compile(r"n0+([1-9]\d?)")
-VERSION_NAME: Final = re.compile(r"[vV](?P<number>\d{1,6}(?:\.\d{1,6})+)")
+VERSION_NAME: Final = re.compile(r"[vV]?(?P<number>\d{1,6}(?:\.\d{1,6})+)")
+"""The name of a version, or a number that may be one. Its digits are compared as they stand: 1.20 is not 1.2."""
 
 
 def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> Iterator[Form]:
@@ -54,12 +62,14 @@ def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> It
         literals: Its literals.
     """
     yield from ((f"k{TIMES_WORDS[word]}", None) for word in words & TIMES_WORDS.keys())
-    if not words.isdisjoint(DOZEN):
-        yield "n12", PART
+    if "dozen" in words:
+        dozens = DOZEN.finditer(plain)
+        yield from (("n6" if match["half"] else "n12", PART) for match in dozens if match["half"] or match["one"])
     if not words.isdisjoint(FRACTION_WORDS):
         yield from ((form, None) for literal in read_fraction_words(plain) for form in literal.forms)
     if not words.isdisjoint(AGE_WORDS):
-        yield from ((f"n{int(match['years'])}", UNITS["year"]) for match in AGE.finditer(plain))
+        ages = (match for match in AGE.finditer(plain) if not _is_in_shorter_units(match))
+        yield from ((f"n{int(match['years'])}", UNITS["year"]) for match in ages)
     if not words.isdisjoint(NUMBERED):
         yield from ((f"n{ROMAN[match['roman']]}", PART) for match in WITH_ROMAN.finditer(plain))
     for literal in literals:
@@ -68,8 +78,7 @@ def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> It
                 yield f"n{zeros[1]}", literal.unit or PART
         if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
             yield from (("k" + form[1:], None) for form in literal.forms if form.startswith("n"))
-        if literal.kind == "identifier" and (version := VERSION_NAME.fullmatch(literal.text)):
-            yield _version_form(version["number"]), PART
+        yield from ((form, PART) for form in _version_forms(literal))
 
 
 def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
@@ -95,8 +104,7 @@ def read_fraction_words(text: str) -> list[Literal]:
 def _more_forms(literal: Literal, plain: str) -> set[str]:
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
         return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
-    version = VERSION_NAME.fullmatch(literal.text) if literal.kind == "identifier" else None
-    return {_version_form(version["number"])} if version else set()
+    return _version_forms(literal)
 
 
 def _after(plain: str, literal: Literal) -> str:
@@ -104,8 +112,15 @@ def _after(plain: str, literal: Literal) -> str:
     return plain[end : end + 7].casefold()
 
 
-def _version_form(number: str) -> str:
-    return f"v{number}" if number.count(".") > 1 else f"n{Decimal(number).normalize():f}"
+def _version_forms(literal: Literal) -> set[str]:
+    """Return the form of a version, by which its name and a bare number agree: `v3.2`, `Version 3.2`."""
+    may_be_one = literal.kind == "identifier" or (literal.kind == "number" and literal.unit is None)
+    version = VERSION_NAME.fullmatch(literal.text.strip()) if may_be_one else None
+    return {f"v{version['number']}"} if version else set()
+
+
+def _is_in_shorter_units(age: re.Match[str]) -> bool:
+    return ALL_UNITS.get((age["unit"] or "").casefold()) in SHORTER_THAN_YEARS
 
 
 def _fraction_form(count: int, part: int) -> str:
