@@ -16,6 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from sourcebound.contracts.execution.call import Call
 from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.pieces.lists import NEGATES
 from sourcebound.contracts.extractive.pieces.quotes import strip_list_marker
 from sourcebound.contracts.extractive.ranking import Reader
 from sourcebound.contracts.extractive.sentences import Sentence
@@ -94,7 +95,8 @@ def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:
     rows = relevant_facts.read_rows(parts.sections["EVIDENCE"])
     evidence = tuple(EvidencePart(f"C{number}", row.pdf, row.quote) for number, row in enumerate(rows))
     quotes: dict[int, str] = {}
-    for sentence in (each for each in answer(parts._replace(evidence=evidence), reader) if not each.leads):
+    chosen = answer(parts._replace(evidence=evidence), reader)
+    for sentence in (each for each in chosen if not each.leads or NEGATES.search(each.text)):
         quotes.setdefault(int(sentence.anchor[1:]), sentence.text)
     return relevant_facts.write_choice(
         [rows[number].model_copy(update={"quote": quote}) for number, quote in quotes.items()]
@@ -102,8 +104,8 @@ def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:
 
 
 def _write_answer(chosen: Sequence[Sentence], *, as_json: bool) -> str:
-    """Write the chosen sentences in the output format of the prompt. JSON has no lead-ins and list markers."""
+    """Write the chosen sentences in the output format of the prompt. JSON has no list markers."""
     if as_json:
-        rows = [(strip_list_marker(each.text), each.anchor) for each in chosen if not each.leads]
+        rows = [(strip_list_marker(each.text), each.anchor) for each in chosen]
         return write(rows[:MAX_SENTENCES], "Medium")
     return "\n".join(f"{sentence.text} [{sentence.anchor}]" for sentence in chosen)

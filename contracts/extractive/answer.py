@@ -6,10 +6,11 @@ from typing import Final
 from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
+from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, names_only_the_thing, rank
 from sourcebound.contracts.extractive.respelling import in_the_spelling_of
-from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.sides import read_sides
 from sourcebound.contracts.extractive.written_short import write_out
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
@@ -20,9 +21,6 @@ from sourcebound.contracts.validation.support.words import read_words
 
 SUPPORTED: Final = 400
 """The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
-
-MOST_ITEMS: Final = 12
-"""The most items of a list."""
 
 NEXT_BEST: Final = 4
 """How many of the first sentences are searched for the items of one list."""
@@ -55,7 +53,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         each for each in chosen if score_support(each.text, "", question.text, [chunks[each.anchor]]) >= SUPPORTED
     ]
     says_something = question.asked is Asked.YES_NO or any(each.stems - question.weights.keys() for each in quoted)
-    return quoted if says_something else []
+    return with_denials(quoted, read_evidence(prompt.evidence)) if says_something else []
 
 
 def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:
@@ -75,7 +73,7 @@ def _in_form(ranking: Ranking, best: Sentence) -> list[Sentence]:
     """Return the best sentence with what the form of the question asks for."""
     is_list = ranking.question.form in (Form.STEPS, Form.LIST) and best.kind is SegmentKind.LIST_ITEM
     if best.leads or is_list:
-        return _list(ranking, best)
+        return read_list(ranking.sentences, best)
     match ranking.question.form:
         case Form.SIDES:
             return _sides(ranking)
@@ -105,7 +103,7 @@ def _parts(prompt: PromptParts, question: Question, read: Reader | None) -> list
 
 def _whole(ranking: Ranking, sentence: Sentence) -> list[Sentence]:
     """Return a sentence, with its list if it leads in one."""
-    return _list(ranking, sentence) if sentence.leads else [sentence]
+    return read_list(ranking.sentences, sentence) if sentence.leads else [sentence]
 
 
 def _answering_together(rankings: Sequence[Ranking]) -> list[Ranking]:
@@ -121,23 +119,12 @@ def _side(ranking: Ranking) -> list[Sentence]:
     return _whole(ranking, next((each for each in ranked if has_labels(labels, each.text, each.source)), ranked[0]))
 
 
-def _list(ranking: Ranking, best: Sentence) -> list[Sentence]:
-    """Return the list that a sentence leads in, or is an item of, with its lead-in; a long one from the item on."""
-    within = [each for each in ranking.sentences if each.chunk == best.chunk]
-    number = best.block + best.leads
-    items = [each for each in within if each.block == number and (each.is_listable or each == best)]
-    lead = [each for each in within if each.leads and each.block == number - 1][-1:]
-    place = items.index(best) if best in items else 0
-    start = 0 if place < MOST_ITEMS else place
-    return [*lead, *items[start : start + MOST_ITEMS]]
-
-
 def _list_below(ranking: Ranking) -> list[Sentence]:
     """Return the list below the best sentence, if two of its items come next."""
     best, *following = (each.sentence for each in ranking.ranked[:NEXT_BEST])
     below = [each for each in following if each.chunk == best.chunk and each.block == best.block + 1]
     is_list = len(below) > 1 and all(each.kind is SegmentKind.LIST_ITEM for each in below)
-    return _list(ranking, below[0]) if is_list else []
+    return read_list(ranking.sentences, below[0]) if is_list else []
 
 
 def _paragraph(ranking: Ranking, best: Sentence) -> list[Sentence]:
@@ -172,11 +159,12 @@ def _steps(ranking: Ranking, best: Sentence) -> list[Sentence]:
 
 
 def _belongs(question: Question, sentence: Sentence) -> bool:
-    return bool(PROCEDURAL.search(sentence.text)) or _is_other_option(question, sentence)
+    return sentence.is_warning or bool(PROCEDURAL.search(sentence.text)) or _is_other_option(question, sentence)
 
 
 def _is_other_option(question: Question, sentence: Sentence) -> bool:
-    return bool(OPTION.match(sentence.text)) and not (sentence.stems & question.weights.keys() - sentence.title)
+    is_option = OPTION.match(sentence.text) and not sentence.is_warning
+    return bool(is_option) and not (sentence.stems & question.weights.keys() - sentence.title)
 
 
 def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
@@ -226,5 +214,6 @@ def _neighbours(sentences: Sequence[Sentence], best: Sentence) -> list[Sentence]
     return [
         each
         for each in sentences
-        if each == best or (each.chunk == best.chunk and each.block == best.block and each.is_quotable)
+        if each == best
+        or (each.chunk == best.chunk and each.block == best.block and (each.is_quotable or each.is_listable))
     ]

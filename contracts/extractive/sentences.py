@@ -15,6 +15,7 @@ from sourcebound.contracts.extractive.pieces.code import read_pieces
 from sourcebound.contracts.extractive.pieces.quotes import is_quotable, quote
 from sourcebound.contracts.extractive.pieces.roles import (
     ROW,
+    find_leads,
     find_table_head,
     is_cut,
     is_heading_piece,
@@ -30,6 +31,11 @@ MAIL_PARTY: Final = re.compile(
     r"|[^\n]*[^\W\d_]{2}[^\n]*(?:\n(?:To|Cc|Reply-To): [^\n]+)*\n(?:Date|Sent|Subject): )"
 )
 """The line of a mail that says whose words all others are: it has an address, or it is among the headers of a mail."""
+WARNING: Final = re.compile(
+    r"\W*(?:warnings?|cautions?|dangers?|attention|important|notes?|notice|achtung|warnung|vorsicht|gefahr|hinweis|"
+    r"avertissement|attenzione|avviso|pericolo|advertencia|peligro|precaución|atenção|aviso|waarschuwing|let op)\b",
+    re.IGNORECASE,
+)
 FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
 """A value with its name."""
 
@@ -75,12 +81,21 @@ class Sentence(NamedTuple):
     is_heading: bool
     is_quotable: bool
     is_listable: bool
-    """Whether it is an item that may be quoted with its list: `- macOS`."""
+    """Whether it is an item or a warning that may be quoted with its list or its steps: `- macOS`, `DANGER: HOT`."""
+    indent: int
+    """The column of its beginning."""
+    lead: int | None
+    """The position of what an item of a list stands below: an item, a lead-in, or a heading."""
     leads: bool
     """Whether it leads in a list. It is quoted with the list only."""
     fields: tuple[Field, ...]
     source: str = ""
     """The name of its document."""
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it says that it is a warning or a note: `Caution: the oil is hot`."""
+        return WARNING.match(self.text) is not None
 
     @property
     def is_row(self) -> bool:
@@ -102,6 +117,8 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     pieces = join_wrapped(text, read_pieces(text))
     heads = [find_table_head(pieces, index) for index in range(len(pieces))]
     quotes = [quote(text, pieces, index, text[slice(*head)]) for index, head in enumerate(heads)]
+    indents = [piece.start - text.rfind("\n", 0, piece.start) - 1 for piece in pieces]
+    leads = find_leads(text, pieces, indents)
     words = [read_words(quote) for quote in quotes]
     stems = [frozenset(word.stem for word in each if word.weight) for each in words]
     named = frozenset(word.stem for word in read_words(spell_source(source)) if word.weight)
@@ -112,14 +129,16 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     for index, piece in enumerate(pieces):
         before = pieces[index - 1] if index else None
         is_heading = is_heading_piece(text, pieces, index)
-        if before and (is_heading or "\n\n" in text[before.end : piece.start] or piece.kind is not before.kind):
+        is_item = piece.kind is SegmentKind.LIST_ITEM
+        is_apart = before and not is_item and "\n\n" in text[before.end : piece.start]
+        if before and (is_heading or is_apart or piece.kind is not before.kind):
             block += 1
         if is_heading:
             headings = stems[index]
         may_quote = not is_heading and piece.kind is not SegmentKind.CODE and not is_cut(text, pieces, index)
-        is_item, leads = piece.kind is SegmentKind.LIST_ITEM, leads_in(pieces, index)
-        if leads or not is_item:
-            lead = stems[index] if leads else frozenset()
+        is_lead = leads_in(pieces, index)
+        if is_lead or not is_item:
+            lead = stems[index] if is_lead else frozenset()
         sentences.append(
             Sentence(
                 text=quotes[index],
@@ -138,13 +157,23 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
                 block=block,
                 is_heading=is_heading,
                 is_quotable=may_quote and is_quotable(quotes[index]),
-                is_listable=is_item and may_quote and is_quotable(quotes[index], is_item=True),
-                leads=leads,
+                is_listable=may_quote and _is_listable(pieces, index, quotes[index]),
+                indent=indents[index],
+                lead=leads[index],
+                leads=is_lead,
                 fields=_read_fields(quotes[index], words[index]),
                 source=source,
             )
         )
     return tuple(sentences)
+
+
+def _is_listable(pieces: Sequence[Segment], index: int, quote: str) -> bool:
+    """Whether a segment may be quoted among others: an item, with its nested items if it leads to them; a warning."""
+    is_item = pieces[index].kind is SegmentKind.LIST_ITEM
+    if is_item and [piece.kind for piece in pieces[index + 1 : index + 2]] == [SegmentKind.LIST_ITEM]:
+        quote = quote.rstrip(" :")
+    return (is_item or bool(WARNING.match(quote))) and is_quotable(quote, is_item=True)
 
 
 def _names_chunk(text: str, piece: Segment, index: int) -> bool:

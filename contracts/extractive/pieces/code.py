@@ -17,7 +17,7 @@ UNDERLINE: Final = re.compile(
 )
 """A heading of reStructuredText. The line below it may look like a fence."""
 SHORTEST_UNDERLINE: Final = 4
-PARAGRAPH: Final = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
+PARAGRAPH: Final = re.compile(r"^[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*", re.MULTILINE)
 INDENTED: Final = re.compile(r"(?:(?: {2}|\t)[^\n]*(?:\n|\Z))+")
 PROMPT: Final = re.compile(r"[ \t]*(?:>>>|\$|%|C:\\>|PS>)[ \t]+(?=\S)")
 ANNOUNCES: Final = re.compile(r"(?:^|\n)(?![ \t]*\.\. )[^\n]*::[ \t]*\Z|^\.\. (?:code|code-block|sourcecode)::")

@@ -62,6 +62,32 @@ def leads_in(pieces: Sequence[Segment], index: int) -> bool:
     return is_list and pieces[index].kind is SegmentKind.SENTENCE and pieces[index].text.rstrip().endswith(":")
 
 
+def find_leads(text: str, pieces: Sequence[Segment], indents: Sequence[int]) -> list[int | None]:
+    """Return for each item the place of what it stands below: the item it is nested in, or what is above its list.
+
+    A sentence above a list belongs to it if it ends with a colon, or no blank line is between them.
+    """
+    leads: list[int | None] = []
+    nested: list[int] = []
+    above: int | None = None
+    for index, piece in enumerate(pieces):
+        if piece.kind is not SegmentKind.LIST_ITEM:
+            leads.append(None)
+            following = pieces[index + 1 : index + 2]
+            is_near = piece.text.rstrip().endswith(":") or not (
+                following and "\n\n" in text[piece.end : following[0].start]
+            )
+            is_lead = is_heading_piece(text, pieces, index) or (piece.kind is SegmentKind.SENTENCE and is_near)
+            nested, above = [], index if is_lead else None
+            continue
+        while nested and indents[nested[-1]] >= indents[index] and LIST_MARKER.match(piece.text):
+            nested.pop()
+        leads.append(nested[-1] if nested else above)
+        if LIST_MARKER.match(piece.text):
+            nested.append(index)
+    return leads
+
+
 def is_heading_piece(text: str, pieces: Sequence[Segment], index: int) -> bool:
     """Whether a segment is a heading, marked or unmarked: `10.2 Oil level`."""
     piece, following = pieces[index], pieces[index + 1 : index + 2]

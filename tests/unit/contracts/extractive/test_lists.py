@@ -2,8 +2,9 @@
 
 import pytest
 
-from sourcebound.contracts.extractive.answer import MOST_ITEMS, answer
+from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.pieces.code import read_pieces, write_code
+from sourcebound.contracts.extractive.pieces.lists import MOST_ITEMS
 from sourcebound.contracts.extractive.question import Form, read_question
 from sourcebound.contracts.outcome import Status
 from sourcebound.contracts.policy.releases import template_digest
