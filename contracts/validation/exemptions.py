@@ -51,23 +51,24 @@ TITLE_WORDS: Final = content_words(
     fact parameter option setting default behaviour behavior meaning purpose place location date time period amount
     cost price fee limit rule requirement condition cause reason effect action method function maintenance
     element component code group category class level stage phase status year month quarter duration quantity metric
-    measure figure difference change minimum maximum range deadline event role responsibility scope exception
+    measure figure difference change range deadline event role responsibility scope
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
     betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
     zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist
-    kriterium merkmal unterschied bereich ausnahme
+    kriterium merkmal unterschied bereich
     sujet donnée donnees valeur valeurs paramètre défaut réglage signification lieu durée montant coût frais limite
     règle condition conditions cause effet fréquence entretien aperçu résumé remarque étapes élément groupe catégorie
-    niveau année mois trimestre quantité délai critère différence exception
+    niveau année mois trimestre quantité délai critère différence
     tema dato datos valor valores parámetro predeterminado ajuste significado lugar fecha plazo importe coste límite
     regla condición causa efecto frecuencia mantenimiento resumen nota pasos magnitud elemento grupo categoría nivel
-    año mes trimestre duración cantidad criterio diferencia excepción
+    año mes trimestre duración cantidad criterio diferencia
     argomento dati valore valori parametro predefinito impostazione significato luogo periodo importo costo limite
     regola condizione causa effetto frequenza manutenzione riepilogo nota passaggi elemento gruppo categoria livello
-    anno mese trimestre durata quantità criterio differenza eccezione
+    anno mese trimestre durata quantità criterio differenza
     """
 )
-"""Words by which a heading or the head of a table orders an answer, and which name no subject."""
+"""Words by which a heading or the head of a table orders an answer, and which name no subject. None of them
+turns what stands below: a minimum is no maximum."""
 LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]{1,80}?:?(?:\*\*|__)\s*:?\s*")
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")

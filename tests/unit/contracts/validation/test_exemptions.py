@@ -43,6 +43,8 @@ NOT_EXEMPT = {
     "a heading whose verb has a subject": (f"# Seal failed\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a verb": (f"# The oil must be green\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a negation": (f"# Never oil the pump\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a heading that turns what stands below": (f"# Maximum\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a heading of what is excepted": (f"# Exceptions\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a word of no source": (f"# Poisonous oil\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading of another section's words": (
         f"# Green filter\n{SEAL}\n# Oil\nThe filter is green. [C1]",
