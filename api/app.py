@@ -82,6 +82,15 @@ def create_app(services: Services) -> FastAPI:
     sizes = BodySizes(settings.max_request_megabytes * 1_000_000, settings.max_upload_megabytes * 1_000_000)
     app.add_middleware(RequestLimits, sizes=sizes, metrics=metrics)
     add_problem_handlers(app)
+    _include_routes(app)
+    if endpoint:
+        app.router.routes.append(Route("/mcp", endpoint, include_in_schema=False))
+    _describe_problems(app)
+    return app
+
+
+def _include_routes(app: FastAPI) -> None:
+    """Add the routes: those that identify their caller, and the few that say nothing of what is stored."""
     checked = APIRouter(dependencies=[Depends(identify)], responses=PROBLEMS)
     for routes in (
         ask.router,
@@ -98,10 +107,6 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(checked)
     app.include_router(health.router)
     app.include_router(page.router)  # files only, which say nothing of what is stored
-    if endpoint:
-        app.router.routes.append(Route("/mcp", endpoint, include_in_schema=False))
-    _describe_problems(app)
-    return app
 
 
 def _open_tokens(settings: Settings) -> "TokenVerifier | None":

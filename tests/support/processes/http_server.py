@@ -67,8 +67,8 @@ def serving(settings: Settings) -> Iterator[str]:
         for server in servers:
             server.should_exit = True
         thread.join(DEADLINE_SECONDS)
-        if not thread.is_alive():  # a server that still ends its requests closes it itself
-            listener.close()
+        assert not thread.is_alive(), "the server did not end"
+        listener.close()
 
 
 @contextmanager
