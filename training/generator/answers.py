@@ -1,6 +1,6 @@
-"""Fits the second score of the verifier: `python training/answers.py DATA CASES NATURAL [--measure]`.
+"""Fits the second score of the verifier: `python training/generator/answers.py DATA CASES NATURAL [--measure]`.
 
-`CASES` and `NATURAL` are the files of `training/extractive.py`. Only the development half is learnt from. One
+`CASES` and `NATURAL` are the files of `training/generator/extractive.py`. Only the development half is learnt from. One
 regression orders the sentences of the shown evidence, and one says whether an answer answers. It learns from what
 `extractive` would quote, also where it refuses: to each question, to the same one without the chunks that hold an
 accepted answer, and with the evidence of another question. `--measure` writes nothing. It prints the levels that
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from extractive import SETS, Array, climb, prompts_of, with_others
+from extractive import SETS, Array, climb, climb_likelihood, prompts_of, with_others
 from folds import FOLDS, documents, fold_of
 
 from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
@@ -116,18 +116,7 @@ def fit_order(rows: Sequence[Row]) -> dict[str, Any]:
         for row in rows
         if any(row.labels) and not all(row.labels)
     ]
-
-    def slope(current: Array) -> Array:
-        total = np.zeros(len(ORDER))
-        for values, labels in groups:
-            scores = values @ current
-            shares = np.exp(scores - scores.max())
-            shares /= shares.sum()
-            wanted = shares * labels
-            total += values.T @ (wanted / wanted.sum() - shares)
-        return np.asarray(total / len(groups) - 0.002 * current)
-
-    found = climb(slope, 0.1, 400, *_bounds(list(ORDER.values())))
+    found = climb_likelihood(groups, *_bounds(list(ORDER.values())))
     return {"bias": 0, "weights": {name: round(1000 * float(each)) for name, each in zip(ORDER, found, strict=True)}}
 
 

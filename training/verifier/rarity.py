@@ -1,4 +1,4 @@
-"""Writes the frozen table of how rare each stem is: `python training/rarity.py DATA`.
+"""Writes the frozen table of how rare each stem is: `python training/verifier/rarity.py DATA`.
 
 The texts are those of the training part of the sets that may be in shipped weights, in pieces of about a hundred words.
 """
@@ -15,7 +15,7 @@ from data import SHIPPABLE, TRAIN, read_examples, read_lines
 
 from sourcebound.contracts.text.content_words import content_words
 
-TARGET: Final = Path(__file__).parent.parent / "contracts" / "validation" / "support" / "rarity_v1.json"
+TARGET: Final = Path(__file__).parents[2] / "contracts" / "validation" / "support" / "rarity_v1.json"
 PIECE: Final = 100
 LEAST: Final = 2
 """The number of pieces that hold a stem of the table. A stem of fewer is as rare as an unknown one."""

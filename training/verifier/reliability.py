@@ -1,4 +1,4 @@
-"""Draws the reliability and the cost of a support score: `python training/reliability.py DATA docs/images/support.svg`.
+"""Draws the reliability and the cost of a support score: `python training/verifier/reliability.py DATA PICTURE`.
 
 Both panels show whole answers of unseen documents. The score of an answer is that of its weakest statement. The left
 panel is the reliability of the score (R5-15): the share of supported answers in each fifth of the released ones. The

@@ -1,4 +1,4 @@
-"""Fits the verifier's weights and writes them: `python training/fit.py DATA OUT`.
+"""Fits the verifier's weights and writes them: `python training/verifier/fit.py DATA OUT`.
 
 `OUT` holds `features.npz` of `table.py`. It needs the packages of `training/requirements.txt`. Only statements that
 may be in shipped weights are learnt from. The statements of language models in the part to choose with set the scale of
@@ -21,7 +21,7 @@ from table import read_table
 
 from sourcebound.contracts.validation.support.answering import answering_features
 
-TARGET: Final = Path(__file__).parent.parent / "contracts" / "validation" / "support" / "support_v1.json"
+TARGET: Final = Path(__file__).parents[2] / "contracts" / "validation" / "support" / "support_v1.json"
 Array = np.ndarray[Any, Any]
 MILLION: Final = 1_000_000
 COVERAGE: Final = {

@@ -1,4 +1,4 @@
-"""Trains the cross-encoder that was tried: `python training/cross_encoder.py WEIGHTS OUT [EPOCHS]`.
+"""Trains the cross-encoder that was tried: `python training/verifier/cross_encoder.py WEIGHTS OUT [EPOCHS]`.
 
 `WEIGHTS` is the folder of `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2, `OUT` that of `train.jsonl`. It
 needs the packages of `training/requirements.txt`. The first layers of MiniLM are trained on, and its word embeddings

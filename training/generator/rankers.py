@@ -1,7 +1,7 @@
-"""Compares ways to order the sentences of a prompt: `python training/rankers.py CASES NATURAL`.
+"""Compares ways to order the sentences of a prompt: `python training/generator/rankers.py CASES NATURAL`.
 
-The files are those that `training/extractive.py` learns from. Each way learns on four fifths of the documents and is
-measured on the fifth (SQuAD 2.0: on the other article). Printed is the number of questions whose first sentence holds
+The files are those that `extractive.py` learns from. Each way learns on four fifths of the documents and is measured on
+the fifth (SQuAD 2.0: on the other article). Printed is the number of questions whose first sentence holds
 an accepted answer. The same input prints the same figures.
 """
 

@@ -1,4 +1,4 @@
-"""Fits the weights of the extractive generator: `python training/extractive.py CASES NATURAL`.
+"""Fits the weights of the extractive generator: `python training/generator/extractive.py CASES NATURAL`.
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, and `NATURAL` that of
 `natural_cases.py`. Only the development half is learnt from. Two regressions are fitted, with the embedder's
@@ -100,8 +100,21 @@ def fit_ranking(examples: Sequence[Example]) -> dict[str, int]:
         if any(each.labels) and not all(each.labels)
     ]
 
+    weights = climb_likelihood(groups, *_bounds(names))
+    return {name: round(1000 * float(value)) for name, value in zip(names, weights, strict=True)}
+
+
+def climb_likelihood(groups: Sequence[tuple[Array, Array]], low: Array, high: Array) -> Array:
+    """Return the weights within bounds that make the wanted rows of each group likely among all its rows.
+
+    Args:
+        groups: The features of the rows, and 1 for each wanted row. Each group has wanted and other rows.
+        low: The least weight of each feature.
+        high: The greatest.
+    """
+
     def slope(weights: Array) -> Array:
-        total = np.zeros(len(names))
+        total = np.zeros(len(low))
         for values, labels in groups:
             scores = values @ weights
             shares = np.exp(scores - scores.max())
@@ -110,8 +123,7 @@ def fit_ranking(examples: Sequence[Example]) -> dict[str, int]:
             total += values.T @ (wanted / wanted.sum() - shares)
         return np.asarray(total / len(groups) - SHRINK * weights)
 
-    weights = climb(slope, 0.1, STEPS, *_bounds(names))
-    return {name: round(1000 * float(value)) for name, value in zip(names, weights, strict=True)}
+    return climb(slope, 0.1, STEPS, low, high)
 
 
 def fit_answering(examples: Sequence[Example], weights: Mapping[str, int]) -> tuple[int, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Writes the prompts of the natural questions of the part `dev`: `python training/natural_cases.py OUT`.
+"""Writes the prompts of the natural questions of the part `dev`: `python training/generator/natural_cases.py OUT`.
 
 The external filings and reports are left out, so that the ingest takes minutes. An accepted answer is any alternative
 of any fact, so that a sentence that says a part of the answer counts.

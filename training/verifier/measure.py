@@ -1,4 +1,4 @@
-"""Measures the cross-encoder that was tried: `python training/measure.py WEIGHTS DATA OUT`.
+"""Measures the cross-encoder that was tried: `python training/verifier/measure.py WEIGHTS DATA OUT`.
 
 `WEIGHTS` is the folder of all-MiniLM-L6-v2, and `OUT` holds what `cross_encoder.py` wrote. Prints Markdown tables for
 `training/README.md`, of `support_v1` alone and of its mixture with the cross-encoder. A minimum is chosen on the part

@@ -1,4 +1,4 @@
-"""Computes the features of every labelled and made statement: `python training/table.py DATA OUT [SET ...]`.
+"""Computes the features of every labelled and made statement: `python training/verifier/table.py DATA OUT [SET ...]`.
 
 `OUT` gets `features.npz`: a matrix with a row for each statement, in the order of `read_all`, and their ids. The sets
 that are named are left out, because some have long evidence and are for measuring only.

@@ -1,4 +1,4 @@
-"""Writes what the cross-encoder that was tried learns from: `python training/pairs.py DATA OUT`.
+"""Writes what the cross-encoder that was tried learns from: `python training/verifier/pairs.py DATA OUT`.
 
 `OUT` gets `train.jsonl`, pairs of two texts with a label. Only training documents that may be in shipped weights are
 learnt from.

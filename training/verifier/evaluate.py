@@ -1,4 +1,4 @@
-"""Measures the verifier on statements and whole answers of unseen documents: `python training/evaluate.py DATA OUT`.
+"""Measures the verifier on unseen documents: `python training/verifier/evaluate.py DATA OUT`.
 
 `OUT` holds `features.npz` of `table.py`. Prints Markdown tables for `training/README.md`. A minimum is chosen on the
 part to choose with; every figure is of the unseen part. An interval is of 95 % and resamples documents.
