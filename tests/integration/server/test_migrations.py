@@ -147,3 +147,17 @@ def test_versions_of_earlier_checkpoints_get_the_width_of_the_stock_savers(datab
     }
     assert single(database, "SELECT checkpoint FROM checkpoints") == changed
     assert single(database, "SELECT version FROM checkpoint_blobs") == wide
+
+
+REDUNDANT = """
+SELECT short.indexrelid::regclass::text
+FROM pg_index short JOIN pg_index long USING (indrelid)
+WHERE short.indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+  AND NOT short.indisunique AND short.indpred IS NULL AND short.indexprs IS NULL
+  AND long.indpred IS NULL AND long.indexprs IS NULL AND short.indnatts < long.indnatts
+  AND starts_with(long.indkey::text, short.indkey::text || ' ')
+"""
+
+
+def test_no_index_is_the_beginning_of_another(database: str) -> None:
+    assert rows(database, REDUNDANT) == []
