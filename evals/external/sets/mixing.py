@@ -10,6 +10,7 @@ from math import sqrt
 from typing import Final
 
 from sourcebound.contracts.calibration.gate_minima import Share
+from sourcebound.contracts.text.trigrams import Trigram, word_trigrams
 from sourcebound.evals import broad
 from sourcebound.evals.external.report import ExternalFigure, Section, figure_of_share
 from sourcebound.evals.external.sets.collections import Collection, Document, Kind, Question
@@ -18,6 +19,9 @@ ANSWERABLE: Final = Kind.ANSWERABLE.value
 MIXED: Final = "paragraphs of"
 WIDEST: Final = 3000
 """The characters of the longest document that is a paragraph."""
+MOST_SHARED: Final = 0.5
+"""The share of a further text's trigrams that are in labelled documents; above it, the text is a part or a version of
+one."""
 
 
 def mix_collections(
@@ -32,18 +36,18 @@ def mix_collections(
         collections: The sets. Those whose questions have one whole document as their answer are mixed; documents of the
             others that have no answers are among the further texts.
         off_topic: The questions that no document answers.
-        texts: Further texts.
+        texts: Further texts. Those that repeat a labelled document are left out, because they answer its questions.
         sizes: The numbers of paragraphs. A size for which there are not enough texts is left out.
     """
     labelled = [each for each in collections if each.answering]
-    known = {document.text for each in labelled for document in each.documents}
+    known = frozenset[Trigram]().union(*(word_trigrams(one.text) for each in labelled for one in each.documents))
     rest = [each for each in collections if not each.answering and all(not one.is_asked for one in each.questions)]
     others = [(document.title, document.text) for each in rest for document in each.documents]
     others += [("", text) for text in texts if broad.SHORTEST < len(text) < broad.LONGEST]
     fillers = [
         {"_id": f"filler {number}", "title": title, "text": text}
         for number, (title, text) in enumerate(dict.fromkeys(others))
-        if text.strip() and text not in known and len(text) < WIDEST
+        if len(text) < WIDEST and (trigrams := word_trigrams(text)) and _share(trigrams, known) <= MOST_SHARED
     ]
     middle = (len(labelled) + 1) // 2
     halves = labelled[:middle], labelled[middle:]
@@ -53,6 +57,10 @@ def mix_collections(
         for size in sizes
         if (collection := _mix(chosen, other, off_topic, fillers, size)) is not None
     ]
+
+
+def _share(trigrams: frozenset[Trigram], known: frozenset[Trigram]) -> float:
+    return len(trigrams & known) / len(trigrams)
 
 
 def _mix(

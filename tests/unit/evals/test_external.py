@@ -175,6 +175,20 @@ def test_a_broad_collection_is_asked_its_own_questions_and_those_of_the_other_ha
     assert all(any(text.startswith(each.text[:-1]) for text in text_of.values()) for each in first.questions[:3])
 
 
+def test_a_part_of_a_labelled_document_is_no_further_text_of_a_broad_collection() -> None:
+    """Questions of the other half would have their answer in it, and would count as off topic."""
+    part = " ".join(f"word{number}" for number in range(60))
+    answers = Collection(
+        "b",
+        (Document("0.md", f"It began so. {part} It ended so."),),
+        (Question("0", Kind.ANSWERABLE, "b?", (("a",),)),),
+        {"0": "0.md"},
+    )
+    texts = [part, f"{part} And more.", *(f"{number} is a text that answers no question." * 10 for number in range(6))]
+    mixed = mix_collections([collection("a", 3), answers], [], texts, sizes=(6,))
+    assert [part in document.text for each in mixed for document in each.documents].count(True) == 1
+
+
 def figure(name: str, kind: str, cases: int, value: float) -> ExternalFigure:
     return ExternalFigure(
         section=Section.GATES, set=name, kind=kind, metric="refused", cases=cases, value=value, low=0.0, high=1.0
