@@ -10,6 +10,8 @@ The rules, in order of precedence:
 5. Page furniture is in no chunk. It is at the beginning or the end of its page, so no chunk goes round it.
 6. A chunk that runs on into another section knows where that section begins, so that a quote is named by its own.
 7. Rows of a table form chunks half as large as others. Each row is found by its own words, not by those of its table.
+8. A list stays in one chunk with the line that leads to it, if both fit. A longer list is cut between items. So is one
+   without such a line that does not fit with the text above it, if that is too short for a chunk.
 
 Ids depend on the text and not on its place, so an edit of one section keeps the ids and the vectors of all others.
 
@@ -22,17 +24,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sourcebound.contracts.corpus.document import Block, BlockKind, Chunk, Page, ParsedDocument, SectionStart
+from sourcebound.contracts.corpus.document import BlockKind, Chunk, Page, ParsedDocument, SectionStart
 from sourcebound.contracts.ports import TokenCounter
+from sourcebound.ingest.chunking.lists import PiecedBlock, join_lists
 from sourcebound.ingest.chunking.page_text import collapse
 from sourcebound.ingest.chunking.splitting import (
     MAX_CHARACTERS_PER_TOKEN,
     Piece,
-    blocks_of,
     cut_piece,
     is_too_long,
     largest_prefix,
-    pieces_of,
     sentences_of,
     trim,
 )
@@ -158,9 +159,11 @@ class _Budget(NamedTuple):
 def _draft_page(page: Page, budget: _Budget, headings: list[_Heading]) -> list[_Draft]:
     """Pack the blocks of a page into drafts, and update `headings`, the current path of headings."""
     packer = _Packer(budget, headings)
-    for block in blocks_of(page):
-        if block.kind is not BlockKind.FURNITURE:
-            packer.add_block(page.text, block)
+    for group in join_lists(page, budget.counter, budget.maximum):
+        if len(group) > 1:
+            packer.add_list(group)
+        else:
+            packer.add_block(page.text, group[0])
     return packer.finish()
 
 
@@ -179,8 +182,21 @@ class _Packer:
         self._later = 0
         """The number of headings in the open chunk after its first text."""
 
-    def add_block(self, text: str, block: Block) -> None:
-        pieces = list(pieces_of(text, block, self._budget.counter, self._budget.maximum))
+    def add_list(self, items: Sequence[PiecedBlock]) -> None:
+        """Add the blocks of a list: together, unless they neither fit into the open chunk nor may start a new one.
+
+        A list with a line that leads to it may always start one.
+        """
+        pieces = [piece for item in items for piece in item.pieces]
+        tokens = sum(piece.tokens for piece in pieces)
+        whole = Piece(pieces[0].start, pieces[-1].end, tokens, BlockKind.LIST_ITEM)
+        fits = self._tokens + tokens <= self._budget.maximum
+        has_lead = items[0].block.kind is not BlockKind.LIST_ITEM
+        for piece in [whole] if fits or has_lead or self._body_tokens >= self._budget.enough else pieces:
+            self._add(piece)
+
+    def add_block(self, text: str, pieced: PiecedBlock) -> None:
+        block, pieces = pieced
         if block.kind is BlockKind.HEADING:
             is_enough = not self._is_open_heading() and self._tokens >= self._budget.enough
             if is_enough or self._later >= _MOST_SECTIONS:
@@ -210,7 +226,7 @@ class _Packer:
     def _divide(self, text: str, piece: Piece) -> list[Piece]:
         """Cut a block into sentences if it neither fits into the open chunk nor may start a new one."""
         fits = self._tokens + piece.tokens <= self._budget.maximum
-        indivisible = piece.kind in (BlockKind.TABLE_ROW, BlockKind.CODE)
+        indivisible = piece.kind in (BlockKind.TABLE_ROW, BlockKind.LIST_ITEM, BlockKind.CODE)
         if indivisible or fits or self._body_tokens >= self._budget.enough or not self._tokens:
             return [piece]
         return sentences_of(text, piece, self._budget.counter)

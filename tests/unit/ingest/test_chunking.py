@@ -58,6 +58,10 @@ def row(text: str) -> tuple[BlockKind, str, int]:
     return BlockKind.TABLE_ROW, text, 0
 
 
+def item(text: str) -> tuple[BlockKind, str, int]:
+    return BlockKind.LIST_ITEM, text, 0
+
+
 def words(count: int, word: str = "word") -> str:
     return " ".join(f"{word}{number}" for number in range(count))
 
@@ -255,6 +259,54 @@ def test_rows_of_a_table_form_smaller_chunks_than_sentences() -> None:
     in_rows = texts(cut(_document(_page(*map(row, lines))), 50, 40))
     assert [len(chunk.split("\n")) for chunk in in_rows] == [4, 4]
     assert len(cut(_document(_page(*map(prose, lines))), 50, 40)) == 1
+
+
+def items(count: int) -> list[tuple[BlockKind, str, int]]:
+    return [item(f"- {words(4, f'p{number}n')}") for number in range(count)]
+
+
+def lines_of(*blocks: tuple[BlockKind, str, int]) -> str:
+    return "\n".join(text for _, text, _ in blocks)
+
+
+def test_a_list_stays_with_the_line_that_leads_to_it() -> None:
+    page = _page(prose(words(16)), prose("It has these parts:"), *items(4), prose("The end of it."))
+    whole = f"It has these parts:\n\n{lines_of(*items(4))}"
+    assert texts(cut(_document(page), 40, 32)) == [words(16), f"{whole}\n\nThe end of it."]
+
+
+def test_a_list_fills_a_chunk_beyond_its_usual_size() -> None:
+    page = _page(prose("It has these parts:"), *items(6))
+    assert texts(cut(_document(page), 50, 20)) == [f"It has these parts:\n\n{lines_of(*items(6))}"]
+
+
+def test_a_paragraph_that_does_not_lead_to_a_list_stays_with_the_text_before_it() -> None:
+    page = _page(prose(words(16)), prose("It has parts."), *items(6))
+    assert texts(cut(_document(page), 40, 32)) == [f"{words(16)}\n\nIt has parts.", lines_of(*items(6))]
+
+
+def test_a_long_list_is_cut_between_items() -> None:
+    chunks = texts(cut(_document(_page(heading("Parts"), prose("It has these parts:"), *items(20))), 40))
+    assert chunks[0].startswith("Parts\n\nIt has these parts:\n\n- p0n0")
+    assert [line for chunk in chunks for line in chunk.split("\n") if line.startswith("-")] == [
+        text for _, text, _ in items(20)
+    ]
+
+
+@pytest.mark.parametrize(("lead", "is_whole"), [((), False), ((prose("It has these parts:"),), True)])
+def test_a_list_stays_with_a_short_text_unless_it_has_a_lead_in(
+    lead: Iterable[tuple[BlockKind, str, int]], is_whole: bool
+) -> None:
+    page = _page(heading("Parts"), prose(words(10)), *lead, *items(7))
+    chunks = texts(cut(_document(page), 45, 36))
+    assert len(chunks) == 2
+    assert ("- p0n0" not in chunks[0]) == is_whole
+
+
+def test_an_item_is_not_cut_where_it_fits_a_chunk() -> None:
+    long = " ".join(f"Check part {number} of the pump." for number in range(5))
+    page = _page(prose("Some words here."), item(f"- {long}"), prose("The end of it."))
+    assert f"- {long}" in "\n".join(texts(cut(_document(page), 36)))
 
 
 def test_a_row_over_the_window_is_cut() -> None:
