@@ -19,6 +19,7 @@ from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.prompt.build import build_prompt
 from sourcebound.contracts.request import Filters, Run
+from sourcebound.contracts.validation.binding.places import read_places
 from sourcebound.contracts.validation.exemptions import _content
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.literals.check import _read_chunk
@@ -31,7 +32,7 @@ ROUNDS = 200
 ANSWER_WORDS = 400
 STATEMENTS = 5
 SENTENCE = re.compile(r"[A-Z][^.\n]{20,}[.](?=\s|$)")
-CACHES = (_read_chunk, surroundings_of, read_passage, polarity_of, _content, read_claim)
+CACHES = (_read_chunk, surroundings_of, read_passage, polarity_of, _content, read_claim, read_places)
 FLOOR = re.compile(r"\w+|[^\w\s]")
 SOURCES = Path(__file__).parents[1] / "examples" / "sources"
 CHUNK_CHARACTERS = 850

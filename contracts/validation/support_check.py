@@ -7,17 +7,24 @@ from typing import Final
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.text.citations import CITATION
-from sourcebound.contracts.validation.answer_reading import Statement
+from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
+from sourcebound.contracts.validation.binding.check import misplaces
+from sourcebound.contracts.validation.literals.check import read_evidence
+from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.reversals import reverses
 from sourcebound.contracts.validation.support.verify import read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
+from sourcebound.contracts.validation.versions import VERSION
 
 MAX_CHARACTERS: Final = 20_000
 """The characters of an answer that are compared, several times what a model may write. Any further statement has the
 score 0."""
 LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
 """The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
+
+
+CELLS: Final = "|"
 
 
 class StatementSupport(Contract):
@@ -65,6 +72,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         for part in statements
     ]
     last = max((number for number, chunks in enumerate(known) if chunks), default=-1)
+    heads = [context.head for context in read_contexts(statements)]
     scored: list[StatementSupport] = []
     said = list[Place]()
     cited: dict[str, str] = {}
@@ -78,6 +86,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
             score, places = _score(texts[number], previous, bundle.user_question, chunks)
+            score = 0 if _misplaces(texts[number], heads[number], chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))
@@ -101,6 +110,14 @@ def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> t
     reading = read_support(text, previous, question, list(chunks.values()))
     score = 0 if reverses(text, chunks.values()) else reading.score
     return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]
+
+
+def _misplaces(text: str, head: str, chunks: dict[str, str]) -> bool:
+    """Return whether a statement, read below its head, says a value of another thing than its chunks do."""
+    above = CITATION.sub(" ", head).strip().rstrip(":* ")
+    under = f"{above}\n{text}" if CELLS in above else f"{above}\n\n{text}" if above else text
+    cited = [read_evidence(anchor, chunk).literal_index(VERSION) for anchor, chunk in chunks.items()]
+    return misplaces(read_literals(under, is_source=False), cited)
 
 
 def show(chunk: EvidenceChunk) -> Shown:

@@ -1,0 +1,154 @@
+"""Values that a statement says of one thing and its chunks say of another (R5-17).
+
+`Pump B delivers 40 l/min` is not supported by chunks in which 40 l/min is pump A's and pump B has another value. The
+rule needs two places for each place of the value in the chunks: this one, where the value is said of something that the
+statement does not name, and one where what the statement names has another value of the same kind. The two must be
+cells of one row or column, words in the same position of one sentence, or sentences that share their other words.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.text.content_words import stem
+from sourcebound.contracts.validation.binding.places import COUNT, EDGE, Place, Sides, read_places
+from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS
+from sourcebound.contracts.validation.literals.literal import LiteralIndex
+
+CONTRASTING: Final = (
+    "than unlike compared comparison versus vs instead rather except not without differ difference respectively "
+    "als statt nicht außer contrairement respectivement excepto respectivamente rispettivamente"
+).split()
+CONTRASTS: Final = frozenset(CONTRASTING) | frozenset(map(stem, CONTRASTING))
+"""Words by which a statement names a thing that its value is not said of."""
+UNIT_WORDS: Final = frozenset(stem(unit) for unit in ALL_UNITS)
+TIMES: Final = frozenset(f"{COUNT} {stem(word)}" for word in "times mal fois veces volte".split())
+"""The classes of `four times`, which counts what the rest of the sentence names."""
+MIN_SHARED: Final = 2
+"""The least number of words that two sentences and the statement share."""
+MIN_NAMES: Final = 2
+"""The least number of words that tell two sentences apart if none of them is a name."""
+MIN_PART: Final = 600
+"""The least part of these words that the statement has, in thousandths."""
+MIN_DIGITS: Final = 3
+"""The least number of digits by which a value is found in a table that names its scale elsewhere."""
+FAMILY: Final = 5
+"""The number of first letters that words of one family share."""
+
+
+class Held(NamedTuple):
+    """A value of a cited chunk."""
+
+    chunk: int
+    place: Place
+
+
+def misplaces(statement: LiteralIndex, chunks: Sequence[LiteralIndex]) -> bool:
+    """Return whether a statement says a value of a thing that has another value in the cited chunks.
+
+    Args:
+        statement: The literals of the statement.
+        chunks: The literals of the chunks that it cites.
+    """
+    said = read_places(statement)
+    if not said:
+        return False
+    held = [Held(number, place) for number, chunk in enumerate(chunks) for place in read_places(chunk)]
+    return any(
+        _is_misplaced(_joined(place, said), chunks, held)
+        for place in said
+        if CONTRASTS.isdisjoint(token.form for token in place.scope.tokens)
+    )
+
+
+def _joined(place: Place, said: Sequence[Place]) -> Place:
+    """Return a value that a statement repeats as one that is about the words of each of its places."""
+    same = [other for other in said if not other.literal.forms.isdisjoint(place.literal.forms)]
+    return place._replace(
+        reach=frozenset().union(*(other.reach for other in same)), near=frozenset().union(*(o.near for o in same))
+    )
+
+
+def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], held: Sequence[Held]) -> bool:
+    """Return whether each place of a value in the chunks is about something else."""
+    own = [item for item in held if _agree(said, item.place)]
+    own = own or [item for item in held if _has_digits_of(said, item.place)]
+    found = {item.chunk for item in own}
+    if not own or any(number not in found and _may_hold(chunk, said) for number, chunk in enumerate(chunks)):
+        return False
+    return all(
+        any(
+            _is_exchanged(said, item, other)
+            for other in held
+            if other.place.value_class == item.place.value_class
+            and other.place.literal.forms.isdisjoint(item.place.literal.forms)
+        )
+        for item in own
+    )
+
+
+def _agree(said: Place, place: Place) -> bool:
+    """Return whether two places have the same value, and count the same if they count."""
+    one, other = said.literal, place.literal
+    if one.forms.isdisjoint(other.forms) or (one.unit != other.unit and None not in (one.unit, other.unit)):
+        return False
+    counts = said.value_class.startswith(f"{COUNT} ") and said.value_class not in TIMES
+    return not counts or place.value_class in (said.value_class, COUNT)
+
+
+def _has_digits_of(said: Place, place: Place) -> bool:
+    """Return whether a bare number has the digits of a value of the statement, as in a table in millions."""
+    digits = _digits(said)
+    return len(digits) >= MIN_DIGITS and place.literal.unit is None and digits == _digits(place)
+
+
+def _digits(place: Place) -> str:
+    return min(place.literal.forms).strip("n-").replace(".", "").strip("0")
+
+
+def _may_hold(chunk: LiteralIndex, said: Place) -> bool:
+    """Return whether a chunk has a value in some form that is not one of its places."""
+    return not chunk.forms.keys().isdisjoint(said.literal.forms)
+
+
+def _is_exchanged(said: Place, item: Held, other: Held) -> bool:
+    """Return whether a statement has the words that tell another place apart, and none of those of the value's own."""
+    place, rival = item.place, other.place
+    here = said.reach & said.near
+    one, two = place.scope, rival.scope
+    is_near = item.chunk == other.chunk and one.block == two.block
+    mine, theirs = place.own - rival.own - UNIT_WORDS, rival.own - place.own - place.reach - UNIT_WORDS
+    if is_near and one.row >= 0 and (one.row == two.row or one.column == two.column):
+        names = theirs
+    elif is_near and one is two:
+        names = _in_same_slots(rival, theirs, place, mine)
+    else:
+        mine, theirs = place.told - rival.told - UNIT_WORDS, rival.told - place.told - place.reach - UNIT_WORDS
+        if len((place.told & rival.told & said.reach) - place.keys) < MIN_SHARED:
+            return False
+        names = theirs & here
+        if not (names & rival.keys and mine & place.keys) and (
+            len(names) < MIN_NAMES or 1000 * len(names) < MIN_PART * len(theirs)
+        ):
+            return False
+    return bool(names and mine) and names <= here and not any(_mentions(said.reach, word) for word in mine)
+
+
+def _in_same_slots(one: Place, words: frozenset[str], other: Place, others: frozenset[str]) -> frozenset[str]:
+    """Return the words of a place that have the same words around them as a word of another place.
+
+    If none has the same on both sides, those with the same on one side are returned.
+    """
+    shared = [
+        (word, _same_sides(one.slots.get(word), other.slots.get(another))) for word in words for another in others
+    ]
+    most = max((sides for _, sides in shared), default=0)
+    return frozenset(word for word, sides in shared if sides == most > 0)
+
+
+def _same_sides(one: Sides | None, other: Sides | None) -> int:
+    """Return on how many sides two words have the same word; the end of a part counts only before them."""
+    return max(((a[0] == b[0]) + (a[1] == b[1] != EDGE) for a in one or () for b in other or ()), default=0)
+
+
+def _mentions(words: frozenset[str], word: str) -> bool:
+    return word in words or (len(word) >= FAMILY and any(each.startswith(word[:FAMILY]) for each in words))

@@ -1,0 +1,201 @@
+"""The values of a sentence or a cell, each with the words that it is said of (R5-17).
+
+`27 °C in the large pool and 31 °C in the small one`: the words between two values belong to the one before the `and` or
+to the one after it. The words before the first value belong to each of them, unless each value has words of its own
+before it.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.validation.binding.scopes import Kind, Scope, Token, class_of, read_scopes, words_of
+from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
+
+MARKS: Final = frozenset(",:\n–—(")
+ENDS: Final = frozenset(",;:\n")
+BREAKS: Final = frozenset(",;:\n–—") | frozenset(
+    "and or but while whereas versus vs against und oder aber sowie während et ou mais tandis contre y e o u pero "
+    "mientras ed ma mentre".split()
+)
+"""Marks and words between the parts of a list of values."""
+OUTER: Final = BREAKS | frozenset(".!?|()")
+NAMED: Final = frozenset({Kind.KEY, Kind.VALUE})
+EDGE: Final = "^"
+NUMBER: Final = "#"
+COUNT: Final = "count"
+
+Positions = Collection[int]
+Groups = Sequence[Sequence[int]]
+Sides = frozenset[tuple[str, str]]
+
+
+class Place(NamedTuple):
+    """A value of a text."""
+
+    literal: Literal
+    value_class: str
+    scope: Scope
+    own: frozenset[str]
+    """The words that belong to it and to no other value of its class."""
+    told: frozenset[str]
+    """Its own words, and those before all values of its class that belong to none of them."""
+    reach: frozenset[str]
+    """All words around it except those that belong to other values of its class."""
+    near: frozenset[str]
+    """All words around it except other values and what belongs to them after the first."""
+    slots: dict[str, Sides]
+    """For each of its own words what is directly before and after it."""
+    keys: frozenset[str]
+    """Those of the words told of it that are names, identifiers, labels or values."""
+
+
+@lru_cache(maxsize=512)
+def read_places(index: LiteralIndex) -> tuple[Place, ...]:
+    """Return the values of a text with the words that each is said of. The first cells of rows are no values."""
+    return tuple(place for scope in read_scopes(index) if scope.column for place in _places(scope))
+
+
+def _places(scope: Scope) -> Iterator[Place]:
+    tokens = scope.tokens
+    values = [index for index, token in enumerate(tokens) if token.kind is Kind.VALUE]
+    if not values:
+        return
+    near = dict[int, frozenset[str]]()
+    clauses = _clauses(tokens, values)
+    for clause, others in zip(clauses, _of_others(clauses, _owned(tokens, clauses)), strict=True):
+        near |= dict.fromkeys(clause, _words(tokens, set(range(len(tokens))) - others))
+    for value_class in dict.fromkeys(_class_at(tokens, index) for index in values):
+        if value_class:
+            groups = _groups(tokens, [index for index in values if _class_at(tokens, index) == value_class])
+            yield from _places_of_class(scope, value_class, groups, near)
+
+
+def _places_of_class(
+    scope: Scope, value_class: str, groups: Groups, near: dict[int, frozenset[str]]
+) -> Iterator[Place]:
+    tokens, about = scope.tokens, words_of(scope.about)
+    owned = _owned(tokens, groups)
+    for number, group in enumerate(groups):
+        others = frozenset().union(*(owned[other] for other in range(len(groups)) if other != number))
+        mine = sorted(owned[number].difference(group))
+        told = sorted({*mine, *range(groups[0][0])} - others)
+        rest = [index for index in range(len(tokens)) if index not in others and index not in group]
+        named = (*(tokens[index] for index in told), *scope.about)
+        for index in group:
+            literal = tokens[index].literal
+            assert literal is not None
+            yield Place(
+                literal,
+                value_class,
+                scope,
+                _words(tokens, mine) | about,
+                _words(tokens, told) | about,
+                _words(tokens, rest) | about | scope.around,
+                near[index] | about | scope.around,
+                _slots(tokens, mine),
+                frozenset(token.form for token in named if token.kind in NAMED),
+            )
+
+
+def _class_at(tokens: Sequence[Token], index: int) -> str | None:
+    """Return the class of a value. A number without a unit is a count of the word after it."""
+    literal = tokens[index].literal
+    value_class = class_of(literal) if literal else None
+    if value_class != COUNT or index + 1 == len(tokens) or tokens[index + 1].kind is not Kind.WORD:
+        return value_class
+    return f"{COUNT} {tokens[index + 1].form}"
+
+
+def _groups(tokens: Sequence[Token], values: Positions) -> list[list[int]]:
+    """Join values without a naming word between them, such as the ends of a range."""
+    groups: list[list[int]] = []
+    for index in values:
+        between = tokens[groups[-1][-1] + 1 : index] if groups else ()
+        if groups and not words_of(between) and all(token.form not in ENDS for token in between):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _clauses(tokens: Sequence[Token], values: Positions) -> list[list[int]]:
+    """Join values that no mark and no conjunction parts."""
+    clauses: list[list[int]] = []
+    for index in values:
+        if clauses and not _breaks(tokens, clauses[-1][-1] + 1, index):
+            clauses[-1].append(index)
+        else:
+            clauses.append([index])
+    return clauses
+
+
+def _of_others(groups: Groups, owned: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
+    """Yield for each group the positions of the other groups and of their words, except those before all groups."""
+    first = range(groups[0][0])
+    for number in range(len(groups)):
+        rest = [owned[other].union(groups[other]) for other in range(len(groups)) if other != number]
+        yield frozenset().union(*rest).difference(first)
+
+
+def _owned(tokens: Sequence[Token], groups: Groups) -> list[frozenset[int]]:
+    """Return for each group the positions of the words that belong to it alone."""
+    if len(groups) == 1:
+        return [frozenset(range(len(tokens)))]
+    owned: list[set[int]] = [set() for _ in groups]
+    leads = trails = False
+    for number in range(len(groups) - 1):
+        left, right = _split(tokens, groups[number][-1] + 1, groups[number + 1][0])
+        owned[number].update(left)
+        owned[number + 1].update(right)
+        trails |= bool(_words(tokens, left))
+        leads |= bool(_words(tokens, right))
+    first, last = groups[0][0], groups[-1][-1] + 1
+    if leads or not trails:
+        owned[0].update(range(max((at + 1 for at in range(first) if tokens[at].form in ENDS), default=0), first))
+    if trails or not leads:
+        owned[-1].update(
+            range(last, next((at for at in range(last, len(tokens)) if tokens[at].form in ENDS), len(tokens)))
+        )
+    return [frozenset(each) for each in owned]
+
+
+def _split(tokens: Sequence[Token], first: int, last: int) -> tuple[range, range]:
+    """Return which words between two values belong to the first and which to the second."""
+    breaks = _breaks(tokens, first, last)
+    if not breaks:
+        return range(0), range(0)
+    final = [place for place in breaks if not _words(tokens, range(place + 1, last))]
+    is_final = tokens[last - 1].form in BREAKS or any(tokens[place].form not in MARKS for place in final[-1:])
+    if is_final and final and _words(tokens, range(first, final[0])):
+        return range(first, final[0]), range(0)
+    conjunctions = [place for place in breaks if tokens[place].form not in MARKS]
+    if len(conjunctions) == 1:
+        return range(first, conjunctions[0]), range(conjunctions[0] + 1, last)
+    return range(first, breaks[0]), range(breaks[-1] + 1, last)
+
+
+def _breaks(tokens: Sequence[Token], first: int, last: int) -> list[int]:
+    """Return the marks and conjunctions of a stretch; a bracket counts only if it does not close there."""
+    forms = [token.form for token in tokens[first:last]]
+    marks = BREAKS if forms.count("(") <= forms.count(")") else BREAKS | {"("}
+    breaks = [first + place for place, form in enumerate(forms) if form in marks]
+    return [place for place in breaks if tokens[place].form != ":"] or breaks
+
+
+def _slots(tokens: Sequence[Token], positions: Positions) -> dict[str, Sides]:
+    slots: dict[str, set[tuple[str, str]]] = {}
+    for index in positions:
+        if tokens[index].names:
+            slots.setdefault(tokens[index].form, set()).add((_side(tokens, index - 1), _side(tokens, index + 1)))
+    return {form: frozenset(sides) for form, sides in slots.items()}
+
+
+def _side(tokens: Sequence[Token], index: int) -> str:
+    if not 0 <= index < len(tokens) or tokens[index].form in OUTER:
+        return EDGE
+    return NUMBER if tokens[index].kind is Kind.VALUE else tokens[index].form
+
+
+def _words(tokens: Sequence[Token], positions: Positions) -> frozenset[str]:
+    return words_of([tokens[index] for index in positions])

@@ -1,0 +1,89 @@
+"""R5-17: a value that the chunks say of another thing is not supported."""
+
+import pytest
+
+from sourcebound.contracts.evidence.external import bundle_of_texts
+from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.validation.binding.check import misplaces
+from sourcebound.contracts.validation.firewall import validate
+from sourcebound.contracts.validation.literals.reading import read_literals
+
+POLICY = load_shipped_policy("SOURCEBOUND_V2")
+TABLE = (
+    "| Segment | Revenue 2024 | Revenue 2023 |\n|---|---|---|\n| Labels | 402.7 | 377.9 |\n| Services | 96.1 | 88.6 |"
+)
+ROWS = "Public: Adulte; Entrée: 5,20 €; Carte: 44 €\nPublic: Enfant de 4 à 15 ans; Entrée: 3,10 €; Carte: 26 €"
+GROUPS = "Ferritin rose from 21.4 to 38.9 µg/L in the daily group and from 20.8 to 43.6 µg/L in the treated group."
+POOLS = "La température du grand bassin est maintenue à 27 °C et celle du petit bassin à 31 °C."
+WEATHER = (
+    "Wind 090 degrees at 15 knots; visibility 10 miles; temperature 28 degrees Celsius; dew point 22 degrees Celsius."
+)
+PUMP_A = "## HP-200\n\nThe sound pressure level of the HP-200 at its rated point is 68 dB(A) at one metre."
+PUMP_B = "## HP-300\n\nThe sound pressure level of the HP-300 at its rated point is 74 dB(A) at one metre."
+FINES = (
+    "A dealer who fails to keep records is liable to a fine of up to 5,000 dollars. "
+    "A person who sells without registration is liable to a fine of up to 40,000 dollars."
+)
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("statement", "chunks", "expected"),
+    [
+        # the row
+        ("Revenue of Services was 402.7 in 2024.", [TABLE], True),
+        ("Revenue of Labels was 402.7 in 2024.", [TABLE], False),
+        ("Une entrée coûte 5,20 € pour un enfant de 4 à 15 ans.", [ROWS], True),
+        ("Une entrée coûte 3,10 € pour un enfant de 4 à 15 ans.", [ROWS], False),
+        # the column
+        ("Revenue of Labels was 377.9 in 2024.", [TABLE], True),
+        ("Revenue of Labels was 402.7 in 2024, after 377.9 in 2023.", [TABLE], False),
+        ("Une carte coûte 5,20 € pour un adulte.", [ROWS], True),
+        # a table that names its scale elsewhere
+        ("Revenue of Services was 402.7 million euros in 2024.", [TABLE], True),
+        # the part of a sentence
+        ("Le grand bassin est à 31 °C.", [POOLS], True),
+        ("Ferritin rose to 43.6 µg/L in the daily group and to 38.9 µg/L in the treated group.", [GROUPS], True),
+        ("Ferritin rose to 43.6 µg/L in the treated group and to 38.9 µg/L in the daily group.", [GROUPS], False),
+        ("Le grand bassin est à 31 °C et le petit bassin à 27 °C.", [POOLS], True),
+        ("Le petit bassin est à 31 °C et le grand bassin à 27 °C.", [POOLS], False),
+        ("The temperature was 22 degrees Celsius and the dew point 28 degrees Celsius.", [WEATHER], True),
+        ("The temperature was 28 degrees Celsius and the dew point 22 degrees Celsius.", [WEATHER], False),
+        # another sentence
+        ("The sound pressure level of the HP-200 is 74 dB(A) at one metre.", [PUMP_A, PUMP_B], True),
+        ("The sound pressure level of the HP-300 is 74 dB(A) at one metre.", [PUMP_A, PUMP_B], False),
+        ("A dealer who fails to keep records is liable to a fine of up to 40,000 dollars.", [FINES], True),
+        ("A person who sells without registration is liable to a fine of up to 40,000 dollars.", [FINES], False),
+        # the statement names both things, or compares them
+        (
+            "Unlike the other pump, the HP-200 reaches a sound pressure level of 74 dB(A) at its rated point.",
+            [PUMP_A, PUMP_B],
+            False,
+        ),
+        ("The HP-200 with 68 dB(A) is quieter than the HP-300 with 74 dB(A).", [PUMP_A, PUMP_B], False),
+        ("The daily and the treated group had 43.6 and 38.9 µg/L.", [GROUPS], False),
+        # the chunks do not say the value of the named thing
+        ("The sound pressure level of the HP-200 is 74 dB(A) at one metre.", [PUMP_B], False),
+        # the value is said of both
+        ("Revenue of Services was 402.7 in 2024.", [TABLE, "Services had a revenue of 402.7."], False),
+        # another chunk has the value in another form, so what it says of it is unknown
+        ("Le grand bassin est à 31 °C.", [POOLS, "See the list HP-31."], False),
+    ],
+)
+def test_a_value_of_another_thing_is_found(statement: str, chunks: list[str], expected: bool) -> None:
+    assert misplaces(read_literals(statement, is_source=False), [read_literals(chunk) for chunk in chunks]) is expected
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("Le grand bassin est à 27 °C et le petit bassin à 31 °C [C0].", None),
+        ("Le grand bassin est à 31 °C et le petit bassin à 27 °C [C0].", "UNSUPPORTED_STATEMENT"),
+        ("| Segment | 2024 | 2023 |\n|---|---|---|\n| Labels | 402.7 [C1] | 377.9 [C1] |", None),
+        ("| Segment | 2024 | 2023 |\n|---|---|---|\n| Labels | 377.9 [C1] | 402.7 [C1] |", "UNSUPPORTED_STATEMENT"),
+    ],
+)
+def test_the_firewall_rejects_it(answer: str, reason: str | None) -> None:
+    verdict = validate(answer, bundle_of_texts([POOLS, TABLE], ""), POLICY)
+    assert verdict.failure_reason == reason
