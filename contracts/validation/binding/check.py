@@ -69,7 +69,7 @@ def _joined(place: Place, said: Sequence[Place]) -> Place:
 
 
 def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], held: Sequence[Held]) -> bool:
-    """Return whether each place of a value in the chunks is about something else."""
+    """Return whether each place of a value in the chunks is about another thing."""
     own = [item for item in held if _agree(said, item.place)]
     own = own or [item for item in held if _has_digits_of(said, item.place)]
     found = {item.chunk for item in own}
@@ -111,7 +111,7 @@ def _may_hold(chunk: LiteralIndex, said: Place) -> bool:
 
 
 def _is_exchanged(said: Place, item: Held, other: Held) -> bool:
-    """Return whether a statement has the words that tell another place apart, and none of those of the value's own."""
+    """Return whether a statement has the words by which another place differs, and none of the words of the value."""
     place, rival = item.place, other.place
     here = said.reach & said.near
     one, two = place.scope, rival.scope
