@@ -34,8 +34,9 @@ The evidence of a question among the candidates, and in the prompt after gate, s
 What is refused before a generator is called, next to what the whole pipeline refuses: gate, selection, generator and
 firewall. Answerable questions should pass, all others should be refused. An off-topic question whose known answer a
 candidate holds is left out. A broad collection ("paragraphs of …") is half labelled paragraphs of the sets in its
-name, as far as there are so many, among texts that have no questions; it is also asked the questions of the other
-labelled sets. A mean weighs each set of off-topic questions the same. A rejected answer is not a refusal.
+name, as far as there are so many. The rest are texts that have no questions and repeat no labelled paragraph. It is
+also asked the questions of the other labelled sets. A mean weighs each set of off-topic questions the same. A rejected
+answer is not a refusal.
 """,
     Section.ANSWERS: """
 Each set is a collection of its own. *Status right*: an answer is released, or, where no answer is right, the question
