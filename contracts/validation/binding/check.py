@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.content_words import stem
-from sourcebound.contracts.validation.binding.places import COUNT, EDGE, Place, Sides, read_places
+from sourcebound.contracts.validation.binding.places import COUNT, EDGE, Place, Places, Sides, read_places
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS
 from sourcebound.contracts.validation.literals.literal import LiteralIndex
 
@@ -31,6 +31,12 @@ MIN_PART: Final = 600
 """The least part of these words that the statement has, in thousandths."""
 MIN_DIGITS: Final = 3
 """The least number of digits by which a value is found in a table that names its scale elsewhere."""
+MAX_SCALED: Final = 500
+"""The most values of a chunk that are compared with it by their digits."""
+MAX_SAID: Final = 40
+"""The most values of a statement that are looked up."""
+MAX_OWN: Final = 10
+"""The most places of one value in the chunks; one that is found more often may be about anything."""
 FAMILY: Final = 5
 """The number of first letters that words of one family share."""
 
@@ -49,12 +55,10 @@ def misplaces(statement: LiteralIndex, chunks: Sequence[LiteralIndex]) -> bool:
         statement: The literals of the statement.
         chunks: The literals of the chunks that it cites.
     """
-    said = read_places(statement)
-    if not said:
-        return False
-    held = [Held(number, place) for number, chunk in enumerate(chunks) for place in read_places(chunk)]
+    said = Places(statement).places[:MAX_SAID]
+    sources = [read_places(chunk) for chunk in chunks] if said else []
     return any(
-        _is_misplaced(_joined(place, said), chunks, held)
+        _is_misplaced(_joined(place, said), chunks, sources)
         for place in said
         if CONTRASTS.isdisjoint(token.form for token in place.scope.tokens)
     )
@@ -68,17 +72,32 @@ def _joined(place: Place, said: Sequence[Place]) -> Place:
     )
 
 
-def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], held: Sequence[Held]) -> bool:
+def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], sources: Sequence[Places]) -> bool:
     """Return whether each place of a value in the chunks is about another thing."""
-    own = [item for item in held if _agree(said, item.place)]
-    own = own or [item for item in held if _has_digits_of(said, item.place)]
+    own = [
+        Held(number, place)
+        for number, source in enumerate(sources)
+        for place in source.with_form(said.literal.forms)
+        if _agree(said, place)
+    ]
+    if not own and len(_digits(said)) >= MIN_DIGITS:
+        own = [
+            Held(number, place)
+            for number, source in enumerate(sources)
+            for place in source.places[:MAX_SCALED]
+            if place.literal.unit is None and _digits(said) == _digits(place)
+        ]
     found = {item.chunk for item in own}
-    if not own or any(number not in found and _may_hold(chunk, said) for number, chunk in enumerate(chunks)):
+    if not 0 < len(own) <= MAX_OWN:
         return False
+    if any(number not in found and _may_hold(chunk, said) for number, chunk in enumerate(chunks)):
+        return False
+    here = said.reach & said.near
+    rivals = [Held(number, place) for number, source in enumerate(sources) for place in source.about(here)]
     return all(
         any(
             _is_exchanged(said, item, other)
-            for other in held
+            for other in rivals
             if other.place.value_class == item.place.value_class
             and other.place.literal.forms.isdisjoint(item.place.literal.forms)
         )
@@ -95,13 +114,8 @@ def _agree(said: Place, place: Place) -> bool:
     return not counts or place.value_class in (said.value_class, COUNT)
 
 
-def _has_digits_of(said: Place, place: Place) -> bool:
-    """Return whether a bare number has the digits of a value of the statement, as in a table in millions."""
-    digits = _digits(said)
-    return len(digits) >= MIN_DIGITS and place.literal.unit is None and digits == _digits(place)
-
-
 def _digits(place: Place) -> str:
+    """Return the digits by which a value is found in a table that names its scale elsewhere."""
     return min(place.literal.forms).strip("n-").replace(".", "").strip("0")
 
 

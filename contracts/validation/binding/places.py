@@ -25,6 +25,11 @@ EDGE: Final = "^"
 NUMBER: Final = "#"
 COUNT: Final = "count"
 
+MAX_VALUES: Final = 40
+"""The most values of a sentence or a cell; those of a longer list are about nothing that could be read."""
+MAX_PLACES: Final = 100
+"""The most places that one value is compared with in a chunk."""
+
 Positions = Collection[int]
 Groups = Sequence[Sequence[int]]
 Sides = frozenset[tuple[str, str]]
@@ -50,16 +55,45 @@ class Place(NamedTuple):
     """Those of the words told of it that are names, identifiers, labels or values."""
 
 
+class Places:
+    """The values of a text, by their forms and by the words that they are said of.
+
+    Args:
+        index: The literals of the text. The first cells of rows are no values, because other values are said of them.
+    """
+
+    def __init__(self, index: LiteralIndex) -> None:
+        self.places = tuple(place for scope in read_scopes(index) if scope.column for place in _places(scope))
+        self._by_form: dict[str, list[Place]] = {}
+        self._by_word: dict[str, list[Place]] = {}
+        for place in self.places:
+            for form in place.literal.forms:
+                self._by_form.setdefault(form, []).append(place)
+            for word in place.own | place.told:
+                self._by_word.setdefault(word, []).append(place)
+
+    def with_form(self, forms: frozenset[str]) -> list[Place]:
+        """Return the places of a value."""
+        return [place for form in forms for place in self._by_form.get(form, ())]
+
+    def about(self, words: frozenset[str]) -> list[Place]:
+        """Return the places that are about one of some words, those of rare words first, up to a number."""
+        found: list[Place] = []
+        for word in sorted(words & self._by_word.keys(), key=lambda word: (len(self._by_word[word]), word)):
+            found += self._by_word[word][: MAX_PLACES - len(found)]
+        return found
+
+
 @lru_cache(maxsize=512)
-def read_places(index: LiteralIndex) -> tuple[Place, ...]:
-    """Return the values of a text with the words that each is said of. The first cells of rows are no values."""
-    return tuple(place for scope in read_scopes(index) if scope.column for place in _places(scope))
+def read_places(index: LiteralIndex) -> Places:
+    """Return the values of a chunk, from a cache if it was read recently."""
+    return Places(index)
 
 
 def _places(scope: Scope) -> Iterator[Place]:
     tokens = scope.tokens
     values = [index for index, token in enumerate(tokens) if token.kind is Kind.VALUE]
-    if not values:
+    if not 0 < len(values) <= MAX_VALUES:
         return
     near = dict[int, frozenset[str]]()
     clauses = _clauses(tokens, values)
@@ -152,12 +186,22 @@ def _owned(tokens: Sequence[Token], groups: Groups) -> list[frozenset[int]]:
         leads |= bool(_words(tokens, right))
     first, last = groups[0][0], groups[-1][-1] + 1
     if leads or not trails:
-        owned[0].update(range(max((at + 1 for at in range(first) if tokens[at].form in ENDS), default=0), first))
+        owned[0].update(_lead(tokens, first))
     if trails or not leads:
         owned[-1].update(
             range(last, next((at for at in range(last, len(tokens)) if tokens[at].form in ENDS), len(tokens)))
         )
     return [frozenset(each) for each in owned]
+
+
+def _lead(tokens: Sequence[Token], first: int) -> range:
+    """Return the words directly before a value, from the last mark that has a naming word after it."""
+    has_name = False
+    for at in range(first - 1, -1, -1):
+        has_name |= tokens[at].names
+        if has_name and tokens[at].form in ENDS:
+            return range(at + 1, first)
+    return range(first)
 
 
 def _split(tokens: Sequence[Token], first: int, last: int) -> tuple[range, range]:
