@@ -152,6 +152,7 @@ def test_a_sentence_with_a_form_of_many_members_precedes_the_others(question: st
 @pytest.mark.parametrize(
     ("question", "chunk"),
     [
+        ("How often is the map downloaded?", "The map has 300,000 downloads / week."),
         ("On which days is the canteen open?", "The canteen is open Mon to Fri."),
         ("On which days is the canteen open?", "The canteen is open on weekdays."),
         ("On which days is the canteen open?", "The canteen is open daily."),
