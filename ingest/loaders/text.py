@@ -42,7 +42,14 @@ _CODE_FOLLOWS = re.compile(
 _LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•●▪◦‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3})*)\.?[ \t]+[A-Z][^\n]{1,78}")
 _CAPITALS_HEADING = re.compile(r"[A-Z][A-Z0-9 ,&/()'–-]{3,78}")
-_UNDERLINED_HEADING = re.compile(r"(?P<title>[^\n]{2,100})\n(?P<line>=+|-+|~+)[ \t]*")
+_UNDERLINED_HEADING = re.compile(
+    r"(?P<title>[^\n]{2,100})\n(?P<line>=+|-+|~+|(?P<mark>[\^*+#\"'`:])(?P=mark){3,})[ \t]*"
+)
+_OVERLINED_HEADING = re.compile(
+    r"(?P<line>(?P<mark>[=~^*+#\"'`:-])(?P=mark){3,})[ \t]*\n[ \t]*(?P<title>[^\n]{2,100})\n(?P=line)[ \t]*"
+)
+_LEVELS = {"=": 1, "-": 2, "~": 2}
+"""The level of a heading by its line. Other lines are below these."""
 
 
 def load_text(path: Path, data: bytes) -> ParsedDocument:
@@ -157,8 +164,8 @@ def _add_paragraph(composer: PageComposer, paragraph: str) -> None:
     text = paragraph.strip("\n").rstrip()
     level = _find_heading_level(text)
     if level:
-        underlined = _UNDERLINED_HEADING.fullmatch(text)
-        composer.add(BlockKind.HEADING, underlined["title"] if underlined else text, level=level)
+        lined = _match_lines(text)
+        composer.add(BlockKind.HEADING, lined["title"] if lined else text, level=level)
         return
     lines: list[str] = []
     kind = BlockKind.PARAGRAPH
@@ -178,12 +185,17 @@ def _add_lines(composer: PageComposer, kind: BlockKind, lines: Sequence[str]) ->
 
 def _find_heading_level(text: str) -> int:
     text = text.strip()
-    underlined = _UNDERLINED_HEADING.fullmatch(text)
-    if underlined:
-        return 1 if underlined["line"].startswith("=") else 2
+    lined = _match_lines(text)
+    if lined:
+        return _LEVELS.get(lined["line"][0], 3)
     if text.endswith((".", ",", ";", ":", "!", "?")):
         return 0
     numbered = _NUMBERED_HEADING.fullmatch(text)
     if numbered:
         return numbered["number"].count(".") + 1
     return 1 if _CAPITALS_HEADING.fullmatch(text) else 0
+
+
+def _match_lines(text: str) -> re.Match[str] | None:
+    """Return the match of a heading with a line below it, or with the same line above and below it."""
+    return _OVERLINED_HEADING.fullmatch(text.strip()) or _UNDERLINED_HEADING.fullmatch(text.strip())

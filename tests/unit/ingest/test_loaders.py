@@ -330,6 +330,22 @@ def test_restructured_text_has_its_underlined_headings(load: Load) -> None:
     assert headings(document) == [(1, "Pump"), (2, "Care")]
 
 
+def test_restructured_text_has_its_headings_with_a_line_above_and_below(load: Load) -> None:
+    document = load("notes.rst", "======\n Pump\n======\n\nIntro.\n\n----\nCare\n----\n\nGrease it.\n")
+    assert headings(document) == [(1, "Pump"), (2, "Care")]
+
+
+@pytest.mark.parametrize("mark", "^*+#\"'`:")
+def test_restructured_text_has_headings_below_the_second_level(load: Load, mark: str) -> None:
+    document = load("notes.rst", f"Pump\n====\n\nIntro.\n\nGrease\n{mark * 6}\n\nUse it sparingly.\n")
+    assert headings(document) == [(1, "Pump"), (3, "Grease")]
+
+
+@pytest.mark.parametrize("text", ["Pump\n***", "====\nPump", "====\nPump\nValve\n====", "Name\n====  ===="])
+def test_text_with_other_lines_is_no_heading(load: Load, text: str) -> None:
+    assert headings(load("notes.rst", f"{text}\n\nIt runs.\n")) == []
+
+
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.md", "a.txt", "a.csv"])
 @pytest.mark.parametrize("data", [b"", b" \n\t "])
 def test_empty_files(load: Load, name: str, data: bytes) -> None:
