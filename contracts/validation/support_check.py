@@ -113,11 +113,10 @@ def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> t
 
 
 def _misplaces(text: str, head: str, chunks: dict[str, str]) -> bool:
-    """Return whether a statement, read below its head, says a value of another thing than its chunks do."""
-    above = CITATION.sub(" ", head).strip().rstrip(":* ")
-    under = f"{above}\n{text}" if CELLS in above else f"{above}\n\n{text}" if above else text
+    """Return whether a statement, for a row with its head, says a value of another thing than its chunks do."""
+    row = f"{CITATION.sub(' ', head).strip()}\n{text}" if CELLS in head else text
     cited = [read_evidence(anchor, chunk).literal_index(VERSION) for anchor, chunk in chunks.items()]
-    return misplaces(read_literals(under, is_source=False), cited)
+    return misplaces(read_literals(row, is_source=False), cited)
 
 
 def show(chunk: EvidenceChunk) -> Shown:
