@@ -26,13 +26,23 @@ from sourcebound.contracts.validation.literals.check import _read_chunk
 from sourcebound.contracts.validation.literals.surroundings import surroundings_of
 from sourcebound.contracts.validation.support.claims import read_claim
 from sourcebound.contracts.validation.support.passages import read_passage
+from sourcebound.contracts.validation.support.polarity.clauses import read_chunk_clauses
 from sourcebound.contracts.validation.support.reversals import polarity_of
 
 ROUNDS = 200
 ANSWER_WORDS = 400
 STATEMENTS = 5
 SENTENCE = re.compile(r"[A-Z][^.\n]{20,}[.](?=\s|$)")
-CACHES = (_read_chunk, surroundings_of, read_passage, polarity_of, _content, read_claim, read_places)
+CACHES = (
+    _read_chunk,
+    surroundings_of,
+    read_passage,
+    polarity_of,
+    read_chunk_clauses,
+    _content,
+    read_claim,
+    read_places,
+)
 FLOOR = re.compile(r"\w+|[^\w\s]")
 SOURCES = Path(__file__).parents[1] / "examples" / "sources"
 CHUNK_CHARACTERS = 850

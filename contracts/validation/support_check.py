@@ -12,8 +12,9 @@ from sourcebound.contracts.validation.binding.check import misplaces
 from sourcebound.contracts.validation.literals.check import read_evidence
 from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.support.candidates import Place, Shown
+from sourcebound.contracts.validation.support.polarity.turned import turns
 from sourcebound.contracts.validation.support.reversals import reverses
-from sourcebound.contracts.validation.support.verify import read_support, score_answering
+from sourcebound.contracts.validation.support.verify import HIGHEST, read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
 from sourcebound.contracts.validation.versions import VERSION
 
@@ -105,10 +106,11 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
 
 
 def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> tuple[int, list[tuple[str, int, int]]]:
-    """Return the score of a statement, 0 for one that reverses its chunks, and the places that were compared."""
+    """Return the score of a statement, 0 for one that says the contrary of its chunks, and the compared places."""
     anchors = list(chunks)
     reading = read_support(text, previous, question, list(chunks.values()))
-    score = 0 if reverses(text, chunks.values()) else reading.score
+    is_contrary = reverses(text, chunks.values()) or (reading.score < HIGHEST and turns(text, chunks.values()))
+    score = 0 if is_contrary else reading.score
     return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]
 
 

@@ -118,14 +118,14 @@ def test_the_table_counts_released_replies_by_label_and_kind() -> None:
         [
             made("plain", FAITHFUL, "The valve opens at 5 bar [C0]."),
             made("units", FAITHFUL, "The valve opens at 6 bar [C0]."),
-            made("negated", UNFAITHFUL, "The valve does not open at 5 bar [C0]."),
+            made("scope", UNFAITHFUL, "The valve opens wide at 5 bar [C0]."),
         ]
     )
     assert "| **faithful** | 1/2 | 50.0% | 50.0%–50.0% |" in table
-    assert "| unfaithful, kind negated | 1/1 |" in table
+    assert "| unfaithful, kind scope | 1/1 |" in table
     assert failures.splitlines() == [
         "man-en-02-units (units): UNSUPPORTED_LITERAL: 6 bar",
-        "man-en-02-negated (negated): released although why",
+        "man-en-02-scope (scope): released although why",
     ]
 
 

@@ -1,0 +1,51 @@
+"""Pairs of an honest reply and its contrary, in other words than the evidence: a gate of the release."""
+
+from collections import Counter
+from functools import cache
+from typing import Final
+
+import pytest
+
+from sourcebound.contracts.text.citations import find_citations
+from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, Reply, Verdict, judge, load_replies, render
+from support.places import ROOT
+
+SET: Final = ROOT / "tests" / "assets" / "honest" / "turned"
+LEAST_FAITHFUL_RELEASED: Final = 36
+"""The number reached. Raise it with the firewall, never lower it."""
+MOST_NEGATED_RELEASED: Final = 11
+"""The number reached. Lower it with the firewall, never raise it."""
+
+
+@cache
+def replies() -> tuple[Reply, ...]:
+    return load_replies(SET)
+
+
+@cache
+def verdicts() -> tuple[Verdict, ...]:
+    return tuple(judge(replies()))
+
+
+@pytest.mark.contract("R5-17")
+def test_honest_replies_in_other_words_are_released() -> None:
+    released = [item for item in verdicts() if item.reply.label == FAITHFUL and item.released]
+    assert len(released) >= LEAST_FAITHFUL_RELEASED, render(verdicts())
+
+
+@pytest.mark.contract("R5-17")
+def test_turned_negations_in_other_words_are_rejected() -> None:
+    released = [item for item in verdicts() if item.reply.kind == "negated" and item.released]
+    assert len(released) <= MOST_NEGATED_RELEASED, render(verdicts())
+
+
+def test_each_bundle_has_an_honest_reply_and_its_contrary() -> None:
+    assert Counter((item.bundle, item.label) for item in replies()) == Counter(
+        (bundle, label) for bundle in {item.bundle for item in replies()} for label in (FAITHFUL, UNFAITHFUL)
+    )
+    assert len(replies()) == 80
+    for item in replies():
+        anchors = {citation.anchor for citation in find_citations(item.reply)}
+        assert anchors, item.id
+        assert anchors <= {f"C{place}" for place in range(len(item.evidence))}, item.id
+        assert item.note or item.label == FAITHFUL, item.id
