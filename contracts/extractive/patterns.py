@@ -227,7 +227,7 @@ A_FREQUENCY: Final = pattern(
         "frequently often occasionally periodical(?:ly)? (?:mon|tues|wednes|thurs|fri|satur|sun)days"
     )
     + r"\b",
-    r"\d\s?[kmg]?hz\b|/\s?(?:second|minute|hour|day|week|month|quarter|year)\b",
+    r"\d\s?[kmg]?hz\b|(?:\s/\s|\b(?:times|once)/)(?:second|minute|hour|day|week|month|quarter|year)\b(?!\s?/)",
 )
 A_PERIOD: Final = pattern(rf"\b{NUMBER}\s(?:\w+\s)?{TIME_UNIT}\b")
 """How often, in a row: `6 months`."""

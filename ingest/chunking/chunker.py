@@ -10,8 +10,8 @@ The rules, in order of precedence:
 5. Page furniture is in no chunk. It is at the beginning or the end of its page, so no chunk goes round it.
 6. A chunk that runs on into another section knows where that section begins, so that a quote is named by its own.
 7. Rows of a table form chunks half as large as others. Each row is found by its own words, not by those of its table.
-8. A list stays in one chunk with the line that leads to it, if both fit. A longer list is cut between items. So is one
-   without such a line that does not fit with the text above it, if that is too short for a chunk.
+8. A list stays in one chunk with the heading or the line that leads to it, if both fit. A longer list is cut between
+   items. A list that nothing leads to is also cut if the text above it is too short for a chunk and both do not fit.
 
 Ids depend on the text and not on its place, so an edit of one section keeps the ids and the vectors of all others.
 
@@ -161,7 +161,7 @@ def _draft_page(page: Page, budget: _Budget, headings: list[_Heading]) -> list[_
     packer = _Packer(budget, headings)
     for group in join_lists(page, budget.counter, budget.maximum):
         if len(group) > 1:
-            packer.add_list(group)
+            packer.add_list(page.text, group)
         else:
             packer.add_block(page.text, group[0])
     return packer.finish()
@@ -182,17 +182,18 @@ class _Packer:
         self._later = 0
         """The number of headings in the open chunk after its first text."""
 
-    def add_list(self, items: Sequence[PiecedBlock]) -> None:
+    def add_list(self, text: str, items: Sequence[PiecedBlock]) -> None:
         """Add the blocks of a list: together, unless they neither fit into the open chunk nor may start a new one.
 
-        A list with a line that leads to it may always start one.
+        A list below a heading or a line that leads to it may always start one.
         """
         pieces = [piece for item in items for piece in item.pieces]
-        tokens = sum(piece.tokens for piece in pieces)
-        whole = Piece(pieces[0].start, pieces[-1].end, tokens, BlockKind.LIST_ITEM)
-        fits = self._tokens + tokens <= self._budget.maximum
-        has_lead = items[0].block.kind is not BlockKind.LIST_ITEM
-        for piece in [whole] if fits or has_lead or self._body_tokens >= self._budget.enough else pieces:
+        start, end = pieces[0].start, pieces[-1].end
+        whole = Piece(start, end, self._budget.counter.count_tokens(text[start:end]), BlockKind.LIST_ITEM)
+        may_start = items[0].block.kind is not BlockKind.LIST_ITEM or self._is_open_heading()
+        may_start = may_start or self._body_tokens >= self._budget.enough
+        is_cut = whole.tokens > self._budget.maximum - (0 if may_start else self._tokens)
+        for piece in pieces if is_cut else [whole]:
             self._add(piece)
 
     def add_block(self, text: str, pieced: PiecedBlock) -> None:

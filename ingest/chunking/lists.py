@@ -20,8 +20,8 @@ class PiecedBlock(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The tokens of its pieces, and one for each separator."""
-        return sum(piece.tokens + 1 for piece in self.pieces)
+        """The tokens of its pieces."""
+        return sum(piece.tokens for piece in self.pieces)
 
 
 def join_lists(page: Page, counter: TokenCounter, limit: int) -> Iterator[list[PiecedBlock]]:
@@ -52,5 +52,5 @@ def join_lists(page: Page, counter: TokenCounter, limit: int) -> Iterator[list[P
 
 def _leads_to(text: str, block: Block, item: Block) -> bool:
     """Return whether a block is an item before another one of its list, or the line that leads to it."""
-    is_lead = block.kind is BlockKind.PARAGRAPH and text.endswith(":", block.char_start, block.char_end)
+    is_lead = block.kind is BlockKind.PARAGRAPH and text.endswith((":", "："), block.char_start, block.char_end)
     return item.kind is BlockKind.LIST_ITEM and (is_lead or block.kind is BlockKind.LIST_ITEM)

@@ -15,6 +15,7 @@ from pathlib import Path
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, clean_text
 from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.text_headings import HeadingReader
 from sourcebound.ingest.sandbox import failures
 
 MEDIA_TYPE = "text/plain"
@@ -40,16 +41,6 @@ _CODE_FOLLOWS = re.compile(
     re.MULTILINE,
 )
 _LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•●▪◦‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S")
-_NUMBERED_HEADING = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3})*)\.?[ \t]+[A-Z][^\n]{1,78}")
-_CAPITALS_HEADING = re.compile(r"[A-Z][A-Z0-9 ,&/()'–-]{3,78}")
-_UNDERLINED_HEADING = re.compile(
-    r"(?P<title>[^\n]{2,100})\n(?P<line>=+|-+|~+|(?P<mark>[\^*+#\"'`:])(?P=mark){3,})[ \t]*"
-)
-_OVERLINED_HEADING = re.compile(
-    r"(?P<line>(?P<mark>[=~^*+#\"'`:-])(?P=mark){3,})[ \t]*\n[ \t]*(?P<title>[^\n]{2,100})\n(?P=line)[ \t]*"
-)
-_LEVELS = {"=": 1, "-": 2, "~": 2}
-"""The level of a heading by its line. Other lines are below these."""
 
 
 def load_text(path: Path, data: bytes) -> ParsedDocument:
@@ -136,6 +127,7 @@ def _add_paragraphs(composer: PageComposer, paragraphs: Sequence[str]) -> None:
     may_indent_code = sum(map(_is_indented, paragraphs)) * 2 <= len(paragraphs)
     code: list[str] = []
     is_announced = False
+    headings = HeadingReader()
     for paragraph in paragraphs:
         if _is_indented(paragraph) and (is_announced or (may_indent_code and _reads_as_code(paragraph))):
             code.append(paragraph.strip("\n"))
@@ -143,7 +135,7 @@ def _add_paragraphs(composer: PageComposer, paragraphs: Sequence[str]) -> None:
         composer.add(BlockKind.CODE, "\n\n".join(code))
         code = []
         is_announced = _CODE_FOLLOWS.search(paragraph) is not None
-        _add_paragraph(composer, paragraph)
+        _add_paragraph(composer, paragraph, headings)
     composer.add(BlockKind.CODE, "\n\n".join(code))
 
 
@@ -159,13 +151,12 @@ def _reads_as_code(paragraph: str) -> bool:
     return is_deep and not is_sentence and not _LIST_MARKER.match(text)
 
 
-def _add_paragraph(composer: PageComposer, paragraph: str) -> None:
+def _add_paragraph(composer: PageComposer, paragraph: str, headings: HeadingReader) -> None:
     """Add a paragraph to the page. Each list item in it becomes a block that includes the lines up to the next item."""
     text = paragraph.strip("\n").rstrip()
-    level = _find_heading_level(text)
-    if level:
-        lined = _match_lines(text)
-        composer.add(BlockKind.HEADING, lined["title"] if lined else text, level=level)
+    heading = headings.read(text.strip())
+    if heading:
+        composer.add(BlockKind.HEADING, heading.title, level=heading.level)
         return
     lines: list[str] = []
     kind = BlockKind.PARAGRAPH
@@ -181,21 +172,3 @@ def _add_lines(composer: PageComposer, kind: BlockKind, lines: Sequence[str]) ->
     """Add lines as a block. The indentation of the first one precedes the block on the page."""
     text = "\n".join(lines)
     composer.add(kind, text, prefix=text[: len(text) - len(text.lstrip(" \t"))])
-
-
-def _find_heading_level(text: str) -> int:
-    text = text.strip()
-    lined = _match_lines(text)
-    if lined:
-        return _LEVELS.get(lined["line"][0], 3)
-    if text.endswith((".", ",", ";", ":", "!", "?")):
-        return 0
-    numbered = _NUMBERED_HEADING.fullmatch(text)
-    if numbered:
-        return numbered["number"].count(".") + 1
-    return 1 if _CAPITALS_HEADING.fullmatch(text) else 0
-
-
-def _match_lines(text: str) -> re.Match[str] | None:
-    """Return the match of a heading with a line below it, or with the same line above and below it."""
-    return _OVERLINED_HEADING.fullmatch(text.strip()) or _UNDERLINED_HEADING.fullmatch(text.strip())

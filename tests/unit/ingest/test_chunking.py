@@ -275,6 +275,31 @@ def test_a_list_stays_with_the_line_that_leads_to_it() -> None:
     assert texts(cut(_document(page), 40, 32)) == [words(16), f"{whole}\n\nThe end of it."]
 
 
+def test_a_list_below_a_heading_is_whole_in_a_chunk_with_it() -> None:
+    page = _page(prose(words(10)), heading("Parts"), *items(7))
+    assert texts(cut(_document(page), 45, 36)) == [words(10), f"Parts\n\n{lines_of(*items(7))}"]
+
+
+def test_a_heading_stays_with_the_first_items_of_a_list_that_does_not_fit_below_it() -> None:
+    page = _page(heading(words(10, "title")), *items(8))
+    first = texts(cut(_document(page), 44))[0]
+    assert first.startswith("title")
+    assert "- p0n0" in first
+
+
+def test_the_space_between_items_counts_for_the_size_of_a_chunk() -> None:
+    text = "Parts:\n" + "\n".join([f"{' ' * 12}- p0"] * 40)
+    places = [match.span() for match in re.finditer(r"Parts:|- p0", text)]
+    kinds = [BlockKind.PARAGRAPH, *[BlockKind.LIST_ITEM] * 40]
+    blocks = [
+        Block(kind=kind, char_start=start, char_end=end) for kind, (start, end) in zip(kinds, places, strict=True)
+    ]
+    page = Page(index=0, number=None, text=text, blocks=tuple(blocks))
+    counter = CharacterCounter()
+    chunks = chunk_document(_document(page), "doc", counter, 100)
+    assert max(counter.count_tokens(chunk.text) for chunk in chunks) <= 100
+
+
 def test_a_list_fills_a_chunk_beyond_its_usual_size() -> None:
     page = _page(prose("It has these parts:"), *items(6))
     assert texts(cut(_document(page), 50, 20)) == [f"It has these parts:\n\n{lines_of(*items(6))}"]

@@ -330,18 +330,42 @@ def test_restructured_text_has_its_underlined_headings(load: Load) -> None:
     assert headings(document) == [(1, "Pump"), (2, "Care")]
 
 
-def test_restructured_text_has_its_headings_with_a_line_above_and_below(load: Load) -> None:
-    document = load("notes.rst", "======\n Pump\n======\n\nIntro.\n\n----\nCare\n----\n\nGrease it.\n")
-    assert headings(document) == [(1, "Pump"), (2, "Care")]
+@pytest.mark.parametrize("mark", "=~^*+#\"'-")
+def test_restructured_text_has_its_headings_with_a_line_above_and_below(load: Load, mark: str) -> None:
+    line = mark * 6
+    document = load("notes.rst", f"{line}\n Pump\n{line}\n\nIntro.\n\n____\n\nThe pump.\n")
+    assert headings(document) == [(1, "Pump")]
 
 
-@pytest.mark.parametrize("mark", "^*+#\"'`:")
-def test_restructured_text_has_headings_below_the_second_level(load: Load, mark: str) -> None:
-    document = load("notes.rst", f"Pump\n====\n\nIntro.\n\nGrease\n{mark * 6}\n\nUse it sparingly.\n")
-    assert headings(document) == [(1, "Pump"), (3, "Grease")]
+@pytest.mark.parametrize("mark", "^*+#\"'`")
+def test_restructured_text_has_headings_with_further_marks(load: Load, mark: str) -> None:
+    document = load("notes.rst", f"Pump\n====\n\nIntro.\n\n``grease``\n{mark * 10}\n\nUse it sparingly.\n")
+    assert headings(document) == [(1, "Pump"), (2, "``grease``")]
 
 
-@pytest.mark.parametrize("text", ["Pump\n***", "====\nPump", "====\nPump\nValve\n====", "Name\n====  ===="])
+def test_the_level_of_a_heading_is_the_order_in_which_its_lines_come_first(load: Load) -> None:
+    lines = ("====\n{}\n====", "{}\n****", "{}\n====")
+    titles = [(0, "Book"), (1, "Pump"), (2, "Care"), (1, "Fan"), (2, "Use")]
+    document = load("notes.rst", "\n\n".join(lines[kind].format(title) for kind, title in titles))
+    assert headings(document) == [(kind + 1, title) for kind, title in titles]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pump\n***",
+        "Grease it\n^^^^",
+        "Grease it now.\n^^^^^^^^^^^^^^",
+        "====\nPump",
+        "====\nPump\nValve\n====",
+        "Name\n====  ====",
+        "********\nDo not open.\n********",
+        "******\nDanger: hot surface\n******",
+        "########\n# Pump\n########",
+        "````\nPump\n````",
+        "::::\nPump\n::::",
+    ],
+)
 def test_text_with_other_lines_is_no_heading(load: Load, text: str) -> None:
     assert headings(load("notes.rst", f"{text}\n\nIt runs.\n")) == []
 

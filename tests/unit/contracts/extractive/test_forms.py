@@ -153,6 +153,7 @@ def test_a_sentence_with_a_form_of_many_members_precedes_the_others(question: st
     ("question", "chunk"),
     [
         ("How often is the map downloaded?", "The map has 300,000 downloads / week."),
+        ("How often is the belt checked?", "The belt is checked 5 times/week."),
         ("On which days is the canteen open?", "The canteen is open Mon to Fri."),
         ("On which days is the canteen open?", "The canteen is open on weekdays."),
         ("On which days is the canteen open?", "The canteen is open daily."),
@@ -181,6 +182,12 @@ def test_a_sentence_with_a_form_of_many_members_precedes_the_others(question: st
 )
 def test_an_answer_in_an_uncommon_form_is_given(question: str, chunk: str) -> None:
     assert texts(question, chunk) == [chunk]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("place", ["at example.org/day", "in the folder /week", "by the month/day/year stamp"])
+def test_a_unit_of_time_after_the_slash_of_a_path_or_a_date_is_no_frequency(place: str) -> None:
+    assert texts("How often is the map updated?", f"The map is updated {place}.") == []
 
 
 @pytest.mark.contract("R4-9")
