@@ -23,9 +23,8 @@ MAX_CHARACTERS: Final = 20_000
 score 0."""
 LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
 """The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
-
-
 CELLS: Final = "|"
+"""The mark of a head of cells, by which the values of a row are read."""
 
 
 class StatementSupport(Contract):
@@ -86,8 +85,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         characters += len(texts[number]) + 1
         if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
-            score, places = _score(texts[number], previous, bundle.user_question, chunks)
-            score = 0 if _misplaces(texts[number], heads[number], chunks) else score
+            score, places = _score(texts[number], heads[number], previous, bundle.user_question, chunks)
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))
@@ -105,12 +103,22 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
     )
 
 
-def _score(text: str, previous: str, question: str, chunks: dict[str, str]) -> tuple[int, list[tuple[str, int, int]]]:
-    """Return the score of a statement, 0 for one that says the contrary of its chunks, and the compared places."""
+def _score(
+    text: str, head: str, previous: str, question: str, chunks: dict[str, str]
+) -> tuple[int, list[tuple[str, int, int]]]:
+    """Return the score of a statement and the compared places.
+
+    The score is 0 if the statement says the contrary of its chunks, or a value of another thing.
+    """
     anchors = list(chunks)
     reading = read_support(text, previous, question, list(chunks.values()))
-    is_contrary = reverses(text, chunks.values()) or (reading.score < HIGHEST and turns(text, chunks.values()))
-    score = 0 if is_contrary else reading.score
+    is_quoted = reading.score == HIGHEST
+    is_false = (
+        reverses(text, chunks.values())
+        or (not is_quoted and turns(text, chunks.values()))
+        or ((not is_quoted or CELLS in head) and _misplaces(text, head, chunks))
+    )
+    score = 0 if is_false else reading.score
     return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]
 
 

@@ -11,16 +11,17 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.content_words import stem
 from sourcebound.contracts.validation.binding.places import COUNT, EDGE, Place, Places, Sides, read_places
-from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS
+from sourcebound.contracts.validation.binding.scopes import DENIALS, Kind, Token, words_of
 from sourcebound.contracts.validation.literals.literal import LiteralIndex
 
 CONTRASTING: Final = (
-    "than unlike compared comparison versus vs instead rather except not without differ difference respectively "
-    "als statt nicht außer contrairement respectivement excepto respectivamente rispettivamente"
+    "than unlike compared comparison versus vs instead rather differ difference respectively als statt contrairement "
+    "respectivement respectivamente rispettivamente"
 ).split()
-CONTRASTS: Final = frozenset(CONTRASTING) | frozenset(map(stem, CONTRASTING))
-"""Words by which a statement names a thing that its value is not said of."""
-UNIT_WORDS: Final = frozenset(stem(unit) for unit in ALL_UNITS)
+CONTRASTS: Final = DENIALS.union(CONTRASTING)
+"""Words by which a statement names a thing that its value is not said of, as they are written."""
+CONTRAST_STEMS: Final = frozenset(map(stem, CONTRASTING))
+"""The stems of those that name something. `pass` has the stem of the French `pas`, so denials are not among them."""
 TIMES: Final = frozenset(f"{COUNT} {stem(word)}" for word in "times mal fois veces volte".split())
 """The classes of `four times`, which counts what the rest of the sentence names."""
 MIN_SHARED: Final = 2
@@ -41,6 +42,18 @@ FAMILY: Final = 5
 """The number of first letters that words of one family share."""
 
 
+class Said(NamedTuple):
+    """A statement."""
+
+    places: Sequence[Place]
+    words: frozenset[str]
+    """All its words that name something, and all its values."""
+
+    def has_value(self, place: Place) -> bool:
+        """Return whether it has the value of a place."""
+        return any(_agree(said, place) or _is_scaled(said, place) for said in self.places)
+
+
 class Held(NamedTuple):
     """A value of a cited chunk."""
 
@@ -55,13 +68,18 @@ def misplaces(statement: LiteralIndex, chunks: Sequence[LiteralIndex]) -> bool:
         statement: The literals of the statement.
         chunks: The literals of the chunks that it cites.
     """
-    said = Places(statement).places[:MAX_SAID]
-    sources = [read_places(chunk) for chunk in chunks] if said else []
+    places = Places(statement).places[:MAX_SAID]
+    sources = [read_places(chunk) for chunk in chunks] if places else []
+    said = Said(places, frozenset().union(*(words_of((*place.scope.tokens, *place.scope.about)) for place in places)))
     return any(
-        _is_misplaced(_joined(place, said), chunks, sources)
-        for place in said
-        if CONTRASTS.isdisjoint(token.form for token in place.scope.tokens)
+        _is_misplaced(said, _joined(place, places), chunks, sources)
+        for place in places
+        if not any(map(_contrasts, place.scope.tokens))
     )
+
+
+def _contrasts(token: Token) -> bool:
+    return token.form in (CONTRASTS if token.kind is Kind.CLOSED else CONTRAST_STEMS)
 
 
 def _joined(place: Place, said: Sequence[Place]) -> Place:
@@ -72,7 +90,7 @@ def _joined(place: Place, said: Sequence[Place]) -> Place:
     )
 
 
-def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], sources: Sequence[Places]) -> bool:
+def _is_misplaced(statement: Said, said: Place, chunks: Sequence[LiteralIndex], sources: Sequence[Places]) -> bool:
     """Return whether each place of a value in the chunks is about another thing."""
     own = [
         Held(number, place)
@@ -80,12 +98,12 @@ def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], sources: Sequence
         for place in source.with_form(said.literal.forms)
         if _agree(said, place)
     ]
-    if not own and len(_digits(said)) >= MIN_DIGITS:
+    if not own:
         own = [
             Held(number, place)
             for number, source in enumerate(sources)
             for place in source.places[:MAX_SCALED]
-            if place.literal.unit is None and _digits(said) == _digits(place)
+            if _is_scaled(said, place)
         ]
     found = {item.chunk for item in own}
     if not 0 < len(own) <= MAX_OWN:
@@ -96,7 +114,7 @@ def _is_misplaced(said: Place, chunks: Sequence[LiteralIndex], sources: Sequence
     rivals = [Held(number, place) for number, source in enumerate(sources) for place in source.about(here)]
     return all(
         any(
-            _is_exchanged(said, item, other)
+            _is_exchanged(statement, said, item, other)
             for other in rivals
             if other.place.value_class == item.place.value_class
             and other.place.literal.forms.isdisjoint(item.place.literal.forms)
@@ -114,6 +132,12 @@ def _agree(said: Place, place: Place) -> bool:
     return not counts or place.value_class in (said.value_class, COUNT)
 
 
+def _is_scaled(said: Place, place: Place) -> bool:
+    """Return whether a place may have a value without its scale."""
+    digits = _digits(said)
+    return len(digits) >= MIN_DIGITS and place.literal.unit is None and digits == _digits(place)
+
+
 def _digits(place: Place) -> str:
     """Return the digits by which a value is found in a table that names its scale elsewhere."""
     return min(place.literal.forms).strip("n-").replace(".", "").strip("0")
@@ -124,27 +148,33 @@ def _may_hold(chunk: LiteralIndex, said: Place) -> bool:
     return not chunk.forms.keys().isdisjoint(said.literal.forms)
 
 
-def _is_exchanged(said: Place, item: Held, other: Held) -> bool:
+def _is_exchanged(statement: Said, said: Place, item: Held, other: Held) -> bool:
     """Return whether a statement has the words by which another place differs, and none of the words of the value."""
+    names, mine = _differences(said, item, other)
+    if not (names and mine and names <= said.reach & said.near) or _mentions_any(said.reach, mine):
+        return False
+    return not statement.has_value(other.place) or _mentions_any(statement.words, mine)
+
+
+def _differences(said: Place, item: Held, other: Held) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words that only another place is about, and those that only the place of the value is about."""
     place, rival = item.place, other.place
-    here = said.reach & said.near
     one, two = place.scope, rival.scope
     is_near = item.chunk == other.chunk and one.block == two.block
-    mine, theirs = place.own - rival.own - UNIT_WORDS, rival.own - place.own - place.reach - UNIT_WORDS
-    if is_near and one.row >= 0 and (one.row == two.row or one.column == two.column):
-        names = theirs
-    elif is_near and one is two:
-        names = _in_same_slots(rival, theirs, place, mine)
-    else:
-        mine, theirs = place.told - rival.told - UNIT_WORDS, rival.told - place.told - place.reach - UNIT_WORDS
-        if len((place.told & rival.told & said.reach) - place.keys) < MIN_SHARED:
-            return False
-        names = theirs & here
-        if not (names & rival.keys and mine & place.keys) and (
-            len(names) < MIN_NAMES or 1000 * len(names) < MIN_PART * len(theirs)
-        ):
-            return False
-    return bool(names and mine) and names <= here and not any(_mentions(said.reach, word) for word in mine)
+    mine, theirs = place.own - rival.own, rival.own - place.own - place.reach
+    if is_near and one.row >= 0 and one.row == two.row:
+        return (theirs if theirs & rival.keys else frozenset()), mine
+    if is_near and one.row >= 0 and one.column == two.column:
+        return theirs, mine
+    if is_near and one is two:
+        return _in_same_slots(rival, theirs, place, mine), mine
+    mine, theirs = place.told - rival.told, rival.told - place.told - place.reach
+    if len((place.told & rival.told & said.reach) - place.keys) < MIN_SHARED:
+        return frozenset(), mine
+    names = theirs & said.reach & said.near
+    is_named = names & rival.keys and mine & place.keys
+    is_told = len(names) >= MIN_NAMES and 1000 * len(names) >= MIN_PART * len(theirs)
+    return (names if is_named or is_told else frozenset()), mine
 
 
 def _in_same_slots(one: Place, words: frozenset[str], other: Place, others: frozenset[str]) -> frozenset[str]:
@@ -164,5 +194,9 @@ def _same_sides(one: Sides | None, other: Sides | None) -> int:
     return max(((a[0] == b[0]) + (a[1] == b[1] != EDGE) for a in one or () for b in other or ()), default=0)
 
 
-def _mentions(words: frozenset[str], word: str) -> bool:
-    return word in words or (len(word) >= FAMILY and any(each.startswith(word[:FAMILY]) for each in words))
+def _mentions_any(words: frozenset[str], named: frozenset[str]) -> bool:
+    """Return whether some words have one of others, or one of its family."""
+    return any(
+        word in words or (len(word) >= FAMILY and any(each.startswith(word[:FAMILY]) for each in words))
+        for word in named
+    )

@@ -64,17 +64,17 @@ class Places:
 
     def __init__(self, index: LiteralIndex) -> None:
         self.places = tuple(place for scope in read_scopes(index) if scope.column for place in _places(scope))
-        self._by_form: dict[str, list[Place]] = {}
+        self._by_form: dict[str, list[int]] = {}
         self._by_word: dict[str, list[Place]] = {}
-        for place in self.places:
+        for number, place in enumerate(self.places):
             for form in place.literal.forms:
-                self._by_form.setdefault(form, []).append(place)
+                self._by_form.setdefault(form, []).append(number)
             for word in place.own | place.told:
                 self._by_word.setdefault(word, []).append(place)
 
     def with_form(self, forms: frozenset[str]) -> list[Place]:
-        """Return the places of a value."""
-        return [place for form in forms for place in self._by_form.get(form, ())]
+        """Return the places of a value in the order of the text, each once."""
+        return [self.places[number] for number in sorted({at for form in forms for at in self._by_form.get(form, ())})]
 
     def about(self, words: frozenset[str]) -> list[Place]:
         """Return the places that are about one of some words, those of rare words first, up to a number."""
@@ -84,9 +84,12 @@ class Places:
         return found
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=32)
 def read_places(index: LiteralIndex) -> Places:
-    """Return the values of a chunk, from a cache if it was read recently."""
+    """Return the values of a chunk, from a cache for the few chunks of the statements that are being checked.
+
+    The values of a chunk take a hundred times the memory of its text.
+    """
     return Places(index)
 
 

@@ -10,8 +10,11 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.text.content_words import STOP_WORDS, stem
 from sourcebound.contracts.validation.literals.amounts.languages import FUNCTION_WORDS
 from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, Literal, LiteralIndex
+from sourcebound.contracts.validation.support.reversals import EXCEPTIONS, NEGATIONS
 
-TOKEN: Final = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*|[.,;:!?|()\n–—]")
+TOKEN: Final = re.compile(r"n['’]t\b|(?:(?!n['’]t\b)[^\W_])+(?:[-'][^\W_]+)*|[.,;:!?|()\n–—]", re.IGNORECASE)
+"""A mark, or a word; `isn't` is two."""
+SHORT_NOT: Final = frozenset({"n't", "n’t"})
 HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+")
 ITEM: Final = re.compile(r"\s*(?:[-•*+]|\(?\d{1,2}[.)])\s+")
 FIELD: Final = re.compile(r"[^:;\n]{1,80}: \S")
@@ -29,7 +32,8 @@ FILLERS: Final = """
     puis entre après avant tandis mais et aquel aquella desde hasta sobre entre este esta estos estas su sus más menos
     tras lo quello quella quelli quelle alla allo ai alle nel nella nelle tra fra dopo prima più meno suo sua
 """
-CLOSED: Final = STOP_WORDS.union(*FUNCTION_WORDS.values(), FILLERS.split())
+DENIALS: Final = NEGATIONS.union(EXCEPTIONS, ["cannot"])
+CLOSED: Final = STOP_WORDS.union(*FUNCTION_WORDS.values(), FILLERS.split(), DENIALS)
 """Words that name nothing, in the languages whose literals are read."""
 
 
@@ -228,6 +232,8 @@ class _Reader:
 @lru_cache(1 << 15)
 def _word(text: str) -> Token:
     form = text.casefold()
+    if form in SHORT_NOT:
+        return Token("not", Kind.CLOSED)
     if not text[0].isalnum():
         return Token("\n" if text == "\n" else text, Kind.MARK)
     if form in CLOSED or (len(form) < 3 and not text[0].isupper()):

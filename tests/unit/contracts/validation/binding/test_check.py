@@ -38,7 +38,7 @@ FINES = (
         # the column
         ("Revenue of Labels was 377.9 in 2024.", [TABLE], True),
         ("Revenue of Labels was 402.7 in 2024, after 377.9 in 2023.", [TABLE], False),
-        ("Une carte coûte 5,20 € pour un adulte.", [ROWS], True),
+        ("| Segment | 2024 | 2023 |\n|---|---|---|\n| Labels | 377.9 | 402.7 |", [TABLE], True),
         # a table that names its scale elsewhere
         ("Revenue of Services was 402.7 million euros in 2024.", [TABLE], True),
         # the part of a sentence
@@ -62,6 +62,9 @@ FINES = (
         ),
         ("The HP-200 with 68 dB(A) is quieter than the HP-300 with 74 dB(A).", [PUMP_A, PUMP_B], False),
         ("The daily and the treated group had 43.6 and 38.9 µg/L.", [GROUPS], False),
+        ("Revenue of Labels fell in 2024 from 402.7 million to 377.9 million against 2023.", [TABLE], False),
+        # the head of a column is a name, and not a common word
+        ("Une carte coûte 5,20 € pour un adulte.", [ROWS], False),
         # the chunks do not say the value of the named thing
         ("The sound pressure level of the HP-200 is 74 dB(A) at one metre.", [PUMP_B], False),
         # the value is said of both
