@@ -1,14 +1,16 @@
 """The clauses of a text, each with the words that it denies (R5-17)."""
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.text.content_words import STOP_WORDS, TOKEN
 from sourcebound.contracts.validation.support.claims import read_claim
 from sourcebound.contracts.validation.support.function_words import FUNCTION_WORDS, language_of
 from sourcebound.contracts.validation.support.passages import read_passage
 from sourcebound.contracts.validation.support.polarity.word_lists import (
+    CONCORD,
     CONTINUED,
     DETERMINERS,
     POLARITY,
@@ -21,10 +23,13 @@ SCOPE: Final = 3
 """The most content words that a denial is about."""
 BREAK: Final = re.compile(r"[;:()\[\]|\n–—\"“”„»«!?]|\.\s|\.$")
 """Marks between two words that end a clause."""
-STOP: Final = ","
-LIMIT: Final = "<"
 PRONOUNS: Final = frozenset(["one", "any", "anything"])
 """Words that say nothing of what is denied: `no one`, `not any`."""
+MAX_WORDS: Final = 60
+"""The most content words of a clause. A longer one is cut."""
+MAX_DENIALS: Final = 4
+"""The most denials of a clause. With more, what they are about is not read."""
+CACHED_CHUNKS: Final = 64
 
 
 class Clause(NamedTuple):
@@ -33,11 +38,13 @@ class Clause(NamedTuple):
     words: tuple[Word, ...]
     """Its content words in order."""
     denied: tuple[tuple[Word, ...], ...]
-    """For each of its denials the words that it is about, the closest first. A denial of a number is only a limit."""
-    is_denied: bool
-    """Whether it has any denial."""
+    """For each of its denials the words that it is about. A denial of a number is only a limit."""
+    denials: int
+    """The number of its denials. Words that make one denial together count as one: `ne … pas`."""
     signs: frozenset[str]
     """Other words that can turn or limit it."""
+    is_limited: bool
+    """Whether it has a word of an exception."""
     is_relative: bool
     """Whether it is a condition or describes a thing."""
 
@@ -45,6 +52,14 @@ class Clause(NamedTuple):
     def stems(self) -> frozenset[str]:
         """The stems of its content words."""
         return frozenset(word.stem for word in self.words)
+
+
+class _Denial(NamedTuple):
+    """A word that denies."""
+
+    form: str
+    at: int
+    """The number of content words before it."""
 
 
 class _Open:
@@ -56,53 +71,58 @@ class _Open:
 
     def __init__(self, is_relative: bool = False) -> None:
         self.words: list[Word] = []
-        self.marks: list[str | int] = []
-        """In order: a denial, a limit, an end of what a denial is about, or the index of a content word."""
+        self.denials: list[_Denial] = []
+        self.limits = 0
+        """How many of its first denials are limits."""
+        self.stops: list[int] = []
+        """The numbers of content words before the places where what a denial is about ends."""
         self.signs: set[str] = set()
-        self.is_denied = False
+        self.is_limited = False
         self.is_relative = is_relative
 
-    def close(self, listed: PolarityWords, is_german: bool) -> Clause:
+    def close(self, language: str) -> Clause:
         """Return the clause."""
-        scopes = [
-            tuple(self.words[place] for place in scope)
-            for at, mark in enumerate(self.marks)
-            if isinstance(mark, str) and mark not in (STOP, LIMIT) and not self._begins_with_condition()
-            if (scope := self._scope(at, mark, listed, is_german))
-        ]
-        kept = dict.fromkeys(
-            scope for scope in scopes if scope[0].form not in PRONOUNS and not any(word.is_number for word in scope)
+        return Clause(
+            tuple(self.words),
+            tuple(self._scopes(language)),
+            self._count(language),
+            frozenset(self.signs),
+            self.is_limited,
+            self.is_relative,
         )
-        signs = frozenset(self.signs)
-        return Clause(tuple(self.words), tuple(kept), self.is_denied, signs, self.is_relative)
 
-    def _begins_with_condition(self) -> bool:
-        """Whether the clause says what holds without a thing."""
-        first = next((mark for mark in self.marks if isinstance(mark, int) or mark in WITHOUT), None)
-        return isinstance(first, str)
+    def _count(self, language: str) -> int:
+        bans = POLARITY[language].bans
+        forms = [denial.form for denial in self.denials if denial.form not in CONTINUED]
+        if language not in CONCORD:
+            return len(forms)
+        alone = sum(form in WITHOUT or form.startswith(bans) for form in forms)
+        return alone + (alone < len(forms))
 
-    def _scope(self, at: int, denial: str, listed: PolarityWords, is_german: bool) -> list[int]:
-        """Return the places of the words that a denial is about; none for a limit or a condition."""
-        before = [mark for mark in self.marks[:at] if isinstance(mark, int)]
-        if denial in CONTINUED or LIMIT in self.marks[at + 1 :]:
-            return []
-        if denial.startswith(listed.bans) and before:
+    def _scopes(self, language: str) -> Iterator[tuple[Word, ...]]:
+        """Yield the words that each denial is about; none for a limit, a condition, a number or a pronoun."""
+        is_condition = any(denial.form in WITHOUT and not denial.at for denial in self.denials)
+        if is_condition or len(self.denials) > MAX_DENIALS:
+            return
+        for denial in self.denials[self.limits :]:
+            scope = () if denial.form in CONTINUED else self._scope(denial, language)
+            if scope and scope[0].form not in PRONOUNS and not any(word.is_number for word in scope):
+                yield tuple(scope)
+
+    def _scope(self, denial: _Denial, language: str) -> Sequence[Word]:
+        before, after = self.words[: denial.at], self.words[denial.at :]
+        if denial.form.startswith(POLARITY[language].bans) and before:
             return before[-SCOPE:]
-        if denial in DETERMINERS:
-            return [mark for mark in self.marks[at + 1 :] if isinstance(mark, int)]
-        after = list[int]()
-        for mark in self.marks[at + 1 :]:
-            if isinstance(mark, int):
-                after.append(mark)
-            if len(after) == SCOPE or (mark == STOP and after):
-                break
-        return after or (before[-SCOPE:][::-1] if is_german else [])
+        if denial.form in DETERMINERS:
+            return after
+        stop = next((stop for stop in self.stops if stop > denial.at), len(self.words))
+        return after[: min(SCOPE, stop - denial.at)] or (before[-SCOPE:][::-1] if language == "de" else ())
 
 
 Sentences = tuple[tuple[Clause, ...], ...]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=CACHED_CHUNKS)
 def read_chunk_clauses(text: str) -> Sentences:
     """Return the clauses of each sentence of a chunk, from a cache if it was read recently."""
     passage = read_passage(text)
@@ -121,50 +141,61 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
     listed = POLARITY[language]
     plain = FUNCTION_WORDS.get(language, frozenset()) - STOP_WORDS
     clauses: list[Clause] = []
-    clause, end = _Open(), 0
+    clause = _Open(is_relative=bool(words) and words[0].form in listed.relatives)
+    end = words[0].start if words else 0
 
     def close(is_relative: bool = False) -> None:
         nonlocal clause
         if any(word.form not in listed.signs for word in clause.words):
-            clauses.append(clause.close(listed, language == "de"))
+            clauses.append(clause.close(language))
             clause = _Open(is_relative)
             return
-        if clauses and (clause.is_denied or clause.signs):
-            last = clauses[-1]
-            clauses[-1] = last._replace(is_denied=last.is_denied or clause.is_denied, signs=last.signs | clause.signs)
+        if clauses:
+            last, rest = clauses[-1], clause.close(language)
+            clauses[-1] = last._replace(
+                denials=last.denials + rest.denials,
+                signs=last.signs | rest.signs,
+                is_limited=last.is_limited or rest.is_limited,
+            )
         clause = _Open(clause.is_relative or is_relative)
 
-    for place, word in enumerate(words):
+    for word in words:
         gap, form = text[end : word.start], word.form
-        if place and BREAK.search(gap):
+        if BREAK.search(gap):
             close()
             clause.is_relative = False
-        elif place and (form in listed.reasons or ("," in gap and form in listed.ands)):
+        elif form in listed.reasons or ("," in gap and form in listed.ands):
             close()
         elif form in listed.relatives and clause.words:
             close(is_relative=True)
-        elif not place:
-            clause.is_relative = form in listed.relatives
+        elif len(clause.words) == MAX_WORDS:
+            close(clause.is_relative)
         elif "," in gap:
-            clause.marks.append(STOP)
-        end = word.start + len(form)
+            clause.stops.append(len(clause.words))
+        end = _end_of(text, word)
         _add(clause, word, listed, is_content=word.weight > 0 and form not in plain, follows=text[end : end + 1])
     close()
     return clauses
+
+
+def _end_of(text: str, word: Word) -> int:
+    """Return where a word ends in its text, where it may be shorter than its folded form."""
+    match = TOKEN.match(text, word.start)
+    return match.end() if match else word.start
 
 
 def _add(clause: _Open, word: Word, listed: PolarityWords, is_content: bool, follows: str) -> None:
     form = word.form
     is_ban = form.startswith(listed.bans)
     if is_ban or (form in listed.denials and (form != "n" or follows in ("'", "’"))):
-        clause.marks.append(form)
-        clause.is_denied = True
+        clause.denials.append(_Denial(form, len(clause.words)))
     elif form in listed.ands or form in listed.prepositions:
-        clause.marks.append(STOP)
+        clause.stops.append(len(clause.words))
     if form in listed.limits or form in listed.exceptions:
-        clause.marks.append(LIMIT)
+        clause.limits = len(clause.denials)
+    if form in listed.exceptions:
+        clause.is_limited = True
     if form in listed.exceptions or form in listed.signs or form.startswith(listed.beginnings):
         clause.signs.add(form[:5])
     if is_content and not is_ban and form not in listed.denials:
-        clause.marks.append(len(clause.words))
         clause.words.append(word)

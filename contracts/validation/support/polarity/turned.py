@@ -1,13 +1,15 @@
-"""Statements that say in other words the contrary of their chunks (R5-17).
+"""Statements that say in other words what their chunks deny (R5-17).
 
 `You may mix in the lighter oil` is not supported by `the lighter oil must not be mixed with it`. The module `reversals`
-needs the same words in the same order. This rule compares clauses by their content words: a denied word must be held
-without a denial on the other side, most of the clause must be in the same sentence, and no other clause of the cited
-chunks may say it as the statement does.
+needs the same words in the same order. This rule compares clauses by their content words: a word that a sentence denies
+must be said without a denial, most of the clause must be in that sentence, and no other clause of the cited chunks may
+say it as the statement does. It looks only for a denial that the statement lacks, because a text can deny in too many
+ways for a list: by a heading, a mark in a table, or a word such as `illegal`.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.support.claims import share
 from sourcebound.contracts.validation.support.passages import FAMILY
@@ -19,20 +21,39 @@ from sourcebound.contracts.validation.support.words import Word
 MIN_SHARED: Final = 2
 """The least number of words of a clause that the sentence must hold."""
 MIN_DROPPED: Final = 600
-"""The least share of a clause that a sentence with the denial must hold, in thousandths."""
-MIN_ADDED: Final = 500
-"""The same share for a denial that only the statement has."""
-MIN_DENIED: Final = 600
-"""The least share of the words that the statement denies."""
+"""The least share of a clause that the sentence must hold, in thousandths."""
 NEAR: Final = 200
 """How much less of the clause another clause may hold to count as saying it."""
 ENDING: Final = 2
 """The most last letters in which a word of one family differs from the shorter one."""
+MAX_CLAUSES: Final = 40
+"""The most clauses of a statement that are compared."""
+MAX_SENTENCES: Final = 1000
+"""The most sentences of the cited chunks that are compared: the first with words of the statement."""
+MAX_FAMILY: Final = 20
+"""The most words of a statement that are compared with a word because they begin alike."""
 GROUPS: Final = {stem: number for number, line in enumerate(SYNONYMS) for stem in line.split()}
 
 
+class _Held(NamedTuple):
+    """A sentence of the cited chunks."""
+
+    clauses: tuple[Clause, ...]
+    found: tuple[frozenset[str], ...]
+    """For each clause the stems of the statement that it holds."""
+    whole: frozenset[str]
+    """The stems of the statement that the sentence holds."""
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the sentence denies once and makes no exception, so that it is clear what it denies."""
+        return sum(clause.denials for clause in self.clauses) == 1 and not any(
+            clause.is_limited for clause in self.clauses
+        )
+
+
 class _Evidence:
-    """The clauses of the cited chunks, by the words of a statement that they hold.
+    """The sentences of the cited chunks that hold words of a statement.
 
     Args:
         clauses: The clauses of the statement.
@@ -40,16 +61,19 @@ class _Evidence:
     """
 
     def __init__(self, clauses: Sequence[Clause], chunks: Iterable[str]) -> None:
-        self._own: dict[str, list[str]] = {}
-        for stem in sorted({word.stem for clause in clauses for word in clause.words}):
-            for key in {stem, stem[:FAMILY], f"={GROUPS.get(stem, stem)}"}:
-                self._own.setdefault(key, []).append(stem)
+        self._stems = frozenset(word.stem for clause in clauses for word in clause.words)
+        self._alike: dict[str, list[str]] = {}
+        for stem in sorted(self._stems):
+            for key in {stem[:FAMILY], f"={GROUPS.get(stem, stem)}"}:
+                self._alike.setdefault(key, []).append(stem)
         self._found: dict[str, frozenset[str]] = {}
-        self.sentences = [
-            [(clause, self.find(clause.words)) for clause in sentence]
-            for chunk in chunks
-            for sentence in read_chunk_clauses(chunk)
-        ]
+        self.sentences = list(islice(filter(lambda held: held.whole, self._hold(chunks)), MAX_SENTENCES))
+
+    def _hold(self, chunks: Iterable[str]) -> Iterator[_Held]:
+        for chunk in chunks:
+            for clauses in read_chunk_clauses(chunk):
+                found = tuple(self.find(clause.words) for clause in clauses)
+                yield _Held(clauses, found, frozenset().union(*found))
 
     def find(self, words: Iterable[Word]) -> frozenset[str]:
         """Return the stems of the statement that words have, also in another form or by a synonym."""
@@ -57,44 +81,41 @@ class _Evidence:
 
     def _find_one(self, stem: str) -> frozenset[str]:
         if stem not in self._found:
-            close = {*self._own.get(stem[:FAMILY], ()), *self._own.get(f"={GROUPS.get(stem, stem)}", ())}
-            self._found[stem] = frozenset(own for own in close if _is_same(own, stem))
+            keys = (stem[:FAMILY], f"={GROUPS.get(stem, stem)}")
+            alike = {own for key in keys for own in self._alike.get(key, ())[:MAX_FAMILY] if _is_same(own, stem)}
+            self._found[stem] = frozenset(alike | (self._stems & {stem}))
         return self._found[stem]
 
 
 def turns(statement: str, chunks: Iterable[str]) -> bool:
-    """Return whether a clause of a statement says the contrary of its chunks.
+    """Return whether a clause of a statement says what its chunks deny.
 
     Args:
         statement: A statement without citations.
         chunks: The texts of the chunks that it cites.
     """
     bare = PARTICLE.sub(" ", statement, count=1) if PARTICLE.match(statement) else statement
-    clauses = read_statement_clauses(bare)
-    evidence = _Evidence(clauses, chunks)
-    return any(
-        _adds(clause, evidence) if clause.is_denied else _drops(clause, evidence)
-        for clause in clauses
-        if not clause.is_relative
-    )
+    clauses = read_statement_clauses(bare)[:MAX_CLAUSES]
+    said = [clause for clause in clauses if not clause.denials and not clause.is_relative]
+    evidence = _Evidence(said, chunks)
+    return any(_drops(clause, evidence) for clause in said)
 
 
 def _drops(said: Clause, evidence: _Evidence) -> bool:
     """Whether a clause lacks the denial of the sentence that holds it."""
-    best, kept, head = 0, None, frozenset[str]()
-    for sentence in evidence.sentences:
-        whole = frozenset().union(*(found for _, found in sentence))
-        covered = _weigh(said.words, whole)
-        if covered < max(MIN_DROPPED, best + 1) or len(whole & said.stems) < MIN_SHARED:
+    best, head = 0, frozenset[str]()
+    for held in evidence.sentences:
+        covered = _weigh(said.words, held.whole)
+        if covered < max(MIN_DROPPED, best + 1) or len(held.whole & said.stems) < MIN_SHARED or not held.is_simple:
             continue
-        for clause, found in sentence:
+        for number, (clause, found) in enumerate(zip(held.clauses, held.found, strict=True)):
             scope = _dropped(said, clause, found, evidence)
-            if scope:
-                best, kept, head = covered, clause, evidence.find(scope[:1])
-    return kept is not None and not any(
-        _weigh(said.words, frozenset().union(*(found for _, found in sentence))) >= best - NEAR
-        and any(clause is not kept and _says_plainly(clause, head, evidence) for clause, _ in sentence)
-        for sentence in evidence.sentences
+            if scope and not _goes_on(held, number, said):
+                best, head = covered, evidence.find(scope[:1])
+    return best > 0 and not any(
+        _weigh(said.words, held.whole) >= best - NEAR
+        and any(_says_plainly(clause, head, evidence) for clause in held.clauses)
+        for held in evidence.sentences
     )
 
 
@@ -107,6 +128,15 @@ def _dropped(said: Clause, clause: Clause, found: frozenset[str], evidence: _Evi
     return next((scope for scope in clause.denied if _says_all(said, scope, evidence)), ())
 
 
+def _goes_on(held: _Held, number: int, said: Clause) -> bool:
+    """Whether a sentence says after a denial what the statement says: `not stored as text but as a hash`."""
+    rest = zip(held.clauses[number + 1 :], held.found[number + 1 :], strict=True)
+    return any(
+        not clause.denials and not clause.is_relative and (found - held.found[number]) & said.stems
+        for clause, found in rest
+    )
+
+
 def _says_all(said: Clause, words: Iterable[Word], evidence: _Evidence) -> bool:
     return all(evidence.find([word]) & said.stems for word in words)
 
@@ -115,30 +145,6 @@ def _says_plainly(clause: Clause, stems: frozenset[str], evidence: _Evidence) ->
     """Whether a clause has one of the stems without a denial."""
     denied = {word for scope in clause.denied for word in scope}
     return bool(evidence.find(word for word in clause.words if word not in denied) & stems)
-
-
-def _adds(said: Clause, evidence: _Evidence) -> bool:
-    """Whether a clause has a denial that the sentence which holds it lacks."""
-    return any(_adds_denial(said, scope, evidence) for scope in said.denied)
-
-
-def _adds_denial(said: Clause, scope: tuple[Word, ...], evidence: _Evidence) -> bool:
-    best = 0
-    for sentence in evidence.sentences:
-        whole = frozenset().union(*(found for _, found in sentence))
-        covered = _weigh(said.words, whole)
-        if (
-            covered >= max(MIN_ADDED, best + 1)
-            and len(whole & said.stems) >= MIN_SHARED
-            and any(scope[0].stem in found and _weigh(scope, found) >= MIN_DENIED for _, found in sentence)
-        ):
-            best = covered
-    return best > 0 and not any(
-        (clause.is_denied or not clause.signs <= said.signs)
-        and (_weigh(scope, found) >= MIN_ADDED or _weigh(said.words, found) >= best - NEAR)
-        for sentence in evidence.sentences
-        for clause, found in sentence
-    )
 
 
 def _weigh(words: Iterable[Word], found: frozenset[str]) -> int:

@@ -30,83 +30,99 @@ class PolarityWords(NamedTuple):
     """With `ands`, where the words that a denial is about end: `not mixed with the new one`."""
 
 
-def _read(*lists: str) -> PolarityWords:
-    denials, bans, limits, exceptions, signs, beginnings, *joints = (each.split() for each in lists)
+def _read(
+    *,
+    denials: str,
+    bans: str,
+    limits: str,
+    exceptions: str,
+    signs: str,
+    beginnings: str,
+    reasons: str,
+    relatives: str,
+    ands: str,
+    prepositions: str,
+) -> PolarityWords:
     return PolarityWords(
-        frozenset(denials),
-        tuple(bans),
-        frozenset(limits),
-        frozenset(exceptions),
-        frozenset(signs),
-        tuple(beginnings),
-        *map(frozenset, joints),
+        denials=frozenset(denials.split()),
+        bans=tuple(bans.split()),
+        limits=frozenset(limits.split()),
+        exceptions=frozenset(exceptions.split()),
+        signs=frozenset(signs.split()),
+        beginnings=tuple(beginnings.split()),
+        reasons=frozenset(reasons.split()),
+        relatives=frozenset(relatives.split()),
+        ands=frozenset(ands.split()),
+        prepositions=frozenset(prepositions.split()),
     )
 
 
 POLARITY: Final = {
     "en": _read(
-        "not no never neither nor without cannot",
-        "forbid prohibit",
-        "just before than more exceed exceeds yet necessarily always all every entirely completely longer",
-        "less fewer except excepted excluding unless until only solely merely other otherwise unlike instead rather",
-        "non none nobody nothing nowhere hardly barely rarely seldom scarcely unable outside beyond free absent "
+        denials="not no never neither nor without cannot",
+        bans="forbid prohibit",
+        limits="just before than more exceed exceeds yet necessarily always all every entirely completely longer",
+        exceptions="less fewer except excepted exception excluding unless until only solely merely other otherwise "
+        "unlike instead rather",
+        signs="non none nobody nothing nowhere hardly barely rarely seldom scarcely unable outside beyond free absent "
         "absence optional zero few little however though although stay stays staying remain remains remaining keep "
         "keeps kept keeping still even whether if both false off disabled null",
-        "fail lack den refus reject avoid prevent ban stop ceas exclu declin exempt miss omit void disallow neglect "
-        "oppos question doubt disput contra",
-        "because but while although though whereas since so",
-        "if when where which who that whether",
-        "and or",
-        "in at on by for with to from of into during as",
+        beginnings="fail lack den refus reject avoid prevent ban stop ceas exclu declin exempt miss omit void disallow "
+        "neglect oppos question doubt disput contra",
+        reasons="because but while although though whereas since so",
+        relatives="if when where which who that whether",
+        ands="and or",
+        prepositions="in at on by for with to from of into during as",
     ),
     "de": _read(
-        "nicht kein keine keinen keinem keiner keines keinerlei nie niemals ohne weder",
-        "verboten untersagt",
-        "bevor mehr als",
-        "weniger außer ausgenommen sofern nur erst statt allein",
-        "niemand nichts kaum selten unzulässig außerhalb frei fehlt fehlen freiwillig null wenig bleibt bleiben "
+        denials="nicht kein keine keinen keinem keiner keines keinerlei nie niemals ohne weder",
+        bans="verboten untersagt",
+        limits="bevor mehr als",
+        exceptions="weniger außer ausgenommen ausnahme sofern nur erst statt allein",
+        signs="niemand nichts kaum selten unzulässig außerhalb frei fehlt fehlen freiwillig null wenig bleibt bleiben "
         "weiterhin ob wenn falls obwohl",
-        "verweiger ablehn vermeid verhinder verbiet ausschl ausgeschl fehl",
-        "weil aber während obwohl sondern denn",
-        "wenn falls dass ob",
-        "und oder",
-        "in im auf mit von für aus bei an am zu zum zur nach",
+        beginnings="verweiger ablehn vermeid verhinder verbiet ausschl ausgeschl fehl",
+        reasons="weil aber während obwohl sondern denn",
+        relatives="wenn falls dass ob",
+        ands="und oder",
+        prepositions="in im auf mit von für aus bei an am zu zum zur nach",
     ),
     "fr": _read(
-        "ne n pas jamais aucun aucune sans",
-        "interdit",
-        "plus que avant",
-        "moins sauf excepté sinon seulement hors",
-        "personne rien rarement libre absence absent facultatif facultative zéro peu reste restent demeure si",
-        "refus rejet évit empêch exclu manqu",
-        "parce mais car",
-        "si quand que qui dont où",
-        "et ou",
-        "dans à au aux avec pour de du des sur par en",
+        denials="ne n pas jamais aucun aucune sans",
+        bans="interdit",
+        limits="plus que avant",
+        exceptions="moins sauf excepté exception sinon seulement hors",
+        signs="personne rien rarement libre absence absent facultatif facultative zéro peu reste restent demeure si",
+        beginnings="refus rejet évit empêch exclu manqu",
+        reasons="parce mais car",
+        relatives="si quand que qui dont où",
+        ands="et ou",
+        prepositions="dans à au aux avec pour de du des sur par en",
     ),
     "es": _read(
-        "no ni nunca sin jamás ningún ninguna ninguno",
-        "prohibid",
-        "más antes",
-        "menos excepto salvo solo sólo sino hasta únicamente",
-        "nadie nada rara fuera libre ausencia opcional cero poco permanece permanecen sigue si tampoco",
-        "rechaz evit impid exclu falt",
-        "porque pero aunque",
-        "si cuando que quien donde",
-        "y e o u",
-        "en con para de del por a al",
+        denials="no ni nunca sin jamás ningún ninguna ninguno",
+        bans="prohibid",
+        limits="más antes",
+        exceptions="menos excepto excepción salvo solo sólo sino hasta únicamente",
+        signs="nadie nada rara fuera libre ausencia opcional cero poco permanece permanecen sigue si tampoco",
+        beginnings="rechaz evit impid exclu falt",
+        reasons="porque pero aunque",
+        relatives="si cuando que quien donde",
+        ands="y e o u",
+        prepositions="en con para de del por a al",
     ),
     "it": _read(
-        "non né mai senza nessun nessuna nessuno",
-        "vietat",
-        "più prima",
-        "meno eccetto tranne solo soltanto finché anziché",
-        "nulla niente raramente fuori libero assenza facoltativo zero poco resta restano rimane rimangono se neanche",
-        "rifiut respin evit imped esclu manc",
-        "perché ma mentre",
-        "se quando che cui dove",
-        "e ed o",
-        "in nel nella con per di del della da dal a al alla",
+        denials="non né mai senza nessun nessuna nessuno",
+        bans="vietat",
+        limits="più prima",
+        exceptions="meno eccetto eccezione tranne solo soltanto finché anziché",
+        signs="nulla niente raramente fuori libero assenza facoltativo zero poco resta restano rimane "
+        "rimangono se neanche",
+        beginnings="rifiut respin evit imped esclu manc",
+        reasons="perché ma bensì mentre",
+        relatives="se quando che cui dove",
+        ands="e ed o",
+        prepositions="in nel nella con per di del della da dal a al alla",
     ),
 }
 CONTINUED: Final = frozenset("nor ni né".split())
@@ -116,6 +132,8 @@ DETERMINERS: Final = frozenset(
     "nessuna nessuno".split()
 )
 """Denials of a thing. They deny each word of the clause: `no drop may form at the gland`."""
+CONCORD: Final = frozenset(["fr", "es", "it"])
+"""The languages in which several words of a clause make one denial: `ne … pas`, `no … nunca`, `non … mai`."""
 WITHOUT: Final = frozenset("without ohne sans sin senza".split())
 """Denials that open a condition at the beginning of a clause: `Without a key, …`."""
 SYNONYMS: Final = (
