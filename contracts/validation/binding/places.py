@@ -139,9 +139,10 @@ def _class_at(tokens: Sequence[Token], index: int) -> str | None:
     """Return the class of a value. A number without a unit is a count of the word after it."""
     literal = tokens[index].literal
     value_class = class_of(literal) if literal else None
-    if value_class != COUNT or index + 1 == len(tokens) or tokens[index + 1].kind is not Kind.WORD:
+    follows = tokens[index + 1 : index + 2]
+    if value_class != COUNT or not follows or follows[0].kind is not Kind.WORD or follows[0].form in BREAKS:
         return value_class
-    return f"{COUNT} {tokens[index + 1].form}"
+    return f"{COUNT} {follows[0].form}"
 
 
 def _groups(tokens: Sequence[Token], values: Positions) -> list[list[int]]:

@@ -21,7 +21,7 @@ NEGATIONS: Final = frozenset(
 PARTICLE: Final = re.compile(r"\s*[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)\b[*_]*[.,;:!–—-]", re.IGNORECASE)
 """The answer to a question for yes or no, which denies the question and not the sentence after it."""
 EXCEPTIONS: Final = frozenset(
-    "except excepted excluding unless außer ausgenommen sofern sauf excepté excepto salvo eccetto tranne".split()
+    "except excepted excluding unless none außer ausgenommen sofern sauf excepté excepto salvo eccetto tranne".split()
 )
 """Words by which a sentence takes back a part of what it says."""
 END: Final = "."

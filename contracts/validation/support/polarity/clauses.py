@@ -10,6 +10,8 @@ from sourcebound.contracts.validation.support.claims import read_claim
 from sourcebound.contracts.validation.support.function_words import FUNCTION_WORDS, language_of
 from sourcebound.contracts.validation.support.passages import read_passage
 from sourcebound.contracts.validation.support.polarity.word_lists import (
+    AFFIRMING,
+    BOUNDS,
     CONCORD,
     CONTINUED,
     DETERMINERS,
@@ -47,6 +49,10 @@ class Clause(NamedTuple):
     """Whether it has a word of an exception."""
     is_relative: bool
     """Whether it is a condition or describes a thing."""
+    bounds: frozenset[str]
+    """The words that bound a number in it: `over 23 kg`."""
+    is_elliptic: bool
+    """Whether it affirms of a thing what is said before: `Members can.`"""
 
     @property
     def stems(self) -> frozenset[str]:
@@ -79,6 +85,9 @@ class _Open:
         self.signs: set[str] = set()
         self.is_limited = False
         self.is_relative = is_relative
+        self.bounds: set[str] = set()
+        self.last = ""
+        """Its last word."""
 
     def close(self, language: str) -> Clause:
         """Return the clause."""
@@ -89,6 +98,8 @@ class _Open:
             frozenset(self.signs),
             self.is_limited,
             self.is_relative,
+            frozenset(self.bounds if any(word.is_number for word in self.words) else ()),
+            self.last in AFFIRMING and not self.denials,
         )
 
     def _count(self, language: str) -> int:
@@ -186,6 +197,8 @@ def _end_of(text: str, word: Word) -> int:
 
 def _add(clause: _Open, word: Word, listed: PolarityWords, is_content: bool, follows: str) -> None:
     form = word.form
+    clause.last = form
+    clause.bounds |= BOUNDS & {form}
     is_ban = form.startswith(listed.bans)
     if is_ban or (form in listed.denials and (form != "n" or follows in ("'", "’"))):
         clause.denials.append(_Denial(form, len(clause.words)))

@@ -103,7 +103,7 @@ def turns(statement: str, chunks: Iterable[str]) -> bool:
 
 def _drops(said: Clause, evidence: _Evidence) -> bool:
     """Whether a clause lacks the denial of the sentence that holds it."""
-    best, head = 0, frozenset[str]()
+    best, head, lacked = 0, frozenset[str](), frozenset[str]()
     for held in evidence.sentences:
         covered = _weigh(said.words, held.whole)
         if covered < max(MIN_DROPPED, best + 1) or len(held.whole & said.stems) < MIN_SHARED or not held.is_simple:
@@ -111,10 +111,13 @@ def _drops(said: Clause, evidence: _Evidence) -> bool:
         for number, (clause, found) in enumerate(zip(held.clauses, held.found, strict=True)):
             scope = _dropped(said, clause, found, evidence)
             if scope and not _goes_on(held, number, said):
-                best, head = covered, evidence.find(scope[:1])
+                best, head, lacked = covered, evidence.find(scope[:1]), said.stems - found
     return best > 0 and not any(
-        _weigh(said.words, held.whole) >= best - NEAR
-        and any(_says_plainly(clause, head, evidence) for clause in held.clauses)
+        _affirms(held, lacked)
+        or (
+            _weigh(said.words, held.whole) >= best - NEAR
+            and any(_says_plainly(clause, head, evidence) for clause in held.clauses)
+        )
         for held in evidence.sentences
     )
 
@@ -122,6 +125,8 @@ def _drops(said: Clause, evidence: _Evidence) -> bool:
 def _dropped(said: Clause, clause: Clause, found: frozenset[str], evidence: _Evidence) -> tuple[Word, ...]:
     """Return words that a clause of the evidence denies and the statement says, if both clauses are comparable."""
     if not clause.denied or clause.is_relative or not said.signs <= clause.signs:
+        return ()
+    if not clause.bounds <= said.bounds:
         return ()
     if len(found & said.stems) < MIN_SHARED and not _says_all(said, clause.words, evidence):
         return ()
@@ -135,6 +140,11 @@ def _goes_on(held: _Held, number: int, said: Clause) -> bool:
         not clause.denials and not clause.is_relative and (found - held.found[number]) & said.stems
         for clause, found in rest
     )
+
+
+def _affirms(held: _Held, stems: frozenset[str]) -> bool:
+    """Whether a sentence such as `Members can.` affirms what is said before, of a thing with one of the stems."""
+    return any(clause.is_elliptic and found & stems for clause, found in zip(held.clauses, held.found, strict=True))
 
 
 def _says_all(said: Clause, words: Iterable[Word], evidence: _Evidence) -> bool:

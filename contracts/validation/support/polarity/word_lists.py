@@ -134,6 +134,17 @@ DETERMINERS: Final = frozenset(
 """Denials of a thing. They deny each word of the clause: `no drop may form at the gland`."""
 CONCORD: Final = frozenset(["fr", "es", "it"])
 """The languages in which several words of a clause make one denial: `ne … pas`, `no … nunca`, `non … mai`."""
+AFFIRMING: Final = frozenset(
+    "do does did is are was were can may must will would should has have had ja schon oui sí sì".split()
+)
+"""The last words of a clause that affirms of a thing what is said before: `Members can.`"""
+BOUNDS: Final = frozenset(
+    "than over above under below after before beyond older younger mehr über unter oberhalb unterhalb nach vor als "
+    "plus après avant supérieur supérieure supérieurs supérieures inférieur inférieure inférieurs inférieures más "
+    "después antes superior superiores inferior inferiores oltre sotto sopra dopo prima superiore superiori inferiore "
+    "inferiori".split()
+)
+"""Words that bound a number. What is denied beyond it may be said up to it: `Bags over 23 kg are not accepted`."""
 WITHOUT: Final = frozenset("without ohne sans sin senza".split())
 """Denials that open a condition at the beginning of a clause: `Without a key, …`."""
 SYNONYMS: Final = (

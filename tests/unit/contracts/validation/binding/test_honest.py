@@ -22,6 +22,9 @@ PRICES = "| {} | {} |\n|---|---|\n| {} | 8 € |\n| {} | 14 € |"
 DATES = "| Process | Start | End |\n|---|---|---|\n| Registration | 1 March 2025 | 15 April 2025 |"
 MEMBERS = PRICES.format("Visitor", "Price", "Members", "Guests")
 TARIFF = "| Tarif | Preis |\n|---|---|\n| Erwachsene | 12 € |\n| Kinder bis 14 | 5 € |\n| Familienkarte | 25 € |"
+AGAINST = (
+    "| Metric | 2023 | 2022 |\n|---|---|---|\n| Net sales | 1,284.6 | 1,190.2 |\n| Operating income | 143.1 | 151.7 |"
+)
 SALES = "Net sales were $ 52.4 million in 2024. Net sales were $ 48.1 million in 2023."
 PASSES = (
     "A first-time visitor gets a day pass for 12 € at the gate. "
@@ -46,6 +49,11 @@ def is_misplaced(statement: str, chunks: list[str]) -> bool:
         ("En 2024 la plantilla subió de 487 a 512.", YEARS.format("Plantilla")),
         ("Nel 2024 i dipendenti sono saliti da 487 a 512.", YEARS.format("Dipendenti")),
         ("In 2024 net sales grew from $ 48.1 million to $ 52.4 million.", SALES),
+        # a word after a value that compares it
+        (
+            "Net sales increased to 1,284.6; operating income was 143.1 against 151.7 in the prior year.",
+            AGAINST,
+        ),
         # the head of a column is a common word
         (
             "On Monday the shop is open until 17:00.",

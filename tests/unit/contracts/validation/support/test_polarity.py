@@ -27,6 +27,7 @@ from support.places import ROOT
 
 HONEST = ROOT / "tests" / "assets" / "honest"
 POLICY = load_shipped_policy("SOURCEBOUND_V2")
+DEVIATIONS = "Minor deviations do not require a root cause analysis."
 OIL = "The lighter oil of the old pump must not be mixed with the new one."
 VALVE = "The operator opens the drain valve by hand before each test."
 
@@ -46,6 +47,7 @@ VALVE = "The operator opens the drain valve by hand before each test."
             [f"{OIL} At first, mix in the lighter oil of the old pump."],
             False,
         ),
+        ("Minor deviations require a root cause analysis.", [f"{DEVIATIONS} Major ones do."], True),
         # a denial that only the statement has may be said in any way
         ("The drain valve is never opened by hand.", [VALVE], False),
         ("No, the operator opens the drain valve.", [VALVE], False),
@@ -110,6 +112,16 @@ def test_the_contrary_in_other_words_is_found(statement: str, chunks: list[str],
 @pytest.mark.parametrize(
     ("chunk", "statement"),
     [
+        # another thing does what is denied of this one
+        (
+            f"{DEVIATIONS} Major ones do.",
+            "A root cause analysis is required for major deviations.",
+        ),
+        ("Guests cannot print documents. Members can.", "Members can print documents."),
+        ("Gäste können keine Dokumente drucken. Mitglieder schon.", "Mitglieder können Dokumente drucken."),
+        # what is denied beyond a number is said up to it
+        ("Files larger than 25 MB cannot be attached to a ticket.", "Files attached to a ticket are limited to 25 MB."),
+        ("Claims after 30 days are not accepted by the office.", "Claims are accepted by the office within 30 days."),
         # the chunk denies by a heading, a mark, an answer or another word
         ("Never do the following:\n- open the housing\n- immerse it in water", "Do not immerse it in water."),
         ("## Prohibited\n\n- Smoking in the rooms\n- Pets in the restaurant", "Pets in the restaurant are forbidden."),

@@ -23,6 +23,11 @@ RAILS = "Bed rails are not used to prevent falls in confused patients, because t
         ("Never use white vinegar in the tank at home.", ["Use white vinegar in the tank at home."], True),
         ("No, the red valve opens at high pressure.", ["The red valve opens at high pressure."], False),
         ("The red valve is not open at high pressure.", ["The red valve is open at high pressure, except now."], False),
+        (
+            "Our employees are not covered by the union agreement.",
+            ["None of our employees are covered by the union agreement."],
+            False,
+        ),
         ("Kinder dürfen die alte Maschine bedienen.", ["Kinder dürfen die alte Maschine nicht bedienen."], True),
         ("The tank is not made of steel and glass.", ["It is made of plastic."], False),
         # both are said of different things
