@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from sourcebound.contracts.text.citations import find_citations
 from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, Verdict, judge, load_replies, released_share, render
+from support.honest_replies import check_citations
 from support.places import ROOT
 
 SET: Final = ROOT / "tests" / "assets" / "honest" / "binding"
@@ -40,7 +40,4 @@ def test_each_honest_reply_has_a_false_twin() -> None:
     assert len(labels) == 80
     assert set(labels.values()) == {1}
     assert {key[:2] for key in labels if key[2] == FAITHFUL} == {key[:2] for key in labels if key[2] == UNFAITHFUL}
-    for item in verdicts():
-        anchors = {citation.anchor for citation in find_citations(item.reply.reply)}
-        assert anchors <= {f"C{place}" for place in range(len(item.reply.evidence))}, item.reply.id
-        assert anchors, item.reply.id
+    check_citations(item.reply for item in verdicts())

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from sourcebound.contracts.text.citations import find_citations
 from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, Reply, Verdict, judge, load_replies, render
+from support.honest_replies import check_citations
 from support.places import ROOT
 
 SET: Final = ROOT / "tests" / "assets" / "honest" / "turned"
@@ -44,8 +44,4 @@ def test_each_bundle_has_an_honest_reply_and_its_contrary() -> None:
         (bundle, label) for bundle in {item.bundle for item in replies()} for label in (FAITHFUL, UNFAITHFUL)
     )
     assert len(replies()) == 80
-    for item in replies():
-        anchors = {citation.anchor for citation in find_citations(item.reply)}
-        assert anchors, item.id
-        assert anchors <= {f"C{place}" for place in range(len(item.evidence))}, item.id
-        assert item.note or item.label == FAITHFUL, item.id
+    check_citations(replies())
