@@ -269,9 +269,10 @@ def lines_of(*blocks: tuple[BlockKind, str, int]) -> str:
     return "\n".join(text for _, text, _ in blocks)
 
 
-def test_a_list_stays_with_the_line_that_leads_to_it() -> None:
-    page = _page(prose(words(16)), prose("It has these parts:"), *items(4), prose("The end of it."))
-    whole = f"It has these parts:\n\n{lines_of(*items(4))}"
+@pytest.mark.parametrize("lead", ["It has these parts:", "It has these parts："])
+def test_a_list_stays_with_the_line_that_leads_to_it(lead: str) -> None:
+    page = _page(prose(words(16)), prose(lead), *items(4), prose("The end of it."))
+    whole = f"{lead}\n\n{lines_of(*items(4))}"
     assert texts(cut(_document(page), 40, 32)) == [words(16), f"{whole}\n\nThe end of it."]
 
 

@@ -33,8 +33,17 @@ def test_the_words_between_two_values_belong_to_one_of_them(text: str, own: dict
 
 
 @pytest.mark.contract("R5-17")
-def test_a_heading_is_around_the_values_below_it() -> None:
-    assert "aspirin" in places_of("## Aspirin\n\nThe dose is 5 mg.")["5 mg"].scope.around
+@pytest.mark.parametrize(
+    ("line", "is_heading"),
+    [
+        ("## Aspirin", True),
+        ("Aspirin", True),
+        ("Aspirin is given.", False),
+        (f"Aspirin {'and others ' * 5}", False),
+    ],
+)
+def test_a_heading_is_around_the_values_below_it(line: str, is_heading: bool) -> None:
+    assert ("aspirin" in places_of(f"{line}\n\nThe dose is 5 mg.")["5 mg"].scope.around) == is_heading
 
 
 @pytest.mark.contract("R5-17")

@@ -228,3 +228,16 @@ def test_a_sentence_that_is_quoted_whole_is_not_compared() -> None:
     verdict = validate("The lamp is not lit at night. [C0]", bundle_of_texts([chunk], ""), POLICY)
     assert verdict.support is not None
     assert verdict.support.lowest == 1000
+
+
+@pytest.mark.contract("R5-17")
+def test_a_denial_is_about_the_words_next_to_it() -> None:
+    assert turns("Concentrated red ink may be diluted.", ["Never dilute concentrated red marking ink bottles."])
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize("name", ["MAX_CLAUSES", "MAX_SENTENCES"])
+def test_beyond_a_limit_nothing_is_contrary(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert turns("You may mix in the lighter oil of the old pump.", [OIL])
+    monkeypatch.setattr(turned, name, 0)
+    assert not turns("You may mix in the lighter oil of the old pump.", [OIL])
