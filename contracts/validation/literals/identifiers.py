@@ -18,6 +18,8 @@ PLURAL: Final = re.compile(r"[A-Z]\d+s$")
 RATING: Final = re.compile(
     r"(?<![\w+-])(?:(?:A{1,3}|B{1,3}|C{1,3}|AB|O)(?:[+-](?![\w+-]))|(?:AAA|BBB|CCC|AA|BB|CC)(?![\w+-]))"
 )
+MARKS: Final = re.compile(r"[\W_]")
+NO_POINT: Final = re.compile(r"(?!(?<=\d)\.\d)[\W_]")
 LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
 AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)*[bBkKmM]")
@@ -75,8 +77,11 @@ def read_ratings(text: str) -> list[Literal]:
 
 
 def _identifier_forms(text: str, version: int) -> frozenset[str]:
-    """Return an identifier without its marks, and since the second version also without the `s` of a plural."""
-    form = re.sub(r"[\W_]", "", text.casefold())
+    """Return an identifier without its marks, and since the second version also without the `s` of a plural.
+
+    Since then a point between digits counts: `v1.2` is not `v12`.
+    """
+    form = (NO_POINT if version >= SECOND else MARKS).sub("", text.casefold())
     return frozenset([form, form[:-1]] if version >= SECOND and PLURAL.search(text) else [form])
 
 

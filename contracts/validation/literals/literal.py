@@ -19,6 +19,8 @@ from sourcebound.contracts.validation.versions import SECOND
 
 WHOLE_MORE_UNITS: Final = re.compile(r"(?<![^\W\d_])" + MORE_UNITS.pattern, re.IGNORECASE)
 WORD: Final = re.compile(r"\w+")
+NO_POINT: Final = re.compile(r"(?:(?!(?<=\d)\.\d)\W)+")
+"""What is between words, without a point between digits."""
 UNIT_WORD: Final = re.compile(r"[°%$€£¥]?[\w·/³]*")
 PART: Final = "part of another literal"
 """The unit of a number that occurs only inside a date or an identifier of a chunk; it supports a bare number."""
@@ -89,6 +91,15 @@ class LiteralIndex:
         return " ".join(WORD.findall(self._folded))
 
     @cached_property
+    def _spaced(self) -> str:
+        """The text with single spaces for all marks, since the second version without points between digits."""
+        return NO_POINT.sub(" ", self._folded) if self.version >= SECOND else self.plain_words
+
+    def _spells(self, form: str) -> bool:
+        """Return whether the text has an identifier with other marks or blanks between its characters."""
+        return re.search(r"\b" + " ?".join(map(re.escape, form)) + r"\b", self._spaced) is not None
+
+    @cached_property
     def _words(self) -> frozenset[str]:
         return frozenset(self.plain_words.split())
 
@@ -117,9 +128,7 @@ class LiteralIndex:
             return True
         matching_units = [self.forms[form] for form in literal.forms if form in self.forms]
         if not matching_units:
-            return literal.kind == "identifier" and any(
-                re.search(r"\b" + " ?".join(map(re.escape, form)) + r"\b", self.plain_words) for form in literal.forms
-            )
+            return literal.kind == "identifier" and any(self._spells(form) for form in literal.forms)
         if literal.unit in (None, FREE, OCCASIONAL, CENTURY, QUARTER, "°"):
             return True
         if literal.unit in DEGREES and any("°" in units for units in matching_units):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.languages import (
     forms_of_language,
     language_of_words,
@@ -36,7 +37,7 @@ from sourcebound.contracts.validation.literals.implied import add_forms, support
 from sourcebound.contracts.validation.literals.literal import WORD, Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.names import read_code_spans, read_labels
 from sourcebound.contracts.validation.literals.plain_text import plain_text
-from sourcebound.contracts.validation.literals.spoken import read_fraction_words, spoken_forms, with_spoken_forms
+from sourcebound.contracts.validation.literals.spoken import spoken_forms, with_spoken_forms
 from sourcebound.contracts.validation.literals.times.dates import (
     ALL_MONTHS,
     MONTHS,
@@ -48,6 +49,7 @@ from sourcebound.contracts.validation.literals.times.dates import (
 from sourcebound.contracts.validation.literals.times.eras import ERA_WORDS, era_forms, read_eras
 from sourcebound.contracts.validation.literals.times.named_times import named_time_forms, read_named_times
 from sourcebound.contracts.validation.literals.times.short_times import short_time_forms
+from sourcebound.contracts.validation.literals.times.spoken_times import read_spoken_times
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 
@@ -122,7 +124,8 @@ def read_literals(
     if version >= SECOND:
         if not POINTER_WORDS.isdisjoint(words):
             remaining = SOURCE_POINTER.sub(lambda match: MASK * len(match[0]), remaining)
-        readers = (read_clock_times, read_counted_words, read_ratings, *(() if is_source else (read_fraction_words,)))
+        fractions = () if is_source else (read_fraction_words,)
+        readers = (read_spoken_times, read_clock_times, *fractions, read_counted_words, read_ratings)
         for read in readers:
             matches = read(remaining)
             literals.extend(matches)

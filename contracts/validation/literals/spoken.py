@@ -5,12 +5,13 @@ unless the source gives the unit too.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Set
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
+from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
+from sourcebound.contracts.validation.literals.times.spoken_times import pointed_times
 
 Form = tuple[str, str | None]
 
@@ -22,32 +23,26 @@ TIMES: Final = re.compile(r"[\s-]?(?:times\b|fold\b|x\b(?!\s?\d))")
 """What follows a number of times; applies to text in lower case."""
 DOZEN: Final = re.compile(r"\b(?P<half>half[\s-]{1,3})?(?P<one>(?:a|the|one|per|1)[\s-]{1,3})?dozen\b", re.IGNORECASE)
 """`a dozen` and `half a dozen`. In `two dozen` and `some dozen` it counts neither."""
-SMALL: Final = {
-    word: value for value, word in enumerate("one two three four five six seven eight nine".split(), start=1)
-}
-PARTS: Final = {
-    name: value for value, name in enumerate("third quarter fifth sixth seventh eighth ninth tenth".split(), start=3)
-}
-FRACTION_WORDS: Final = frozenset(name + ending for name in PARTS for ending in ("", "s"))
-FRACTION: Final = re.compile(
-    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})[\s-](?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b(?![\s-]part(?:y|ies)\b)"
-)
-"""`one third`, `three quarters`; applies to text in lower case."""
 AGE: Final = re.compile(
-    r"\b(?:aged?|alter|âge|edad|età)\s?[:=]?\s?(?P<years>\d{1,3})(?![\w%]|[.,]\d)"
+    r"\b(?:age\sof|aged?|alter|âge|edad|età|(?:when|since|until)\s(?:[^\W\d_]+\s){1,3}(?:was|turned))"
+    r"\s?[:=]?\s?(?P<years>\d{1,3})(?![\w%]|[.,]\d)"
     r"(?:\s?(?:-|–|to|bis|à|a)\s?\d{1,3}(?!\d))?[\s(-]{0,3}(?P<unit>[^\W\d_]+)?",
     re.IGNORECASE,
 )
-"""An age, which is one of years where no other unit follows (`aged 6-18 months`)."""
-SHORTER_THAN_YEARS: Final = frozenset(UNITS[unit] for unit in ("hour", "day", "week", "month"))
-AGE_WORDS: Final = frozenset("age aged alter âge edad età".split())
+"""An age (`aged 6`, `when she was 6`), which is one of years where no other unit follows (`aged 6-18 months`)."""
+PREPOSITIONS: Final = frozenset("in a um".split())
+"""Words after an age that also spell units."""
+AGE_WORDS: Final = frozenset("age aged alter âge edad età when since until".split())
 ROMAN: Final = {name: value for value, name in enumerate("I II III IV V VI VII VIII IX X XI XII".split(), start=1)}
 NUMBERED: Final = frozenset(
     "class type phase stage grade part chapter category level appendix annex title tier article section volume".split()
 )
 WITH_ROMAN: Final = re.compile(
-    rf"\b(?i:{'|'.join(NUMBERED)})\s(?P<roman>{'|'.join(sorted(ROMAN, key=len, reverse=True))})\b"
+    rf"\b(?i:{'|'.join(NUMBERED)})[\s-](?P<roman>{'|'.join(sorted(ROMAN, key=len, reverse=True))})\b"
 )
+ROMAN_NAMES: Final = {number: name.casefold() for name, number in ROMAN.items()}
+WITH_DIGIT: Final = re.compile(rf"\b(?P<noun>{'|'.join(NUMBERED)})s?[\s-](?P<digit>[1-9]|1[0-2])(?![\w%]|[.,:/]\d)")
+"""Applies to text in lower case."""
 LEADING_ZEROS: Final = re.compile(r"n0+([1-9]\d?)")
 VERSION_NAME: Final = re.compile(r"[vV]?(?P<number>\d{1,6}(?:\.\d{1,6})+)")
 """The name of a version, or a number that may be one. Its digits are compared as they stand: 1.20 is not 1.2."""
@@ -65,14 +60,17 @@ def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> It
     if "dozen" in words:
         dozens = DOZEN.finditer(plain)
         yield from (("n6" if match["half"] else "n12", PART) for match in dozens if match["half"] or match["one"])
-    if not words.isdisjoint(FRACTION_WORDS):
-        yield from ((form, None) for literal in read_fraction_words(plain) for form in literal.forms)
+    yield from ((form, None) for literal in read_fraction_words(plain) for form in literal.forms)
     if not words.isdisjoint(AGE_WORDS):
-        ages = (match for match in AGE.finditer(plain) if not _is_in_shorter_units(match))
+        ages = (match for match in AGE.finditer(plain) if not _is_in_other_units(match))
         yield from ((f"n{int(match['years'])}", UNITS["year"]) for match in ages)
     if not words.isdisjoint(NUMBERED):
         yield from ((f"n{ROMAN[match['roman']]}", PART) for match in WITH_ROMAN.finditer(plain))
+        for match in WITH_DIGIT.finditer(lower_case(plain)):
+            yield f"l{match['noun'].removesuffix('s')} {ROMAN_NAMES[int(match['digit'])]}", PART
+    pointed = pointed_times(plain)
     for literal in literals:
+        yield from ((form, None) for form in _pointed_forms(literal, pointed))
         for form in literal.forms:
             if literal.kind == "number" and (zeros := LEADING_ZEROS.fullmatch(form)):
                 yield f"n{zeros[1]}", literal.unit or PART
@@ -88,16 +86,10 @@ def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
         literals: The literals of a statement.
         plain: The statement.
     """
-    return [literal._replace(forms=literal.forms | _more_forms(literal, plain)) for literal in literals]
-
-
-def read_fraction_words(text: str) -> list[Literal]:
-    """Read every fraction in words that counts its parts, as `plain_text` writes `2/3`."""
+    pointed = pointed_times(plain)
     return [
-        Literal("number", text[match.start() : match.end()], match.start(), frozenset([_fraction_form(*value)]))
-        for match in FRACTION.finditer(lower_case(text))
-        if (value := (SMALL[match["count"]], PARTS[match["part"]]))[0] < value[1]
-        and (value[0] > 1) is bool(match["plural"])
+        literal._replace(forms=literal.forms.union(_more_forms(literal, plain), _pointed_forms(literal, pointed)))
+        for literal in literals
     ]
 
 
@@ -105,6 +97,12 @@ def _more_forms(literal: Literal, plain: str) -> set[str]:
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
         return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
     return _version_forms(literal)
+
+
+def _pointed_forms(literal: Literal, pointed: Mapping[int, frozenset[str]]) -> frozenset[str]:
+    """Return the forms of a bare number that is also a time of day: `8.05`."""
+    is_bare = literal.kind == "number" and literal.unit is None
+    return pointed.get(literal.start, frozenset()) if is_bare else frozenset()
 
 
 def _after(plain: str, literal: Literal) -> str:
@@ -119,9 +117,6 @@ def _version_forms(literal: Literal) -> set[str]:
     return {f"v{version['number']}"} if version else set()
 
 
-def _is_in_shorter_units(age: re.Match[str]) -> bool:
-    return ALL_UNITS.get((age["unit"] or "").casefold()) in SHORTER_THAN_YEARS
-
-
-def _fraction_form(count: int, part: int) -> str:
-    return f"n{round(Decimal(count) / Decimal(part), 4).normalize():f}"
+def _is_in_other_units(age: re.Match[str]) -> bool:
+    word = (age["unit"] or "").casefold()
+    return word not in PREPOSITIONS and ALL_UNITS.get(word, UNITS["year"]) != UNITS["year"]

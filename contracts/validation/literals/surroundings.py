@@ -147,9 +147,12 @@ def _is_within(position: int, spans: Sequence[tuple[int, int]], ends: Sequence[i
 
 
 def _shared(one: Place, other: Place) -> int:
-    """Return the number of shared words, 0 without two content words, because `in the … in` is around many values."""
+    """Return the number of shared words, 0 without two content words, because `in the … in` is around many values.
+
+    Digits are no content, because two ranges can share an end and nothing else.
+    """
     words = [*_run(one.before, other.before), *_run(one.after, other.after)]
-    return len(words) if sum(word not in STOP_WORDS for word in words) >= MIN_CONTENT else 0
+    return len(words) if sum(word not in STOP_WORDS and not word.isdigit() for word in words) >= MIN_CONTENT else 0
 
 
 def _run(one: Side, other: Side) -> list[str]:

@@ -116,7 +116,8 @@ MORE_SPELLINGS: Final = {
     "°f": r"(?:°\s?|degrees?[\s-]+|deg\.?\s?)(?:f|fahrenheit)",
     "°c": r"(?:°\s?|degrees?[\s-]+|deg\.?\s?)(?:c|celsius|centigrade)",
     "°": r"°|degrees?|deg",
-    "pp": r"percent(?:age)?[\s-]points?|per[\s-]cent[\s-]points?|%[\s-]?points?|ppts?|pp",
+    "pp": r"percent(?:age)?[\s-]points?|per[\s-]cent[\s-]points?|%[\s-]?points?|ppts?|pp|prozentpunkt(?:en?)?"
+    r"|points?\sde\spourcentage|puntos?\sporcentuales?|punt[oi]\spercentual[ei]",
     "bp": r"basis[\s-]points?|bps",
     "n·m": r"newton[\s-]*met(?:re|er)s?|n\s?[·⋅∙•.-]?\s?m",
     "ft·lb": r"(?:foot|feet|ft)[\s.·⋅-]*(?:pounds?|lbs?|lbf)|(?:pounds?|lbs?|lbf)[\s.·⋅-]*(?:foot|feet|ft)",

@@ -37,13 +37,17 @@ ANY_MONTH: Final = rf"(?P<month>{'|'.join(sorted(ALL_MONTHS, key=len, reverse=Tr
 DAY_ENDING: Final = r"(?:st|nd|rd|th|er|ère|°|o|\.)?"
 UP_TO: Final = r"(?:\s?[-–—/]\s?|\s(?:to|and|or|through|until|bis|und|au|et|al|y|e)\s)"
 ANY_MONTH_DATE: Final = re.compile(
-    rf"\b(?:(?:(?P<from_day>\d{{1,2}}){DAY_ENDING}{UP_TO})?(?P<day_first>\d{{1,2}}){DAY_ENDING}\s+(?:(?:of|de|di)\s+)?)?"
+    rf"\b(?:(?<![^\W\d_][-–])(?:(?P<from_day>\d{{1,2}}){DAY_ENDING}{UP_TO})?(?P<day_first>\d{{1,2}}){DAY_ENDING}\s+(?:(?:of|de|di)\s+)?)?"
     rf"{ANY_MONTH}(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:|[.,]\d)"
     rf"(?:{UP_TO}(?P<to_day>\d{{1,2}}){ENDING}\b(?!\d|:|\s?[%°$€£]|[.,]\d)(?=\s?(?:,|\)|\d{{4}}|$)))?)?"
     rf"(?:\s?,?\s+(?:(?:of|de|del|do)\s+)?(?P<year>\d{{4}}))?(?!\w)",
     re.IGNORECASE,
 )
 """A date with its month in words, and the other end of a range of days in one month: `20–21 October`."""
+VERB: Final = re.compile(
+    r"\s(?:also|not|never|still|well|be|have|affect|cause|contain|differ|help|include|lead|need|require|vary)\b"
+)
+"""What follows `may` where it is a verb: `type 2 may cause`."""
 TIME: Final = re.compile(
     r"(?<![\w:.])(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{2}))?)?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?!\w|:\d)",
     re.IGNORECASE,
@@ -69,6 +73,8 @@ def read_any_month_dates(text: str) -> list[Literal]:
 
 def _days_of(match: re.Match[str]) -> Iterator[Literal]:
     """Yield the date of a match, and before or after it the other end of its range of days."""
+    if match["month"] == "may" and match["day_first"] and VERB.match(match.string, match.end()):
+        return
     year, month = match["year"] or "", month_of(match["month"])
     start, end = match.span()
     if match["from_day"]:

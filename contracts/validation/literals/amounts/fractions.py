@@ -1,0 +1,67 @@
+"""Fractions in words: `two thirds`, `zwei Drittel`, `deux tiers` (R5-8). They count the parts, as `2/3` does."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final
+
+from sourcebound.contracts.validation.literals.literal import Literal, lower_case
+
+SMALL: Final = {
+    word: value for value, word in enumerate("one two three four five six seven eight nine".split(), start=1)
+}
+PARTS: Final = {
+    name: value for value, name in enumerate("third quarter fifth sixth seventh eighth ninth tenth".split(), start=3)
+}
+ENGLISH: Final = re.compile(
+    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})[\s-](?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b(?![\s-]part(?:y|ies)\b)"
+)
+"""`one third`, `three quarters`; applies to text in lower case, as the next pattern."""
+FOREIGN_COUNTS: Final = {
+    "zwei": 2, "drei": 3, "vier": 4, "fünf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "deux": 2, "trois": 3,
+    "quatre": 4, "cinq": 5, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "due": 2, "tre": 3, "quattro": 4, "cinque": 5,
+}  # fmt: skip
+FOREIGN_PARTS: Final = {
+    "drittel": 3, "viertel": 4, "fünftel": 5, "sechstel": 6, "siebtel": 7, "achtel": 8, "neuntel": 9, "zehntel": 10,
+    "tiers": 3, "quarts": 4, "cinquièmes": 5, "sixièmes": 6, "huitièmes": 8, "dixièmes": 10,
+    "tercios": 3, "cuartos": 4, "quintos": 5, "octavos": 8, "décimos": 10,
+    "terzi": 3, "quarti": 4, "quinti": 5, "ottavi": 8, "decimi": 10,
+}  # fmt: skip
+ONE_PART: Final = {"drittel": 3, "fünftel": 5, "tiers": 3, "tercio": 3, "terzo": 3}
+"""One part by its name, which is a fraction before the word for `of`."""
+FOREIGN: Final = re.compile(
+    rf"\b(?P<count>{'|'.join(FOREIGN_COUNTS)})[\s-]?(?P<part>{'|'.join(FOREIGN_PARTS)})n?\b"
+    r"(?!\s(?:vor|nach|stunden?|d['’]heure|d['’]ora|de\shora|de\sbaño|de\sfinale?|di\sfinale)\b)"
+    rf"|\b(?:eine?[ms]?|un)\s(?P<one>{'|'.join(ONE_PART)})s?\b"
+    r"(?=\s(?:der|des|aller?|von|de|du|del|dei|degli|dell[aeo])\b|\s(?:d|dell)['’])"
+)
+FOREIGN_MARK: Final = re.compile(
+    r"tel|tiers|quarts|i[eè]mes|terci|cuartos|quint|octavos|décimos|terz|quarti|ottavi|decimi"
+)
+"""A text in lower case without this has no fraction of these languages."""
+
+
+def read_fraction_words(text: str) -> list[Literal]:
+    """Read every fraction in words that counts its parts, as `plain_text` writes `2/3`."""
+    lowered = lower_case(text)
+    return [
+        Literal("number", text[start:end], start, frozenset([f"n{round(Decimal(count) / part, 4).normalize():f}"]))
+        for start, end, count, part in sorted({*_english(lowered), *_foreign(lowered)})
+        if count < part
+    ]
+
+
+def _english(lowered: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the start, the end, the count and the name of the parts of each English fraction."""
+    for match in ENGLISH.finditer(lowered):
+        count = SMALL[match["count"]]
+        if (count > 1) is bool(match["plural"]):
+            yield *match.span(), count, PARTS[match["part"]]
+
+
+def _foreign(lowered: str) -> Iterator[tuple[int, int, int, int]]:
+    for match in FOREIGN.finditer(lowered) if FOREIGN_MARK.search(lowered) else ():
+        if match["one"]:
+            yield *match.span(), 1, ONE_PART[match["one"]]
+        else:
+            yield *match.span(), FOREIGN_COUNTS[match["count"]], FOREIGN_PARTS[match["part"]]

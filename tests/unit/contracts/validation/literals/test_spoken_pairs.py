@@ -1,0 +1,107 @@
+"""R5-8: what one text says in words and another in digits: times of day, fractions, points, versions and phases."""
+
+import pytest
+
+from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
+from sourcebound.contracts.validation.versions import SECOND
+
+SUPPORTED = [
+    # times that count from an hour
+    ("It opens at 9:15.", "It opens at quarter past nine."),
+    ("It opens at quarter past nine.", "It opens at 9:15."),
+    ("It opens at a quarter past 9.", "It opens at 9:15 am."),
+    ("It closes at quarter to five.", "It closes at 4:45 pm."),
+    ("It closes at 16:45.", "It closes at a quarter to five."),
+    ("It closes at half past six.", "It closes at 6:30 p.m."),
+    ("It closes at half past twelve in the morning.", "It closes at 0:30."),
+    ("Es beginnt um 7:30 Uhr.", "Es beginnt um halb acht."),
+    ("Es beginnt um 19:30 Uhr.", "Es beginnt um halb acht."),
+    ("Es beginnt um 0:30 Uhr.", "Es beginnt um halb eins."),
+    ("Es beginnt um 8:15 Uhr.", "Es beginnt um Viertel nach acht."),
+    ("It starts at half past seven.", "Es beginnt um halb acht."),
+    ("It starts at 9:15.", "Il commence à neuf heures et quart."),
+    ("It starts at 9:30.", "Empieza a las nueve y media."),
+    ("It starts at 8:45.", "Comincia alle nove meno un quarto."),
+    # times with a point
+    ("It opens at 8:05.", "It opens at 8.05 am."),
+    ("It opens at 8.05 am.", "It opens at 8:05."),
+    ("It opens at 8.05.", "It opens at 8:05."),
+    ("It opens at 8.05 p.m.", "Opening: 8:05 PM"),
+    ("Der Zug fährt um 18:05 Uhr.", "Der Zug fährt um 18.05 Uhr."),
+    ("Der Zug fährt um 8.05 Uhr.", "Der Zug fährt um 8:05 Uhr."),
+    # percentage points
+    ("It rose by 3 percentage points.", "Der Anteil stieg um 3 Prozentpunkte."),
+    ("It rose by 1 percentage point.", "Der Anteil stieg um 1 Prozentpunkt."),
+    ("It rose by 3 percentage points.", "La part augmente de 3 points de pourcentage."),
+    ("It rose by 3 percentage points.", "La cuota subió 3 puntos porcentuales."),
+    ("It rose by 3 percentage points.", "La quota sale di 3 punti percentuali."),
+    # fractions
+    ("Zwei Drittel der Mitglieder stimmten zu.", "2/3 der Mitglieder stimmten zu."),
+    ("2/3 der Mitglieder stimmten zu.", "Zwei Drittel der Mitglieder stimmten zu."),
+    ("Two thirds of the members agreed.", "Zwei Drittel der Mitglieder stimmten zu."),
+    ("One third of the members agreed.", "Un tiers des membres ont voté."),
+    ("Three quarters of the members agreed.", "Tres cuartos de los miembros votaron."),
+    ("Two thirds of the members agreed.", "Due terzi dei membri hanno votato."),
+    # ages
+    ("He was 15 years old.", "When Salah was 15 he was noticed."),
+    ("He was 18 years old.", "He left, aged 18 in 2020."),
+    ("He was 19 years old.", "whom he has known since he was 19."),
+    ("He died 83 years old.", "He died at the age of 83."),
+    # a verb after a name with a number
+    ("COVID-19 may slow it.", "COVID-19 is slow."),
+    ("Type 2 may cause it.", "It is of type 2."),
+    # the ends of ranges
+    ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),
+]
+UNSUPPORTED = [
+    ("It opens at quarter past nine.", "It opens at quarter to nine."),
+    ("It opens at half past nine.", "It opens at quarter past nine."),
+    ("It opens at 9:15 pm.", "It opens at quarter past nine in the morning."),
+    ("It opens at 8:45.", "It gave a quarter to nine schools."),
+    ("Es beginnt um halb acht.", "Beginn: 8:30 Uhr"),
+    ("Es beginnt um halb neun.", "Es beginnt um halb acht."),
+    ("Es beginnt um Viertel vor acht.", "Es beginnt um Viertel nach acht."),
+    ("It opens at 8:05.", "It rose to 8.05 in May."),
+    ("It opens at 8:05 pm.", "It opens at 8.05 am."),
+    ("Der Anteil stieg um 3 Prozentpunkte.", "Der Anteil stieg um 3 Prozent."),
+    ("La part augmente de 3 points de pourcentage.", "La part augmente de 3 %."),
+    ("Zwei Drittel stimmten zu.", "Ein Drittel stimmte zu."),
+    ("Drei Viertel der Fläche.", "Zwei Drittel der Fläche."),
+    ("Deux tiers des membres.", "Un tiers des membres."),
+    ("Tres cuartos de los miembros.", "Dos tercios de los miembros."),
+    ("Due terzi dei membri.", "Un terzo dei membri."),
+    ("It is in Phase III.", "It is in Phase 2."),
+    ("It is in Phase III.", "A phase-2 trial."),
+    ("It runs v12.", "It runs v1.2."),
+    ("It runs v1.2.", "It runs v12."),
+    ("It runs v1.2.", "It runs v 12."),
+    ("See B1.5.", "See B15."),
+    ("He was 15 years old.", "When Salah was 15 km away he was noticed."),
+]
+NOT_READ = [
+    "Trois quarts d'heure suffisent.",
+    "Un tiers a payé.",
+]
+
+
+def unsupported(answer: str, evidence: str) -> list[str]:
+    found = check_literals(answer, 0, (read_evidence("C0", evidence),), version=SECOND)
+    return [finding.text for finding in found if not finding.supported]
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("answer", "evidence"), SUPPORTED)
+def test_one_value_in_words_and_in_digits_is_the_same(answer: str, evidence: str) -> None:
+    assert unsupported(answer, evidence) == []
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("answer", "evidence"), UNSUPPORTED)
+def test_another_value_in_words_is_unsupported(answer: str, evidence: str) -> None:
+    assert unsupported(answer, evidence)
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize("answer", NOT_READ)
+def test_words_with_another_meaning_are_no_fraction(answer: str) -> None:
+    assert unsupported(answer, "The source has no number.") == []
