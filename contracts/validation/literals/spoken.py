@@ -11,7 +11,7 @@ from typing import Final
 from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
-from sourcebound.contracts.validation.literals.times.spoken_times import pointed_times
+from sourcebound.contracts.validation.literals.times.spoken_times import minutes_in_words, pointed_times
 
 Form = tuple[str, str | None]
 
@@ -68,6 +68,7 @@ def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> It
         yield from ((f"n{ROMAN[match['roman']]}", PART) for match in WITH_ROMAN.finditer(plain))
         for match in WITH_DIGIT.finditer(lower_case(plain)):
             yield f"l{match['noun'].removesuffix('s')} {ROMAN_NAMES[int(match['digit'])]}", PART
+    yield from ((form, UNITS["minute"]) for form in minutes_in_words(plain))
     pointed = pointed_times(plain)
     for literal in literals:
         yield from ((form, None) for form in _pointed_forms(literal, pointed))

@@ -1,5 +1,7 @@
 """Times of day that count from an hour in words: `quarter past nine`, `halb acht`, `las nueve y media` (R5-8).
 
+Parts of an hour in words are counts of minutes: `half an hour`.
+
 Without a word for the half of the day such a time has both forms, as a time in digits has. A time with a point between
 hours and minutes is also a number, so it only gets more forms: `at 8.05`.
 """
@@ -55,6 +57,18 @@ PATTERNS: Final = tuple(
 )
 MARK: Final = re.compile(r"quarter|half\spast|viertel|halb|\bquart\b|demie|cuarto|media|quarto|mezz")
 """A text in lower case without this has no such time."""
+PARTS_OF_AN_HOUR: Final = {
+    30: r"(?<!and[\s-])(?<!and[\s-]a[\s-])\bhalf[\s-](?:an[\s-])?hour\b|\bhalben?\sstunde\b|\bdemi-heure\b"
+    r"|\bmedia\shora\b|\bmezz['’]ora\b",
+    15: r"(?<!three[\s-])\bquarter[\s-](?:of\san[\s-])?hour\b|\bviertelstunde\b|\bquart\sd['’]heure\b"
+    r"|\bcuarto\sde\shora\b|\bquarto\sd['’]ora\b",
+    45: r"\bthree[\s-]quarters\sof\san\shour\b|\bdreiviertelstunde\b|\btrois\squarts\sd['’]heure\b"
+    r"|\btres\scuartos\sde\shora\b|\btre\squarti\sd['’]ora\b",
+}
+PART_OF_AN_HOUR: Final = re.compile("|".join(f"(?P<m{minutes}>{text})" for minutes, text in PARTS_OF_AN_HOUR.items()))
+"""Applies to text in lower case."""
+HOUR_MARK: Final = re.compile(r"hour|stunde|heure|hora|['’]ora")
+"""A text in lower case without this has no part of an hour."""
 POINTED: Final = re.compile(
     r"(?P<lead>\b(?:at|um|until|till|à|alle|ore|las)\s)?(?P<hour>[01]?\d|2[0-3])\.(?P<minute>[0-5]\d)(?![\w%]|[.,]\d)"
     r"(?:\s?(?:(?P<am>a\.?m)|(?P<pm>p\.?m)|(?P<uhr>uhr))\b)?"
@@ -77,6 +91,13 @@ def read_spoken_times(text: str) -> list[Literal]:
         for match in pattern.finditer(lowered)
     ]
     return sorted(found, key=lambda literal: literal.start)
+
+
+def minutes_in_words(plain: str) -> Iterator[str]:
+    """Yield the form of the minutes of each part of an hour that a text names: `half an hour`."""
+    lowered = lower_case(plain)
+    if HOUR_MARK.search(lowered):
+        yield from (f"n{str(match.lastgroup)[1:]}" for match in PART_OF_AN_HOUR.finditer(lowered))
 
 
 def pointed_times(plain: str) -> dict[int, frozenset[str]]:

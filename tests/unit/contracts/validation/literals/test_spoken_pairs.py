@@ -29,6 +29,11 @@ SUPPORTED = [
     ("It opens at 8.05 p.m.", "Opening: 8:05 PM"),
     ("Der Zug fährt um 18:05 Uhr.", "Der Zug fährt um 18.05 Uhr."),
     ("Der Zug fährt um 8.05 Uhr.", "Der Zug fährt um 8:05 Uhr."),
+    # parts of an hour
+    ("Leave it on for 30 minutes.", "Leave it on for half an hour."),
+    ("Leave it on for 30 minutes.", "Leave it on for a half-hour."),
+    ("It takes 15 minutes.", "Es dauert eine Viertelstunde."),
+    ("It takes 45 minutes.", "Il faut trois quarts d'heure."),
     # percentage points
     ("It rose by 3 percentage points.", "Der Anteil stieg um 3 Prozentpunkte."),
     ("It rose by 1 percentage point.", "Der Anteil stieg um 1 Prozentpunkt."),
@@ -63,6 +68,8 @@ UNSUPPORTED = [
     ("Es beginnt um Viertel vor acht.", "Es beginnt um Viertel nach acht."),
     ("It opens at 8:05.", "It rose to 8.05 in May."),
     ("It opens at 8:05 pm.", "It opens at 8.05 am."),
+    ("It takes 30 minutes.", "It is a two-and-a-half-hour trip."),
+    ("It takes 15 minutes.", "It is a three-quarter-hour walk."),
     ("Der Anteil stieg um 3 Prozentpunkte.", "Der Anteil stieg um 3 Prozent."),
     ("La part augmente de 3 points de pourcentage.", "La part augmente de 3 %."),
     ("Zwei Drittel stimmten zu.", "Ein Drittel stimmte zu."),
