@@ -22,6 +22,8 @@ MARKS: Final = re.compile(r"[\W_]")
 NO_POINT: Final = re.compile(r"(?!(?<=\d)\.\d)[\W_]")
 LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
+SHORT_RATES: Final = frozenset("/mo /yr /wk /hr".split())
+"""Rates that are no part of a name: `$20/mo`."""
 AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)*[bBkKmM]")
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
 QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘']([^‘’'\n]{3,400})[’'](?!\w)")
@@ -116,6 +118,8 @@ def _is_measure(token: str, version: int) -> bool:
     if not match:
         return False
     rest = match["rest"].casefold()
+    if version >= SECOND and rest in SHORT_RATES:
+        return True
     longer = read_more_units(match["rest"], 0) if version >= SECOND else None
     if longer and longer[1] == len(rest):
         return True

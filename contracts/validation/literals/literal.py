@@ -22,6 +22,8 @@ WORD: Final = re.compile(r"\w+")
 NO_POINT: Final = re.compile(r"(?:(?!(?<=\d)\.\d)\W)+")
 """What is between words, without a point between digits."""
 UNIT_WORD: Final = re.compile(r"[°%$€£¥]?[\w·/³]*")
+CURRENCY_RATE: Final = re.compile(r"(?<!\w)(us\$|\$|usd|€|eur|£|gbp|chf)\s?/\s?(day|wk|week|mo|month|yr|year)(?!\w)")
+"""A price for a time in the head of a column: `$/mo`; applies to case-folded text."""
 PART: Final = "part of another literal"
 """The unit of a number that occurs only inside a date or an identifier of a chunk; it supports a bare number."""
 
@@ -109,6 +111,7 @@ class LiteralIndex:
         known = ALL_UNITS if self.version >= SECOND else UNITS
         units = {known[word] for word in UNIT_WORD.findall(self._folded) if word in known}
         if self.version >= SECOND:
+            units |= {known[match] for rate in CURRENCY_RATE.findall(self._folded) for match in rate}
             units |= {NUMBERED_SPELLINGS[str(match.lastgroup)] for match in WHOLE_MORE_UNITS.finditer(self._folded)}
         return frozenset(units)
 

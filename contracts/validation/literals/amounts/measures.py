@@ -36,6 +36,7 @@ MONEY_IN_SCALE: Final = re.compile(
 LETTER_SCALES: Final = {"t": 10**3, "k": 10**3, "m": 10**6, "mio": 10**6, "md": 10**9, "mrd": 10**9}
 RATE: Final = re.compile(r"\s?(?:/|\b(?:per|pro|par|por)\s)\s?(?P<word>[^\W\d_]+)(?![\w³²])")
 """The second part of a compound unit: `50 mg/kg`, `3 kg per day`."""
+TIMES_OF_PRICES: Final = frozenset({"d", "wk", "mo", "yr"})
 SUFFIX: Final = re.compile(r"[\s-]?(?P<word>°\s?[CF]\b|[%℃℉$€£¥]|[A-Za-zµμ³²·⋅/.]+[A-Za-z³²0-9]|[A-Za-z])")
 ANY_SUFFIX: Final = re.compile(
     r"[\s-]?(?P<word>°\s?[CF]\b|[%℃℉$€£¥]|(?:[^\W\d_]|[³²·⋅/.])+(?:[^\W\d_]|[³²0-9])|[^\W\d_])"
@@ -128,6 +129,18 @@ def _read_compound(text: str, measure: Measure, match: re.Match[str] | None) -> 
     if match is None or not slash or first not in ALL_UNITS:
         return measure
     return _with_rate(text, Measure(measure.factor, ALL_UNITS[first], match.start("word") + len(first)))
+
+
+def read_time_rate(text: str, position: int) -> tuple[str, int] | None:
+    """Return the unit and the end of the time that a price is for: `$20 per month`, `$20/mo`.
+
+    Args:
+        text: A text.
+        position: The end of the price.
+    """
+    rate = RATE.match(text, position)
+    unit = ALL_UNITS.get(rate["word"].casefold()) if rate else None
+    return (unit, rate.end()) if rate and unit in TIMES_OF_PRICES else None
 
 
 def _with_rate(text: str, measure: Measure) -> Measure:

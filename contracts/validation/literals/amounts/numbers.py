@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from sourcebound.contracts.validation.literals.amounts.measures import SCALES, read_measure
+from sourcebound.contracts.validation.literals.amounts.measures import SCALES, read_measure, read_time_rate
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
 from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case
 from sourcebound.contracts.validation.versions import SECOND
@@ -96,13 +96,15 @@ def read_numbers(text: str, version: int, *, points_group: bool = False) -> list
             continue
         unit = read_measure(text, match.end(), bool(currency), version)
         name = UNITS[currency.strip().casefold()] if currency else unit.unit
+        rate = read_time_rate(text, unit.end) if currency and version >= SECOND else None
+        name, end = (f"{name}/{rate[0]}", rate[1]) if rate else (name, unit.end)
         values = [each for each in (value, grouped) if each is not None]
         forms = {_number_form((-each if sign == "-" else each) * unit.factor) for each in values}
         if value is None:
             forms.add("v" + match["numeral"])
         if LEADING_ZERO.fullmatch(match["numeral"] or ""):
             forms = {"n" + match["numeral"]}
-        literals.append(Literal("number", text[start : unit.end], start, frozenset(forms), name))
+        literals.append(Literal("number", text[start:end], start, frozenset(forms), name))
     return literals
 
 

@@ -55,6 +55,10 @@ SUPPORTED = [
     # a verb after a name with a number
     ("COVID-19 may slow it.", "COVID-19 is slow."),
     ("Type 2 may cause it.", "It is of type 2."),
+    # prices for a time
+    ("The plan costs $20 per month.", "The plan costs $20/mo."),
+    ("The Pro plan costs $20 per month.", "| Plan | $/mo |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
+    ("The Pro plan costs $20 a month.", "| Plan | Price (USD/mo.) |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
     # the ends of ranges
     ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),
 ]
@@ -83,6 +87,8 @@ UNSUPPORTED = [
     ("It runs v1.2.", "It runs v12."),
     ("It runs v1.2.", "It runs v 12."),
     ("See B1.5.", "See B15."),
+    ("The plan costs $20 per year.", "The plan costs $20/mo."),
+    ("The Pro plan costs $20 per year.", "| Plan | $/mo |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
     ("He was 15 years old.", "When Salah was 15 km away he was noticed."),
 ]
 NOT_READ = [
