@@ -12,6 +12,7 @@ from sourcebound.contracts.validation.binding.check import misplaces
 from sourcebound.contracts.validation.literals.check import read_evidence
 from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.support.candidates import Place, Shown
+from sourcebound.contracts.validation.support.ellipses import complete
 from sourcebound.contracts.validation.support.polarity.turned import turns
 from sourcebound.contracts.validation.support.reversals import reverses
 from sourcebound.contracts.validation.support.verify import HIGHEST, read_support, score_answering
@@ -113,9 +114,10 @@ def _score(
     anchors = list(chunks)
     reading = read_support(text, previous, question, list(chunks.values()))
     is_quoted = reading.score == HIGHEST
+    texts = [complete(chunk, text) for chunk in chunks.values()]
     is_false = (
-        reverses(text, chunks.values())
-        or (not is_quoted and turns(text, chunks.values()))
+        reverses(text, texts)
+        or (not is_quoted and turns(text, texts))
         or ((not is_quoted or CELLS in head) and _misplaces(text, head, chunks))
     )
     score = 0 if is_false else reading.score

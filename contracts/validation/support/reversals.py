@@ -18,6 +18,10 @@ NEGATIONS: Final = frozenset(
     "not never no neither nor without nicht kein keine keinen keinem keiner nie niemals ohne ne pas jamais sans nunca "
     "sin jamás non mai senza".split()
 )
+COMPARATIVES: Final = frozenset(
+    "more less fewer later earlier longer higher lower mehr weniger länger später plus moins más menos più meno".split()
+)
+"""Words before which a denial makes a bound: `no more than 4` is `not … more than 4`."""
 PARTICLE: Final = re.compile(r"\s*[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)\b[*_]*[.,;:!–—-]", re.IGNORECASE)
 """The answer to a question for yes or no, which denies the question and not the sentence after it."""
 EXCEPTIONS: Final = frozenset(
@@ -73,11 +77,15 @@ class Polarity:
         within = (*takewhile(END.__ne__, before), *takewhile(END.__ne__, after))
         return not EXCEPTIONS.isdisjoint(within)
 
-    def shared(self, position: int, other: "Polarity", place: int) -> list[str]:
-        """Return the words around a position that another text has around a place."""
+    def shared(self, position: int, other: "Polarity", place: int) -> tuple[list[str], list[str]]:
+        """Return the words before and after a position that another text has around a place."""
         own, others = self.words[max(0, position - REACH) : position], other.words[max(0, place - REACH) : place]
         after = _run(self.words[position : position + REACH], other.words[place : place + REACH])
-        return _run(own[::-1], others[::-1]) + after
+        return _run(own[::-1], others[::-1]), after
+
+    def denied(self, start: int, end: int) -> set[str]:
+        """Return the words of a part of the text before which a denial stands."""
+        return {word for word, negated in zip(self.words[start:end], self.negated[start:end], strict=True) if negated}
 
 
 @lru_cache(maxsize=512)
@@ -99,14 +107,22 @@ def reverses(statement: str, chunks: Iterable[str]) -> bool:
         same, reversed_ = 0, 0
         for source in sources:
             for place in source.by_neighbours.get(pair, ()):
-                words = said.shared(position, source, place)
-                if source.negated[place] is said.negated[position]:
+                before, after = said.shared(position, source, place)
+                words = before + after
+                own = said.denied(position - len(before), position + len(after))
+                other = source.denied(place - len(before), place + len(after))
+                if source.negated[place] is said.negated[position] or _is_one_bound(own, other):
                     same = max(same, len(words))
                 elif sum(word not in STOP_WORDS for word in words) >= MIN_CONTENT and not source.limits(place):
                     reversed_ = max(reversed_, len(words))
         if reversed_ >= MIN_SHARED and reversed_ - same >= MIN_LEAD:
             return True
     return False
+
+
+def _is_one_bound(own: set[str], other: set[str]) -> bool:
+    """Return whether two texts deny the same bound, one of them at its comparison: `no more than`."""
+    return bool(own and other) and own.isdisjoint(COMPARATIVES) is not other.isdisjoint(COMPARATIVES)
 
 
 def _run(one: Sequence[str], other: Sequence[str]) -> list[str]:

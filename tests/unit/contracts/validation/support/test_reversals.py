@@ -36,6 +36,10 @@ RAILS = "Bed rails are not used to prevent falls in confused patients, because t
             ["The guarantee covers damage by vinegar in the tank.", "It never covers damage by vinegar in the tank."],
             False,
         ),
+        # a bound is denied as a whole, or at its comparison
+        ("Fill the tank with no more than 40 litres.", ["Do not fill the tank with more than 40 litres."], False),
+        ("Do not fill the tank with more than 40 litres.", ["Fill the tank with no more than 40 litres."], False),
+        ("Fill the tank with no more than 40 litres.", ["Fill the tank with more than 40 litres."], True),
         # no content word says that the sentence is the same
         ("It is one of these to be.", ["It is not one of these to be."], False),
         # a sentence ends between the words
