@@ -85,9 +85,9 @@ def open_reader() -> Reader | None:
     """Return the reader of this process's MiniLM; None if its weights are not installed."""
     if find_weights() is None:
         return None
-    from sourcebound.models.similarity import SimilarityReader
+    from sourcebound.models.sentence_reader import SentenceReader
 
-    return SimilarityReader(shared_minilm())
+    return SentenceReader(shared_minilm())
 
 
 def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:

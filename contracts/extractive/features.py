@@ -53,6 +53,23 @@ class Similarity(NamedTuple):
     """The similarity of the whole sentence."""
 
 
+class Reading(NamedTuple):
+    """A sentence as a reader sees it: how similar it is to the question, and how likely it is to answer."""
+
+    similarity: Similarity
+    odds: int
+    """How much likelier it is that the sentence answers than that nothing in its chunk does.
+
+    In hundredths of a logit, at most 1000 on either side.
+    """
+    likely: int
+    """How likely it is that the sentence answers, in thousandths."""
+
+
+UNREAD: Final = (-1000, 0)
+"""The odds and the likelihood of a sentence that was not read."""
+
+
 def word_weights(question: Question, sentences: Sequence[Sentence]) -> dict[str, int]:
     """Return the weight of each stem of the question by its rarity among the sentences, in hundredths.
 
@@ -110,14 +127,15 @@ def lexical_features(
     }
 
 
-def similarity_features(similarity: Similarity, nearest: int) -> Features:
-    """Return the features of a similarity.
+def reading_features(reading: Reading, nearest: int) -> Features:
+    """Return the features of what was read.
 
     Args:
-        similarity: The similarity of a sentence.
-        nearest: The highest one of a whole sentence in the prompt.
+        reading: What was read of a sentence.
+        nearest: The highest similarity of a whole sentence in the prompt.
     """
-    return {**similarity._asdict(), "behind": similarity.whole - nearest}
+    similarity, odds, likely = reading
+    return {**similarity._asdict(), "behind": similarity.whole - nearest, "odds": odds, "likely": likely}
 
 
 def _given(question: Question, sentence: Sentence) -> frozenset[str]:

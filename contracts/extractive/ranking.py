@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.extractive.answer_types import asking_stems, find_type, needs_type
 from sourcebound.contracts.extractive.features import (
     Features,
-    Similarity,
+    Reading,
     holds,
     lexical_features,
-    similarity_features,
+    reading_features,
     word_weights,
 )
 from sourcebound.contracts.extractive.labels import conflicts, has_labels
@@ -55,8 +55,8 @@ PART: Final = re.compile(
 )
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
 Described = tuple[Sentence, Features]
-Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Similarity]]]
-"""Returns the similarity of each sentence of each chunk to the question."""
+Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Reading]]]
+"""Reads each sentence of each chunk with the question."""
 
 
 class Ranked(NamedTuple):
@@ -282,7 +282,7 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
 def compare(
     question: Question, evidence: Sequence[EvidencePart], described: Sequence[Described], read: Reader
 ) -> list[Described]:
-    """Add the similarities of the sentences in the most promising chunks; the others are left out."""
+    """Add what is read of the sentences in the most promising chunks; the others are left out."""
     ranking = read_weights(embedded=False).ranking
     best: dict[int, int] = {}
     for sentence, features in described:
@@ -290,11 +290,9 @@ def compare(
     chosen = sorted(best, key=lambda chunk: (-best[chunk], chunk))[:READ_CHUNKS]
     within = [[each for each in described if each[0].chunk == chunk] for chunk in chosen]
     chunks = [(evidence[chunk], [each for each, _ in part]) for chunk, part in zip(chosen, within, strict=True)]
-    similarities = [each for part in read(question, chunks) for each in part]
-    nearest = max((each.whole for each in similarities), default=0)
+    readings = [each for part in read(question, chunks) for each in part]
+    nearest = max((each.similarity.whole for each in readings), default=0)
     return [
-        (sentence, features | similarity_features(similarity, nearest))
-        for (sentence, features), similarity in zip(
-            [each for part in within for each in part], similarities, strict=True
-        )
+        (sentence, features | reading_features(reading, nearest))
+        for (sentence, features), reading in zip([each for part in within for each in part], readings, strict=True)
     ]

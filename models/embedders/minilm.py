@@ -182,6 +182,20 @@ class MiniLmEmbedder:
         """
         return len(self._token_ids(text))
 
+    def open_graph(self, graph: Path) -> "InferenceSession":
+        """Open another graph that refers to the same weights, after they have been checked.
+
+        Args:
+            graph: The file of the graph.
+
+        Raises:
+            ModelError: `EMBEDDER_MISSING` or `EMBEDDER_CORRUPT`.
+        """
+        self._get_session()
+        weights: Future[Path] = Future()
+        weights.set_result(self._folder.resolve() / WEIGHTS.name)
+        return open_session(graph, weights)
+
     async def load(self) -> None:
         """Check and open everything now instead of at the first vector, in parallel with other start-up work.
 
@@ -227,7 +241,7 @@ class MiniLmEmbedder:
         session = self._get_session()
         import numpy as np
 
-        encoding = self._encode(text)
+        encoding = self.encode(text)
         parts = []
         for start in range(0, len(encoding.ids), MAX_TOKENS):
             token_ids = np.array([CLS, *encoding.ids[start : start + MAX_TOKENS], SEP], dtype=np.int64)
@@ -240,7 +254,7 @@ class MiniLmEmbedder:
         session = self._get_session()
         import numpy as np
 
-        encoding = self._encode(text)
+        encoding = self.encode(text)
         if len(encoding.ids) > MAX_TOKENS:
             return self._embed(text)
         token_ids = np.array([CLS, *encoding.ids, SEP], dtype=np.int64)
@@ -261,9 +275,14 @@ class MiniLmEmbedder:
         return cast("list[float]", vector.tolist())
 
     def _token_ids(self, text: str) -> list[int]:
-        return self._encode(text).ids
+        return self.encode(text).ids
 
-    def _encode(self, text: str) -> "Encoding":
+    def encode(self, text: str) -> "Encoding":
+        """Return the word-pieces of a text, without special tokens.
+
+        Raises:
+            ModelError: The tokenizer is missing or is not the pinned one.
+        """
         with self._tokenizer_lock:
             if self._tokenizer is None:
                 self._tokenizer = _open_tokenizer(self._folder)
@@ -276,7 +295,7 @@ class MiniLmEmbedder:
                 with ThreadPoolExecutor(max_workers=1) as helper:
                     weights = helper.submit(check_file, self._folder, WEIGHTS)
                     tokenizer = helper.submit(self._token_ids, "")
-                    session = _open_session(weights)
+                    session = open_session(GRAPH_FILE, weights)
                     tokenizer.result()
                 self._session = session
         return self._session
@@ -314,11 +333,15 @@ def _open_tokenizer(folder: Path) -> "Tokenizer":
     return tokenizer
 
 
-def _open_session(weights: Future[Path]) -> "InferenceSession":
-    """Import ONNX Runtime while the weights are being checked, then open the graph over them.
+def open_session(graph: Path, weights: Future[Path]) -> "InferenceSession":
+    """Import ONNX Runtime while the weights are being checked, then open a graph that refers to them, on one thread.
 
     ONNX Runtime 1.29 and later sends telemetry to its vendor, with a machine id that it stores in the home folder,
     unless this variable is set before the import. Its own function to switch that off comes too late.
+
+    Args:
+        graph: The file of the graph.
+        weights: The checked path of the weights.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
@@ -329,5 +352,4 @@ def _open_session(weights: Future[Path]) -> "InferenceSession":
     options.log_severity_level = 3
     folder = str(weights.result().parent)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-    graph = GRAPH_FILE.read_bytes()
-    return onnxruntime.InferenceSession(graph, sess_options=options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(graph.read_bytes(), sess_options=options, providers=["CPUExecutionProvider"])

@@ -24,7 +24,7 @@ from sourcebound.evals.answers.cases import read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.retrieval import DATA
 from sourcebound.models.embedders.minilm import shared_minilm
-from sourcebound.models.similarity import SimilarityReader
+from sourcebound.models.sentence_reader import SentenceReader
 
 TREES: Final = {
     "objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "min_data_in_leaf": 30, "lambda_l2": 5,
@@ -112,7 +112,7 @@ def main() -> None:
     cases = [each for path in sys.argv[1:3] for each in read_cases(Path(path)) if each.is_asked and not each.held]
     cases = [each for each in cases if each.set in {*SETS, "natural"}]
     examples = [
-        each for each in read_examples(cases, SimilarityReader(shared_minilm())) if each.case.kind is Kind.ANSWERABLE
+        each for each in read_examples(cases, SentenceReader(shared_minilm())) if each.case.kind is Kind.ANSWERABLE
     ]
     document = documents(DATA)
     articles = sorted({document[each.case.id] for each in examples if each.case.set == "squad2"})

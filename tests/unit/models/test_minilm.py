@@ -131,7 +131,7 @@ async def test_the_word_pieces_of_a_question_come_with_its_vector(
     asked = MiniLmEmbedder()
     vector = await asked.embed_query(SENTENCE)
     with monkeypatch.context() as patched:
-        patched.setattr(asked, "_encode", lambda _: pytest.fail("the question was computed again"))
+        patched.setattr(asked, "encode", lambda _: pytest.fail("the question was computed again"))
         (kept,) = asked.read_tokens([SENTENCE])
     (read,) = embedder.read_tokens([SENTENCE])
     assert vector == (await embedder.embed_documents([SENTENCE]))[0]
