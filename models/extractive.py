@@ -2,7 +2,7 @@
 
 It sees only the prompt, calls no network, and always gives the same answer to the same prompt. It is the keyless
 default, and the baseline of the tests. With the weights of MiniLM it compares sentences with the question by their
-meaning too; without them, by their words alone.
+meaning too, and reads which of them answers; without them, it goes by their words alone.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from sourcebound.contracts.prompt import fact_choice
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES, PROFILE, write
 from sourcebound.contracts.prompt.build import REFUSAL, EvidencePart, Message, PromptParts, read_prompt
 from sourcebound.models.backend import NO_STREAM, read_reply, to_langchain
-from sourcebound.models.embedders.minilm import find_weights, shared_minilm
+from sourcebound.models.embedders.minilm import find_weights
 
 MODEL_NAME = "extractive"
 
@@ -37,7 +37,7 @@ class ExtractiveChatModel(BaseChatModel):
     """
 
     reader: Any = None
-    """Compares sentences with the question by an embedder (`Reader`); only words count without it."""
+    """Reads sentences with the question (`Reader`); only words count without it."""
 
     @property
     def _llm_type(self) -> str:
@@ -82,12 +82,12 @@ class ExtractiveBackend:
 
 
 def open_reader() -> Reader | None:
-    """Return the reader of this process's MiniLM; None if its weights are not installed."""
+    """Return the reader of this process; None if the weights of MiniLM are not installed."""
     if find_weights() is None:
         return None
-    from sourcebound.models.sentence_reader import SentenceReader
+    from sourcebound.models.sentence_reader import shared_reader
 
-    return SentenceReader(shared_minilm())
+    return shared_reader()
 
 
 def _choose_facts(parts: PromptParts, reader: Reader | None) -> str:

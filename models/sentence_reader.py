@@ -1,25 +1,32 @@
 """The reader of sentences: a small network that was trained to tell which of them answers a question (R4-9).
 
-The network reads the question, the name of the document and the chunk together. It starts from MiniLM, whose word
-vectors it shares: `sentence_reader.onnx` refers to the same weights as `minilm.onnx`. Its own weights are whole numbers
-of eight bits ([how it was trained](../training/README.md)). One run reads one chunk on one thread, without padding.
+The network reads the question, the name of the document and the chunk together. It is derived from all-MiniLM-L6-v2
+(Apache-2.0): its layers were trained on, and it shares the word vectors, so `sentence_reader.onnx` refers to the same
+weights as `minilm.onnx`. Its matrices are whole numbers of eight bits ([training](../training/README.md)).
+
+Rule: one run reads one chunk on one thread, without padding. So other chunks do not change its numbers. A chunk that is
+too long for one run is read in parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from sourcebound.contracts.extractive.features import UNREAD, Reading
 from sourcebound.contracts.extractive.labels import spell_source
 from sourcebound.contracts.extractive.question import Question
+from sourcebound.contracts.extractive.ranking import READ_CHUNKS
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.prompt.build import EvidencePart
-from sourcebound.models.embedders.minilm import CLS, SEP, MiniLmEmbedder, usable_cores
+from sourcebound.models.embedders.minilm import CLS, SEP, MiniLmEmbedder, shared_minilm
 from sourcebound.models.similarity import SimilarityReader
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
 NETWORK: Final = Path(__file__).with_name("sentence_reader.onnx")
@@ -28,7 +35,7 @@ MOST_ASKED: Final = 48
 MOST_NAMED: Final = 16
 """Those of the document's name."""
 MOST_TOKENS: Final = 320
-"""All that are read. A sentence beyond them is unread."""
+"""All that one run reads."""
 STOP: Final = 1012
 """The word-piece of the full stop after the name."""
 MOST_ODDS: Final = 1000
@@ -44,11 +51,9 @@ class SentenceReader:
     def __init__(self, embedder: MiniLmEmbedder) -> None:
         self._embedder = embedder
         self._similarity = SimilarityReader(embedder)
-        self._workers = ThreadPoolExecutor(usable_cores(), thread_name_prefix="sentence-reader")
-
-    @cached_property
-    def _network(self) -> "InferenceSession":
-        return self._embedder.open_graph(NETWORK)
+        self._workers = ThreadPoolExecutor(READ_CHUNKS, thread_name_prefix="sentence-reader")
+        self._session: InferenceSession | None = None
+        self._lock = Lock()
 
     def __call__(
         self, question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]
@@ -58,39 +63,79 @@ class SentenceReader:
         Raises:
             ModelError: The weights are missing or are not the pinned ones.
         """
-        readings = self._workers.map(lambda chunk: self._read(question.text, *chunk), chunks)
+        read = self._workers.map(lambda chunk: self._read(question.text, *chunk), chunks)
         similarities = self._similarity(question, chunks)
         return [
             [Reading(each, *likely) for each, likely in zip(similarity, reading, strict=True)]
-            for similarity, reading in zip(similarities, readings, strict=True)
+            for similarity, reading in zip(similarities, read, strict=True)
         ]
 
     def _read(self, question: str, chunk: EvidencePart, sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
-        """Return the odds and the share of each sentence of a chunk."""
+        """Return the odds and the likelihood of each sentence of a chunk."""
         import numpy as np
 
         asked = self._embedder.encode(question).ids[:MOST_ASKED]
         named = self._embedder.encode(spell_source(chunk.source)).ids[:MOST_NAMED]
         head = [CLS, *asked, SEP, *named, STOP]
         text = self._embedder.encode(chunk.text)
-        ids = [*head, *text.ids[: MOST_TOKENS - len(head) - 1], SEP]
-        starts = np.array([start for start, _ in text.offsets[: len(ids) - len(head) - 1]])
-        masks = [(starts >= each.start) & (starts < each.end) for each in sentences]
-        read = [place for place, mask in enumerate(masks) if mask.any()]
         found = [UNREAD] * len(sentences)
-        if not read:
-            return found
-        means = np.zeros((len(read), len(ids)), dtype=np.float32)
-        for row, place in enumerate(read):
-            means[row, len(head) : len(head) + len(starts)] = masks[place] / masks[place].sum()
-        parts = np.zeros(len(ids), dtype=np.int64)
-        parts[len(asked) + 2 :] = 1
-        firsts = np.array([len(head) + masks[place].argmax() for place in read], dtype=np.int64)
-        inputs = {"token_ids": np.array(ids, dtype=np.int64), "parts": parts, "means": means, "firsts": firsts}
-        scores, nothing = self._network.run(["sentences", "nothing"], inputs)
-        total = np.logaddexp.reduce([*scores, *nothing])
-        for place, score in zip(read, scores, strict=True):
-            odds = round(100 * float(score - nothing[0]))
-            share = round(1000 * float(np.exp(score - total)))
-            found[place] = (max(-MOST_ODDS, min(MOST_ODDS, odds)), share)
+        for part in _parts(len(text.ids), MOST_TOKENS - len(head) - 1):
+            starts = np.array([start for start, _ in text.offsets[part]])
+            masks = {
+                place: mask
+                for place, each in enumerate(sentences)
+                if found[place] is UNREAD and (mask := (starts >= each.start) & (starts < each.end)).any()
+            }
+            if masks:
+                ids = [*head, *text.ids[part], SEP]
+                likely = self._run(ids, len(asked) + 2, len(head), list(masks.values()))
+                for place, each in zip(masks, likely, strict=True):
+                    found[place] = each
         return found
+
+    def _run(self, ids: list[int], asked: int, head: int, masks: "list[NDArray[np.bool_]]") -> list[tuple[int, int]]:
+        """Run the network.
+
+        Args:
+            ids: The word-pieces.
+            asked: The number of those up to the end of the question.
+            head: The number of those before the text of the chunk.
+            masks: For each sentence, which word-pieces of the text are its own. Each has one.
+        """
+        import numpy as np
+
+        means = np.zeros((len(masks), len(ids)), dtype=np.float32)
+        for row, mask in enumerate(masks):
+            means[row, head : head + len(mask)] = mask / mask.sum()
+        inputs = {
+            "token_ids": np.array(ids, dtype=np.int64),
+            "parts": (np.arange(len(ids)) >= asked).astype(np.int64),
+            "means": means,
+            "firsts": np.array([head + mask.argmax() for mask in masks], dtype=np.int64),
+        }
+        scores, nothing = self._get_session().run(["sentences", "nothing"], inputs)
+        odds = np.clip(np.rint(100 * (scores - nothing)), -MOST_ODDS, MOST_ODDS)
+        likely = np.rint(1000 * np.exp(scores - np.logaddexp.reduce([*scores, *nothing])))
+        return [(int(each), int(share)) for each, share in zip(odds, likely, strict=True)]
+
+    def _get_session(self) -> "InferenceSession":
+        with self._lock:
+            if self._session is None:
+                self._session = self._embedder.open_graph(NETWORK)
+        return self._session
+
+
+def _parts(length: int, most: int) -> Iterator[slice]:
+    """Yield the parts of a text of so many word-pieces."""
+    for start in range(0, length, most):
+        yield slice(start, min(length, start + most))
+
+
+@cache
+def shared_reader() -> SentenceReader:
+    """Return the reader of this process, so that the network is opened once.
+
+    Raises:
+        ModelError: `EMBEDDER_MISSING` when there are no weights.
+    """
+    return SentenceReader(shared_minilm())

@@ -63,7 +63,7 @@ class Reading(NamedTuple):
     In hundredths of a logit, at most 1000 on either side.
     """
     likely: int
-    """How likely it is that the sentence answers, in thousandths."""
+    """How likely it is that the sentence answers, among those that were read with it and none, in thousandths."""
 
 
 UNREAD: Final = (-1000, 0)

@@ -25,7 +25,7 @@ from sourcebound.contracts.validation.support.verify import score_subject
 from sourcebound.contracts.validation.support.words import read_words
 
 READ_CHUNKS: Final = 3
-"""The chunks that are compared by the embedder: those with the best sentences by their words."""
+"""The chunks that are read: those with the best sentences by their words."""
 LEAST_SUBJECT: Final = 350
 """The least share of the question's weight that the chunk of an answer and its title hold, in thousandths."""
 LEAST_FOREIGN: Final = 600
@@ -109,7 +109,7 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
     Args:
         prompt: The parts of the prompt.
         question: Its question, or a part of it.
-        read: Compares sentences with the question by an embedder. Without it, only words count.
+        read: Reads sentences with the question. Without it, only words count.
     """
     sentences = read_evidence(prompt.evidence)
     described = describe(question, sentences)

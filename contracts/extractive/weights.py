@@ -21,7 +21,7 @@ class Linear(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights with an embedder, or without one."""
+    """The weights with a reader, or without one."""
 
     ranking: Linear
     """Orders the sentences of a prompt."""
@@ -33,7 +33,7 @@ class Weights(NamedTuple):
 
 @cache
 def read_weights(*, embedded: bool) -> Weights:
-    """Read the weights that ship with the product, for sentences with similarities or without."""
+    """Read the weights that ship with the product, for sentences that are read or for words alone."""
     form = json.loads((files(__package__) / WEIGHTS_FILE).read_bytes())["embedded" if embedded else "lexical"]
     return Weights(_linear(form["ranking"]), _linear(form["answering"]), int(form["minimum"]))
 

@@ -193,7 +193,7 @@ class MiniLmEmbedder:
         """
         self._get_session()
         weights: Future[Path] = Future()
-        weights.set_result(self._folder.resolve() / WEIGHTS.name)
+        weights.set_result((self._folder / WEIGHTS.name).resolve())
         return open_session(graph, weights)
 
     async def load(self) -> None:

@@ -36,8 +36,7 @@ from sourcebound.evals.answers.cases import Case, read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.model.scoring import is_right
 from sourcebound.evals.natural.questions import read_questions, says
-from sourcebound.models.embedders.minilm import shared_minilm
-from sourcebound.models.sentence_reader import SentenceReader
+from sourcebound.models.sentence_reader import shared_reader
 
 TARGET: Final = Path(weights.__file__).with_name(ANSWERS_FILE)
 NATURAL: Final = "natural"
@@ -68,7 +67,7 @@ class Row(NamedTuple):
 
 def read_rows(data: Path, cases: Sequence[Case]) -> Iterator[Row]:
     """Answer each case as the product does, and describe the sentences of its prompt."""
-    of_question, read = documents(data), SentenceReader(shared_minilm())
+    of_question, read = documents(data), shared_reader()
     for each, other in with_others(cases):
         for number, (case, prompt) in enumerate(prompts_of(each, other)):
             quoted = answer(prompt, read)

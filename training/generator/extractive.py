@@ -24,8 +24,7 @@ from sourcebound.contracts.prompt.build import PromptParts, read_prompt
 from sourcebound.evals.answers.cases import Case, read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.model.scoring import is_right
-from sourcebound.models.embedders.minilm import shared_minilm
-from sourcebound.models.sentence_reader import SentenceReader
+from sourcebound.models.sentence_reader import shared_reader
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
@@ -203,7 +202,7 @@ def main() -> None:
     natural = [case for case in read_cases(Path(sys.argv[2])) if case.is_asked]
     cases = [case for case in read_cases(Path(sys.argv[1])) if case.is_asked and not case.held and case.set in SETS]
     form = json.loads(WEIGHTS.read_text("utf-8"))
-    for name, read in (("lexical", None), ("embedded", SentenceReader(shared_minilm()))):
+    for name, read in (("lexical", None), ("embedded", shared_reader())):
         form[name] = fit(cases, natural, read, form[name]["minimum"])
         WEIGHTS.write_text(json.dumps(form, indent=1, sort_keys=True) + "\n", "utf-8")
         read_weights.cache_clear()

@@ -23,8 +23,7 @@ from sourcebound.contracts.extractive.weights import Linear, read_weights
 from sourcebound.evals.answers.cases import read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.retrieval import DATA
-from sourcebound.models.embedders.minilm import shared_minilm
-from sourcebound.models.sentence_reader import SentenceReader
+from sourcebound.models.sentence_reader import shared_reader
 
 TREES: Final = {
     "objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "min_data_in_leaf": 30, "lambda_l2": 5,
@@ -111,9 +110,7 @@ def main() -> None:
     """Print a row for each way."""
     cases = [each for path in sys.argv[1:3] for each in read_cases(Path(path)) if each.is_asked and not each.held]
     cases = [each for each in cases if each.set in {*SETS, "natural"}]
-    examples = [
-        each for each in read_examples(cases, SentenceReader(shared_minilm())) if each.case.kind is Kind.ANSWERABLE
-    ]
+    examples = [each for each in read_examples(cases, shared_reader()) if each.case.kind is Kind.ANSWERABLE]
     document = documents(DATA)
     articles = sorted({document[each.case.id] for each in examples if each.case.set == "squad2"})
     folds = {

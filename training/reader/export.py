@@ -2,8 +2,8 @@
 
 `TRAINED` is the file that `train.py` writes. The matrices become whole numbers of eight bits. Those that narrow a layer
 have the widest inputs, so their inputs are rounded in blocks. The inputs of the others are rounded as a whole, and only
-seven bits of their weights are used, so that processors without instructions for eight compute the same. The last
-layers and all vectors stay floats, and the word vectors refer to the weights of the embedder.
+seven bits of their weights are used, so that sums do not overflow on processors without instructions for such products.
+The last layers and all vectors stay floats, and the word vectors refer to the weights of the embedder.
 """
 
 import sys
@@ -28,6 +28,9 @@ WORDS: Final = "words"
 PARTS: Final = "parts"
 """The segment of each word-piece."""
 EXACT: Final = ("mid", "head", "none")
+ORIGIN: Final = (
+    "Derived from all-MiniLM-L6-v2 (Apache-2.0): its layers were trained on and quantised, and heads were added."
+)
 BLOCK: Final = 128
 WHOLE_INPUT: Final = 4
 """ONNX Runtime's level for inputs of eight bits."""
@@ -174,6 +177,7 @@ def main() -> None:
         onnx.save(build(NetworkBuilder(weights, network)), plain)
         model = make_whole(plain, Path(folder, "whole.onnx"))
     refer_to_words(model, weights)
+    model.doc_string = ORIGIN
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else NETWORK
     target.write_bytes(model.SerializeToString(deterministic=True))
     print(target, target.stat().st_size)

@@ -53,7 +53,7 @@ def digest_of(text: str) -> str:
 
 @cache
 def chunks_of(path: Path) -> list[tuple[str, str]]:
-    """Return the title and the text of each chunk of a file, as the product reads them."""
+    """Return the title and the text of each chunk of a file, cut as the product cuts."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     name = path.name.removesuffix(".gz")
     is_markup = name.endswith((".page", ".docbook", ".htm")) or re.search(r"\.html\.[a-z]", name)

@@ -15,6 +15,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -62,7 +63,7 @@ def read_questions(passages: dict[str, Row]) -> list[Asked]:
 
 
 def find_near(passages: dict[str, Row], questions: list[Asked]) -> dict[str, list[str]]:
-    """Return the passages of the same package that MiniLM finds nearest to each question."""
+    """Return the passages of the same package that MiniLM finds nearest to each question, without its own."""
 
     def embed(texts: list[str]) -> np.ndarray[Any, Any]:
         return np.array(asyncio.run(shared_minilm().embed_documents(texts)), dtype=np.float32)
@@ -74,11 +75,14 @@ def find_near(passages: dict[str, Row], questions: list[Asked]) -> dict[str, lis
         package: embed([f"{passages[each]['title']}. {passages[each]['text']}" for each in digests])
         for package, digests in packages.items()
     }
-    near = {}
+    near: dict[str, list[str]] = {}
+    own = defaultdict(set)
+    for asked in questions:
+        own[asked.question].add(asked.digest)
     for asked, vector in zip(questions, embed([each.question for each in questions]), strict=True):
         package = passages[asked.digest]["package"]
-        order = np.argsort(-(vectors[package] @ vector))[: NEAR + 1]
-        near[asked.question] = [digest for place in order if (digest := packages[package][place]) != asked.digest]
+        order = (packages[package][place] for place in np.argsort(-(vectors[package] @ vector)))
+        near[asked.question] = list(islice((each for each in order if each not in own[asked.question]), NEAR))
     return near
 
 
@@ -186,7 +190,7 @@ def measure(network: SentenceNetwork, batches: list[list[Row]]) -> str:
     return f"right {right} of {len(answered)}, area {area:.3f} over {len(open_)} without an answer"
 
 
-def train(network: SentenceNetwork, trainer: Trainer, epochs: float) -> None:
+def train(network: SentenceNetwork, trainer: Trainer, epochs: int) -> None:
     """Train with a rate that rises for a few steps and then falls evenly to nothing."""
     heads = [*network.mid.parameters(), *network.head.parameters(), *network.none.parameters()]
     chosen = set(map(id, heads))
@@ -195,7 +199,7 @@ def train(network: SentenceNetwork, trainer: Trainer, epochs: float) -> None:
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
     rates = [group["lr"] for group in groups]
     held = list(trainer.batches(held=True))
-    plan = [batch for _ in range(int(epochs)) for batch in trainer.batches(held=False)]
+    plan = [batch for _ in range(epochs) for batch in trainer.batches(held=False)]
     network.train()
     for step, batch in enumerate(plan):
         part = min(1, (step + 1) / WARM) * max(0.02, 1 - step / len(plan))
@@ -224,7 +228,7 @@ def main() -> None:
     questions = read_questions(passages)
     print(len(questions), "questions about", len(passages), "passages")
     network = SentenceNetwork(load_file(check_file(folder, WEIGHTS)))
-    train(network, Trainer(tokenizer, passages, questions), float(sys.argv[3]) if len(sys.argv) > 3 else EPOCHS)
+    train(network, Trainer(tokenizer, passages, questions), int(sys.argv[3]) if len(sys.argv) > 3 else EPOCHS)
     trained = {name: value.contiguous() for name, value in network.state_dict().items() if name != "words.weight"}
     save_file(trained, sys.argv[2])
 

@@ -1,12 +1,15 @@
 """A run computes the vectors of its question once, for the search and for the built-in generator (R1, R4-9)."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
 
+from sourcebound.models import sentence_reader
 from sourcebound.models.embedders import minilm
 from sourcebound.models.embedders.minilm import shared_minilm
+from sourcebound.models.sentence_reader import SentenceReader
 from support.embedding import ANSWER, QUESTION, open_engine
 
 
@@ -28,6 +31,7 @@ async def test_the_question_is_computed_once(library: str, monkeypatch: pytest.M
     session = CountingSession(embedder._get_session())
     monkeypatch.setattr(embedder, "_session", session)
     monkeypatch.setattr(embedder, "_queries", type(embedder._queries)())
+    monkeypatch.setattr(sentence_reader, "shared_reader", partial(SentenceReader, embedder))
     async with open_engine(library, embedder) as engine:
         assert (await engine.ask({"question": QUESTION})).answer == ANSWER
     question = (minilm.CLS, *embedder._token_ids(QUESTION), minilm.SEP)
