@@ -123,7 +123,7 @@ def _completions(words: str) -> Finished:
 
 def test_a_shell_completes_commands() -> None:
     assert "calibrate" in _completions("sourcebound cal").stdout.split()
-    script = Program()("--show-completion", "bash")
+    script = Program({"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})("--show-completion", "bash")
     assert (script.code, "_SOURCEBOUND_COMPLETE" in script.stdout) == (0, True)
 
 
