@@ -8,14 +8,14 @@ Rule: one run reads one chunk on one thread, without padding. So other chunks do
 too long for one run is read in parts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from sourcebound.contracts.extractive.features import UNREAD, Reading
+from sourcebound.contracts.extractive.features import MOST_ODDS, UNREAD, Reading
 from sourcebound.contracts.extractive.labels import spell_source
 from sourcebound.contracts.extractive.question import Question
 from sourcebound.contracts.extractive.ranking import READ_CHUNKS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
+    from tokenizers import Encoding
 
 NETWORK: Final = Path(__file__).with_name("sentence_reader.onnx")
 MOST_ASKED: Final = 48
@@ -38,7 +39,6 @@ MOST_TOKENS: Final = 320
 """All that one run reads."""
 STOP: Final = 1012
 """The word-piece of the full stop after the name."""
-MOST_ODDS: Final = 1000
 
 
 class SentenceReader:
@@ -74,12 +74,11 @@ class SentenceReader:
         """Return the odds and the likelihood of each sentence of a chunk."""
         import numpy as np
 
-        asked = self._embedder.encode(question).ids[:MOST_ASKED]
-        named = self._embedder.encode(spell_source(chunk.source)).ids[:MOST_NAMED]
-        head = [CLS, *asked, SEP, *named, STOP]
-        text = self._embedder.encode(chunk.text)
+        head, asked = write_head(self._embedder.encode, question, spell_source(chunk.source))
+        text, room = self._embedder.encode(chunk.text), MOST_TOKENS - len(head) - 1
         found = [UNREAD] * len(sentences)
-        for part in _parts(len(text.ids), MOST_TOKENS - len(head) - 1):
+        for start in range(0, len(text.ids), room):
+            part = slice(start, start + room)
             starts = np.array([start for start, _ in text.offsets[part]])
             masks = {
                 place: mask
@@ -88,7 +87,7 @@ class SentenceReader:
             }
             if masks:
                 ids = [*head, *text.ids[part], SEP]
-                likely = self._run(ids, len(asked) + 2, len(head), list(masks.values()))
+                likely = self._run(ids, asked, len(head), list(masks.values()))
                 for place, each in zip(masks, likely, strict=True):
                     found[place] = each
         return found
@@ -125,10 +124,16 @@ class SentenceReader:
         return self._session
 
 
-def _parts(length: int, most: int) -> Iterator[slice]:
-    """Yield the parts of a text of so many word-pieces."""
-    for start in range(0, length, most):
-        yield slice(start, min(length, start + most))
+def write_head(encode: "Callable[[str], Encoding]", question: str, name: str) -> tuple[list[int], int]:
+    """Return the word-pieces before the text of a chunk, and how many of them belong to the question.
+
+    Args:
+        encode: Returns the word-pieces of a text, without special tokens.
+        question: The question.
+        name: The name of the document.
+    """
+    asked = [CLS, *encode(question).ids[:MOST_ASKED], SEP]
+    return [*asked, *encode(name).ids[:MOST_NAMED], STOP], len(asked)
 
 
 @cache

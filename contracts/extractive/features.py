@@ -27,6 +27,7 @@ AROUND: Final = 9
 LONGEST_RUN: Final = 8
 LONGEST: Final = 60
 MOST_NEW: Final = 600
+MOST_ODDS: Final = 1000
 Features = dict[str, int]
 
 
@@ -60,13 +61,13 @@ class Reading(NamedTuple):
     odds: int
     """How much likelier it is that the sentence answers than that nothing in its chunk does.
 
-    In hundredths of a logit, at most 1000 on either side.
+    In hundredths of a logit, at most `MOST_ODDS` on either side.
     """
     likely: int
     """How likely it is that the sentence answers, among those that were read with it and none, in thousandths."""
 
 
-UNREAD: Final = (-1000, 0)
+UNREAD: Final = (-MOST_ODDS, 0)
 """The odds and the likelihood of a sentence that was not read."""
 
 

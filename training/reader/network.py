@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sourcebound.models.embedders.minilm import CLS, SEP
-from sourcebound.models.sentence_reader import MOST_ASKED, MOST_NAMED, MOST_TOKENS, STOP
+from sourcebound.models.embedders.minilm import SEP
+from sourcebound.models.sentence_reader import MOST_TOKENS, write_head
 
 LAYERS, WIDTH, HEADS, HEAD_SIZE = 6, 384, 12, 32
 EPSILON: Final = 1e-12
@@ -103,19 +103,17 @@ def write_input(
     tokenizer: Tokenizer, question: str, source: str, text: str, sentences: Sequence[tuple[int, int]]
 ) -> dict[str, list[Any]]:
     """Return the word-pieces, their segments and the span of each sentence (None if it is not read)."""
-    asked = tokenizer.encode(question, add_special_tokens=False).ids[:MOST_ASKED]
-    named = tokenizer.encode(source, add_special_tokens=False).ids[:MOST_NAMED]
-    passage = tokenizer.encode(text, add_special_tokens=False)
-    head = [CLS, *asked, SEP, *named, STOP]
+
+    def encode(text: str) -> Encoding:
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    head, asked = write_head(encode, question, source)
+    passage = encode(text)
     ids = passage.ids[: MOST_TOKENS - len(head) - 1]
     starts = [start for start, _ in passage.offsets[: len(ids)]]
     spans: list[tuple[int, int] | None] = []
     for first, end in sentences:
         inside = [place for place, start in enumerate(starts) if first <= start < end]
         spans.append((len(head) + inside[0], len(head) + inside[-1] + 1) if inside else None)
-    segments = [0] * (len(asked) + 2)
-    return {
-        "ids": [*head, *ids, SEP],
-        "segments": segments + [1] * (len(head) + len(ids) + 1 - len(segments)),
-        "spans": spans,
-    }
+    total = len(head) + len(ids) + 1
+    return {"ids": [*head, *ids, SEP], "segments": [0] * asked + [1] * (total - asked), "spans": spans}

