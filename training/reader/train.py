@@ -1,9 +1,10 @@
 """Trains the network that reads sentences: `python training/reader/train.py PASSAGES OUT [EPOCHS]`.
 
 `PASSAGES` is the file that `passages.py` writes. `questions.tsv` has the questions: the digest of a passage, the first
-characters of the sentences that answer (none if nothing in the passage does), and the question. One passage of twenty
-is never learnt from. It measures how often the highest score is a right sentence, and how well the score tells the
-questions with an answer from those that only look like them (AUROC).
+characters of the sentences that answer (none if nothing in the passage does), and the question. `statements.tsv` has
+statements in the same form, with the sentences that support them. The passages of `written/` and those of `tables.py`
+bring their own. Of most kinds, some passages are never learnt from: they measure how often the highest score is a right
+sentence, and how well the score tells the questions with an answer from those that only look like them (AUROC).
 
 The loss of a question is that of a choice among its sentences and "none". Some questions are also read with another
 passage of the same package that MiniLM finds near, as if it had no answer.
@@ -23,18 +24,28 @@ import numpy as np
 import torch
 from network import SentenceNetwork, write_input
 from safetensors.torch import load_file, save_file
+from statements import Span, choose_sentences, leave_out
+from tables import draw_tables
 from tokenizers import Tokenizer
 from torch import Tensor, nn
+from written import Written, read_written
 
+from sourcebound.contracts.extractive.labels import NAME_PART
 from sourcebound.models.embedders.minilm import TOKENIZER, WEIGHTS, check_file, installed_weights, shared_minilm
 
 QUESTIONS: Final = Path(__file__).with_name("questions.tsv")
+STATEMENTS: Final = Path(__file__).with_name("statements.tsv")
 EPOCHS: Final = 3
 BATCH: Final = 4096
 """The word-pieces of a batch."""
 RATE, HEAD_RATE, WARM = 1e-4, 5e-4, 60
-UNTITLED: Final = 0.25
-"""The share of questions that are read without the title."""
+ROOMS, MEASURED_ROOM = (80, 112, 144), 112
+"""The word-pieces of the sentences that a statement is read with."""
+WITHOUT: Final = 0.25
+"""The share of supported statements that are also read without what supports them."""
+UNTITLED, NAMED = 0.2, 0.3
+"""The share of questions that are read without the title, and with one like the name of a file."""
+TABLES, TABLES_SEED = 1000, 11
 NEAR: Final = 6
 NEAR_ANSWERED, NEAR_OPEN = 0.5, 0.15
 """The share of questions, with an answer and without one, that are also read with another passage."""
@@ -42,21 +53,22 @@ Row = dict[str, Any]
 
 
 class Asked(NamedTuple):
-    """A question about a passage."""
+    """A question about a passage, or a statement."""
 
     digest: str
     answers: frozenset[int]
-    """Where the sentences begin that answer."""
+    """Where the sentences begin that answer or support."""
     question: str
+    is_statement: bool = False
 
 
-def read_questions(passages: dict[str, Row]) -> list[Asked]:
-    """Read the questions about these passages whose sentences are still where they were."""
+def read_questions(path: Path, passages: dict[str, Row], *, are_statements: bool = False) -> list[Asked]:
+    """Read what is asked or said about these passages, if its sentences are still where they were."""
     found = []
-    for line in QUESTIONS.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8").splitlines():
         digest, answers, question = line.split("\t")
         if digest in passages:
-            asked = Asked(digest, frozenset(map(int, filter(None, answers.split(",")))), question)
+            asked = Asked(digest, frozenset(map(int, filter(None, answers.split(",")))), question, are_statements)
             if asked.answers <= {start for start, _ in passages[digest]["sentences"]}:
                 found.append(asked)
     return found
@@ -77,6 +89,7 @@ def find_near(passages: dict[str, Row], questions: list[Asked]) -> dict[str, lis
     }
     near: dict[str, list[str]] = {}
     own = defaultdict(set)
+    questions = [each for each in questions if not each.is_statement]
     for asked in questions:
         own[asked.question].add(asked.digest)
     for asked, vector in zip(questions, embed([each.question for each in questions]), strict=True):
@@ -84,6 +97,20 @@ def find_near(passages: dict[str, Row], questions: list[Asked]) -> dict[str, lis
         order = (packages[package][place] for place in np.argsort(-(vectors[package] @ vector)))
         near[asked.question] = list(islice((each for each in order if each not in own[asked.question]), NEAR))
     return near
+
+
+def add_written(passages: dict[str, Row], questions: list[Asked]) -> None:
+    """Add the passages that were written for the training, and tables that are drawn."""
+    tables = [Written("tables", False, *drawn) for drawn in draw_tables(TABLES_SEED, TABLES)]
+    for number, each in enumerate([*read_written(), *tables]):
+        digest = f"{each.package}-{number}"
+        starts = [start for start, _ in each.sentences]
+        passages[digest] = {**each._asdict(), "digest": digest}
+        questions += [
+            Asked(digest, frozenset(starts[number] for number in numbers), text, is_statement)
+            for said, is_statement in ((each.questions, False), (each.statements, True))
+            for numbers, text in said
+        ]
 
 
 class Trainer:
@@ -115,6 +142,9 @@ class Trainer:
         for asked in self._questions:
             if self._passages[asked.digest]["held"] is not held:
                 continue
+            if asked.is_statement:
+                yield from self._statement(asked, held)
+                continue
             yield from self._example(asked)
             if not held and self._draw.random() < (NEAR_ANSWERED if asked.answers else NEAR_OPEN):
                 others = [each for each in self._near[asked.question] if not self._passages[each]["held"]]
@@ -123,12 +153,39 @@ class Trainer:
 
     def _example(self, asked: Asked) -> Iterator[Row]:
         passage = self._passages[asked.digest]
-        title = "" if self._draw.random() < UNTITLED else passage["title"]
+        title = draw_title(self._draw, passage["title"])
         row: Row = write_input(self._tokenizer, asked.question, title, passage["text"], passage["sentences"])
         row["labels"] = [start in asked.answers for start, _ in passage["sentences"]]
         read = [label for label, span in zip(row["labels"], row["spans"], strict=True) if span]
         if read and (any(read) or not asked.answers):
             yield row
+
+    def _statement(self, asked: Asked, held: bool) -> Iterator[Row]:
+        """Yield a statement with the sentences nearest to it, and some without those that support it."""
+        passage = self._passages[asked.digest]
+        text, spans = passage["text"], [span for span in passage["sentences"] if span[0] in asked.answers]
+        yield from self._stated(asked.question, text, spans, MEASURED_ROOM if held else self._draw.choice(ROOMS))
+        if spans and self._draw.random() < WITHOUT:
+            yield from self._stated(asked.question, leave_out(text, spans), [], self._draw.choice(ROOMS))
+
+    def _stated(self, statement: str, text: str, supporting: list[Span], room: int) -> Iterator[Row]:
+        chosen = choose_sentences(self._tokenizer, statement, text, room)
+        read = " ".join(text[start:end] for start, end in chosen)
+        spans, labels, at = list[Span](), list[bool](), 0
+        for start, end in chosen:
+            spans.append((at, at + end - start))
+            labels.append(any(start < last and first < end for first, last in supporting))
+            at += end - start + 1
+        if chosen and sum(labels) >= len(supporting):
+            yield {**write_input(self._tokenizer, statement, "", read, spans), "labels": labels}
+
+
+def draw_title(draw: random.Random, title: str) -> str:
+    """Return a title as it stands, as the name of a file would have it, or none."""
+    chance = draw.random()
+    if chance < UNTITLED:
+        return ""
+    return " ".join(NAME_PART.findall(title)) if chance < UNTITLED + NAMED else title
 
 
 def tensors(rows: list[Row]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -225,7 +282,11 @@ def main() -> None:
     tokenizer.no_padding()
     with Path(sys.argv[1]).open("rb") as file:
         passages = {row["digest"]: row for row in map(json.loads, file)}
-    questions = read_questions(passages)
+    questions = [
+        *read_questions(QUESTIONS, passages),
+        *read_questions(STATEMENTS, passages, are_statements=True),
+    ]
+    add_written(passages, questions)
     print(len(questions), "questions about", len(passages), "passages")
     network = SentenceNetwork(load_file(check_file(folder, WEIGHTS)))
     train(network, Trainer(tokenizer, passages, questions), int(sys.argv[3]) if len(sys.argv) > 3 else EPOCHS)
