@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from sourcebound.contracts.extractive.features import MOST_ODDS, UNREAD, Reading
-from sourcebound.contracts.extractive.labels import spell_source
+from sourcebound.contracts.extractive.labels import name_document
 from sourcebound.contracts.extractive.question import Question
 from sourcebound.contracts.extractive.ranking import READ_CHUNKS
 from sourcebound.contracts.extractive.sentences import Sentence
@@ -74,7 +74,7 @@ class SentenceReader:
         """Return the odds and the likelihood of each sentence of a chunk."""
         import numpy as np
 
-        head, asked = write_head(self._embedder.encode, question, spell_source(chunk.source))
+        head, asked = write_head(self._embedder.encode, question, name_document(chunk.source))
         text, room = self._embedder.encode(chunk.text), MOST_TOKENS - len(head) - 1
         found = [UNREAD] * len(sentences)
         for start in range(0, len(text.ids), room):

@@ -44,6 +44,17 @@ AT_A_VALUE: Final = re.compile(
 """A condition of a machine: `the valve opens at 4.7 bar`."""
 CLAUSE: Final = re.compile(r"when|if|after|before|until|during|once|as soon as|whenever", re.IGNORECASE)
 CLAUSE_END: Final = re.compile(r"[,;:]")
+ASKED_UNIT: Final = re.compile(r"\bhow many (?:\w+ )?(second|minute|hour|day|week|month|year)s?\b", re.IGNORECASE)
+LASTING: Final = re.compile(r"\b(\d+(?:[.,]\d+)?)[\s-](second|minute|hour|day|week|month|year)s?\b", re.IGNORECASE)
+SECONDS: Final = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "week": 604_800,
+    "month": 2_592_000,
+    "year": 31_536_000,
+}
 AGENT: Final = re.compile(r"...(?:er|or|ist|ian|ee|ant|man|woman|men|women)s?$")
 """The endings of nouns for people who act."""
 FIRST_NAME: Final = 50
@@ -60,6 +71,8 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
     Returns:
         The numbers of the words; None if the question asks for a kind that has no form of its own.
     """
+    if question.is_english and _is_too_short(question, sentence):
+        return ()
     if question.is_english and (sharp := read_sharp(question.text, question.asked)):
         return () if _is_of_another(question, sentence) else _find(question, sentence, sharp.said)
     finder = FINDERS.get(question.asked)
@@ -83,6 +96,15 @@ def asking_stems(question: Question) -> frozenset[str]:
     """Return the words for the asked form. A sentence that has it need not say them: `80 °C` is a temperature."""
     sharp = read_sharp(question.text, question.asked) if question.is_english else None
     return sharp.stems if sharp else frozenset()
+
+
+def _is_too_short(question: Question, sentence: Sentence) -> bool:
+    """Return whether all that lasts is shorter than one of the asked unit: `15 minutes`, where hours are asked for."""
+    unit = ASKED_UNIT.search(question.text)
+    lasting = LASTING.findall(sentence.text)
+    return bool(unit and lasting) and all(
+        float(number.replace(",", ".")) * SECONDS[each.lower()] < SECONDS[unit[1].lower()] for number, each in lasting
+    )
 
 
 def _is_of_another(question: Question, sentence: Sentence) -> bool:

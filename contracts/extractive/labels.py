@@ -90,6 +90,15 @@ def spell_source(source: str) -> str:
     return " ".join(words)
 
 
+def name_document(source: str) -> str:
+    """Return the words of a document's name in their order: `hp 200 manual rev c`.
+
+    Args:
+        source: The name of a document, with a page or without.
+    """
+    return " ".join(NAME_PART.findall(PAGE.sub("", source, count=1)))
+
+
 def conflicts(asked: Mapping[str, frozenset[str]], text: str, source: str) -> bool:
     """Return whether a sentence has other labels of a kind than those that a question names.
 

@@ -16,8 +16,8 @@ def pattern(*parts: str) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
-WHICH: Final = r"\b(?:what|which) (?:\w+ )?"
-"""The beginning of `what year`, `which European country`."""
+WHICH: Final = r"\b(?:what|which) (?:(?!takes?\b|took\b)\w+ )?"
+"""The beginning of `what year`, `which European country`. Not of `what takes place`."""
 AUXILIARY: Final = one_of(
     "is are was were am do does did has have had can could may might must should shall will would"
 )
@@ -104,7 +104,7 @@ CODE: Final = pattern(
 )
 DEFINITION: Final = pattern(
     r"^\W*(?:what|who) (?:is|are|was|were) (?:an? |the )?(?:[\w-]+ ?){1,3}\W*$",
-    r"\bwhat does .{1,60} (?:mean|stand for)\b",
+    r"\bwhat does (?!(?:it|this|that) mean).{1,60} (?:mean|stand for)\b",
     r"\bdefine\b",
     r"\b(?:definition|meaning) of\b",
 )

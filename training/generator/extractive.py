@@ -1,10 +1,13 @@
-"""Fits the weights of the extractive generator: `python training/generator/extractive.py CASES NATURAL`.
+"""Fits the weights of the extractive generator: `python training/generator/extractive.py CASES NATURAL WRITTEN`.
 
-`CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, and `NATURAL` that of
-`natural_cases.py`. Only the development half is learnt from. Two regressions are fitted, with the embedder's
-similarities and without them: one orders the sentences of a prompt (the sentences that hold an accepted answer come
-first), and one says whether the first sentence answers (the first sentence of an unanswerable question never does). The
-same input gives the same bytes.
+`CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
+`natural_cases.py`, and `WRITTEN` that of `written_cases.py`. Only the development half is learnt from. Two regressions
+are fitted, with the embedder's similarities and without them: one orders the sentences of a prompt (the sentences that
+hold an accepted answer come first), and one says whether the first sentence answers (the first sentence of an
+unanswerable question never does). The same input gives the same bytes.
+
+With the reader of sentences, the weights are a mean of two fits: `OWN_SHARE` of this one, and the rest of the one from
+before there was a reader (`before_reader.json`). Alone, the fit trusts the reader too much in registers and rules.
 """
 
 import json
@@ -28,6 +31,8 @@ from sourcebound.models.sentence_reader import shared_reader
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
+BEFORE_READER: Final = Path(__file__).with_name("before_reader.json")
+OWN_SHARE: Final = 0.3
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
 FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "gap", "nothing_new"})
@@ -197,13 +202,28 @@ def fit(cases: Sequence[Case], natural: Sequence[Case], read: Reader | None, min
     }
 
 
+def mix(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the weighted mean of two regressions."""
+
+    def mean(first: int, second: int) -> int:
+        return round(OWN_SHARE * first + (1 - OWN_SHARE) * second)
+
+    names = sorted({*own["weights"], *other["weights"]})
+    weights = {name: mean(own["weights"].get(name, 0), other["weights"].get(name, 0)) for name in names}
+    return {"bias": mean(own["bias"], other["bias"]), "weights": weights}
+
+
 def main() -> None:
     """Fit and write the weights. The minima stay as they are."""
+    written = [case for case in read_cases(Path(sys.argv[3])) if case.is_asked]
+    before = json.loads(BEFORE_READER.read_text("utf-8"))
     natural = [case for case in read_cases(Path(sys.argv[2])) if case.is_asked]
     cases = [case for case in read_cases(Path(sys.argv[1])) if case.is_asked and not case.held and case.set in SETS]
     form = json.loads(WEIGHTS.read_text("utf-8"))
     for name, read in (("lexical", None), ("embedded", shared_reader())):
-        form[name] = fit(cases, natural, read, form[name]["minimum"])
+        form[name] = fit([*cases, *(written if read else [])], natural, read, form[name]["minimum"])
+        if read:
+            form[name] |= {part: mix(form[name][part], before[part]) for part in before}
         WEIGHTS.write_text(json.dumps(form, indent=1, sort_keys=True) + "\n", "utf-8")
         read_weights.cache_clear()
     print(WEIGHTS)

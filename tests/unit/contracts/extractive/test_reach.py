@@ -5,8 +5,8 @@ import pytest
 from sourcebound.contracts.extractive import ranking
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.features import lexical_features
-from sourcebound.contracts.extractive.labels import spell_source
-from sourcebound.contracts.extractive.question import read_question
+from sourcebound.contracts.extractive.labels import name_document, spell_source
+from sourcebound.contracts.extractive.question import Asked, read_question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
@@ -49,6 +49,11 @@ def texts(question: str, *chunks: str) -> list[str]:
 )
 def test_the_identifiers_of_a_document_are_read_from_its_name(source: str, words: str) -> None:
     assert spell_source(source) == words
+
+
+@pytest.mark.contract("R4-9")
+def test_the_name_of_a_document_is_read_in_its_order() -> None:
+    assert name_document("kx-40_mill-manual.rev-b.pdf, p. 13") == "kx 40 mill manual rev b"
 
 
 @pytest.mark.contract("R4-9")
@@ -248,3 +253,34 @@ def test_words_that_say_nothing_about_the_answer_weigh_nothing() -> None:
 def test_a_sentence_without_a_time_does_not_answer_when() -> None:
     manual = "The strainer of the pump must be clean. It is taken out before the loop is closed."
     assert texts("When must the strainer of the pump come out?", manual) == [manual.split(". ")[1]]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("text", "is_missing"),
+    [
+        ("The seal is tested for 15 minutes.", True),
+        ("The seal is tested for 59 minutes after it has run for 90 seconds.", True),
+        ("The seal is tested for 60 minutes.", False),
+        ("The seal is tested for 15 minutes, and again after 2 days.", False),
+        ("The seal is tested for 3,5 hours.", False),
+    ],
+)
+def test_what_lasts_less_than_the_asked_unit_does_not_answer(text: str, is_missing: bool) -> None:
+    question = "After how many operating hours is the seal replaced?"
+    assert bool(features(question, text)["type_missing"]) is is_missing
+    assert not features("How long is the seal tested?", text)["type_missing"]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("What takes place when the flow falls?", Asked.OTHER),
+        ("Which place does the flow reach?", Asked.PLACE),
+        ("The oil looks milky. What does that mean?", Asked.OTHER),
+        ("What does the abbreviation TOC mean?", Asked.DEFINITION),
+    ],
+)
+def test_a_word_of_a_kind_counts_only_where_it_asks_for_it(question: str, asked: Asked) -> None:
+    assert read_question(question).asked is asked
