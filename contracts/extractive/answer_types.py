@@ -100,11 +100,11 @@ def asking_stems(question: Question) -> frozenset[str]:
 
 def _is_too_short(question: Question, sentence: Sentence) -> bool:
     """Return whether all that lasts is shorter than one of the asked unit: `15 minutes`, where hours are asked for."""
-    unit = ASKED_UNIT.search(question.text)
     lasting = LASTING.findall(sentence.text)
-    return bool(unit and lasting) and all(
-        float(number.replace(",", ".")) * SECONDS[each.lower()] < SECONDS[unit[1].lower()] for number, each in lasting
-    )
+    if not lasting or not (asked := ASKED_UNIT.search(question.text)):
+        return False
+    least = SECONDS[asked[1].lower()]
+    return all(float(number.replace(",", ".")) * SECONDS[unit.lower()] < least for number, unit in lasting)
 
 
 def _is_of_another(question: Question, sentence: Sentence) -> bool:
