@@ -1,4 +1,4 @@
-"""Fits the weights of the extractive generator: `python training/generator/extractive.py CASES NATURAL WRITTEN`.
+"""Fits the weights of the extractive generator: `python training/generator/extractive.py CASES NATURAL WRITTEN [WAY…]`.
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
 `natural_cases.py`, and `WRITTEN` that of `written_cases.py`. Only the development half is learnt from. Two regressions
@@ -8,6 +8,9 @@ unanswerable question never does). The same input gives the same bytes.
 
 With the reader of sentences, the weights are a mean of two fits: `OWN_SHARE` of this one, and the rest of the one from
 before there was a reader (`before_reader.json`). Alone, the fit trusts the reader too much in registers and rules.
+
+A `WAY` is `embedded` or `lexical`. Without one only the first is fitted: the weights for words alone are those of an
+earlier fit.
 """
 
 import json
@@ -214,13 +217,14 @@ def mix(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Fit and write the weights. The minima stay as they are."""
+    """Fit and write the weights of the named ways. The minima stay as they are."""
     written = [case for case in read_cases(Path(sys.argv[3])) if case.is_asked]
     before = json.loads(BEFORE_READER.read_text("utf-8"))
     natural = [case for case in read_cases(Path(sys.argv[2])) if case.is_asked]
     cases = [case for case in read_cases(Path(sys.argv[1])) if case.is_asked and not case.held and case.set in SETS]
     form = json.loads(WEIGHTS.read_text("utf-8"))
-    for name, read in (("lexical", None), ("embedded", shared_reader())):
+    for name in sys.argv[4:] or ["embedded"]:
+        read = shared_reader() if name == "embedded" else None
         form[name] = fit([*cases, *(written if read else [])], natural, read, form[name]["minimum"])
         if read:
             form[name] |= {part: mix(form[name][part], before[part]) for part in before}

@@ -127,9 +127,15 @@ class Trainer:
         self._near = find_near(passages, questions)
         self._draw = random.Random(1)
 
-    def batches(self, *, held: bool) -> Iterator[list[Row]]:
-        """Yield batches of examples of about the same length, in random order."""
-        rows = sorted(self._rows(held), key=lambda row: len(row["ids"]) + self._draw.uniform(-8, 8))
+    def batches(self, *, held: bool, are_statements: bool | None = None) -> Iterator[list[Row]]:
+        """Yield batches of examples of about the same length, in random order.
+
+        Args:
+            held: Those that are only measured on.
+            are_statements: Only statements, or only questions; both if it is None.
+        """
+        chosen = [each for each in self._questions if are_statements in (None, each.is_statement)]
+        rows = sorted(self._rows(chosen, held), key=lambda row: len(row["ids"]) + self._draw.uniform(-8, 8))
         made: list[list[Row]] = [[]]
         for row in rows:
             if (len(made[-1]) + 1) * len(row["ids"]) > BATCH:
@@ -138,8 +144,8 @@ class Trainer:
         self._draw.shuffle(made)
         yield from made
 
-    def _rows(self, held: bool) -> Iterator[Row]:
-        for asked in self._questions:
+    def _rows(self, questions: list[Asked], held: bool) -> Iterator[Row]:
+        for asked in questions:
             if self._passages[asked.digest]["held"] is not held:
                 continue
             if asked.is_statement:
@@ -255,7 +261,7 @@ def train(network: SentenceNetwork, trainer: Trainer, epochs: int) -> None:
     groups = [{"params": heads, "lr": HEAD_RATE}, {"params": rest, "lr": RATE}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
     rates = [group["lr"] for group in groups]
-    held = list(trainer.batches(held=True))
+    held = [list(trainer.batches(held=True, are_statements=each)) for each in (False, True)]
     plan = [batch for _ in range(epochs) for batch in trainer.batches(held=False)]
     network.train()
     for step, batch in enumerate(plan):
@@ -269,8 +275,11 @@ def train(network: SentenceNetwork, trainer: Trainer, epochs: int) -> None:
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         if step % 200 == 0:
-            print(step, "of", len(plan), f"loss {loss.item():.3f}", measure(network, held), flush=True)
-    print(measure(network, held), flush=True)
+            print(
+                step, "of", len(plan), f"loss {loss.item():.3f}", *(measure(network, each) for each in held), flush=True
+            )
+    print("questions:", measure(network, held[0]))
+    print("statements:", measure(network, held[1]))
 
 
 def main() -> None:

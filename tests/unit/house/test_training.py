@@ -1,0 +1,73 @@
+"""The passages of the reader of sentences are whole: what their questions mark exists, and tables are drawn alike."""
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from support.places import ROOT
+
+
+def load(name: str) -> ModuleType:
+    """Load a script of the training."""
+    spec = importlib.util.spec_from_file_location(f"training_reader_{name}", ROOT / f"training/reader/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+WRITTEN, TABLES = load("written"), load("tables")
+PASSAGES = list(WRITTEN.read_written())
+
+
+def marked(passage: Any) -> set[int]:
+    """Every number of a sentence that a question or a statement of a passage names."""
+    return {number for numbers, _ in (*passage.questions, *passage.statements) for number in numbers}
+
+
+@pytest.mark.parametrize("passages", [PASSAGES, list(TABLES.draw_tables(11, 50))], ids=["written", "drawn"])
+def test_what_answers_or_supports_is_a_sentence_of_its_passage(passages: list[Any]) -> None:
+    assert passages
+    for passage in passages:
+        sentences = [passage.text[start:end] for start, end in passage.sentences]
+        assert all(sentences), passage.title
+        assert all(each == each.strip() for each in sentences), passage.title
+        assert marked(passage) <= set(range(len(sentences))), passage.title
+        for said in (passage.questions, passage.statements):
+            assert {bool(numbers) for numbers, _ in said} == {True, False}, passage.title
+            assert all(text for _, text in said), passage.title
+
+
+def test_some_passages_of_every_file_are_only_measured_on() -> None:
+    files = {passage.package for passage in PASSAGES}
+    assert files == {path.stem for path in WRITTEN.WRITTEN.glob("*.txt")}
+    assert {passage.package for passage in PASSAGES if passage.held} == files
+    assert sum(passage.held for passage in PASSAGES) * 10 < len(PASSAGES)
+
+
+def test_a_row_of_a_drawn_table_holds_the_cell_that_a_supported_statement_says() -> None:
+    stated = [
+        (table.text[slice(*table.sentences[min(numbers)])], text)
+        for table in TABLES.draw_tables(5, 30)
+        for numbers, text in table.statements
+        if numbers
+    ]
+    assert len(stated) > 60
+    for row, text in stated:
+        cells = [cell.partition(": ")[2] for cell in row.split("; ")]
+        assert any(cell.casefold() in text.casefold() for cell in cells[1:]), (row, text)
+
+
+def test_the_same_seed_draws_the_same_tables() -> None:
+    assert list(TABLES.draw_tables(3, 5)) == list(TABLES.draw_tables(3, 5)) != list(TABLES.draw_tables(4, 5))
+
+
+def test_a_line_that_is_none_is_refused(tmp_path: Any) -> None:
+    (tmp_path / "bad.txt").write_text("### Title\n1. A sentence.\nQ one What?\n")
+    with pytest.raises(ValueError, match="not a line of a passage: Q one What"):
+        list(WRITTEN.read_written(tmp_path))
