@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 
 from sourcebound.models.embedders.minilm import WEIGHTS, check_file, installed_weights
 from sourcebound.models.embedders.minilm_graph import IR_VERSION, OPSET, GraphBuilder
-from sourcebound.models.sentence_reader import NETWORK
+from sourcebound.models.sentence_reader import MOST_TOKENS, NETWORK
 
 WORDS: Final = "words"
 """The word vectors, which are an input until the matrices have been made whole numbers."""
@@ -170,7 +170,7 @@ def make_whole(plain: Path, whole: Path) -> onnx.ModelProto:
 def main() -> None:
     """Read the trained tensors and write the network."""
     weights = check_file(installed_weights(), WEIGHTS)
-    network = SentenceNetwork(load_file(weights))
+    network = SentenceNetwork(load_file(weights), MOST_TOKENS)
     network.load_state_dict(load_file(sys.argv[1]), strict=False)
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "plain.onnx")

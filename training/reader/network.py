@@ -1,14 +1,9 @@
-"""The network that reads which sentence of a passage answers a question, and how its input is written."""
+"""The network that reads which sentence of a passage answers a question. It needs nothing but PyTorch."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from tokenizers import Encoding, Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
-
-from sourcebound.models.embedders.minilm import SEP
-from sourcebound.models.sentence_reader import MOST_TOKENS, write_head
 
 LAYERS, WIDTH, HEADS, HEAD_SIZE = 6, 384, 12, 32
 EPSILON: Final = 1e-12
@@ -21,12 +16,13 @@ class SentenceNetwork(nn.Module):
 
     Args:
         weights: The tensors of all-MiniLM-L6-v2.
+        most_tokens: The word-pieces that one run reads.
     """
 
-    def __init__(self, weights: dict[str, Tensor]) -> None:
+    def __init__(self, weights: dict[str, Tensor], most_tokens: int) -> None:
         super().__init__()
         self.words = nn.Embedding.from_pretrained(weights["embeddings.word_embeddings.weight"], freeze=True)
-        self.places = nn.Parameter(weights["embeddings.position_embeddings.weight"][:MOST_TOKENS].clone())
+        self.places = nn.Parameter(weights["embeddings.position_embeddings.weight"][:most_tokens].clone())
         self.segments = nn.Parameter(weights["embeddings.token_type_embeddings.weight"].clone())
         self.norm = _norm(weights, "embeddings.LayerNorm")
         self.layers = nn.ModuleList(Layer(weights, f"encoder.layer.{number}") for number in range(LAYERS))
@@ -42,15 +38,16 @@ class SentenceNetwork(nn.Module):
             mask: Whether a place holds a word-piece.
             spans: The passage, the first word-piece and the end of each sentence, [sentences, 3].
         """
-        hidden = self.words(ids) + self.places[: ids.shape[1]] + self.segments[segments]
+        first, second = self.segments
+        hidden = self.words(ids) + self.places[: ids.shape[1]] + first + segments[..., None] * (second - first)
         hidden = self.drop(self.norm(hidden))
         for layer in self.layers:
             hidden = layer(hidden, mask[:, None, None, :])
         hidden = hidden.float()
-        passage, first, end = spans.T
+        passage, start, end = spans.T
         sums = functional.pad(hidden.cumsum(1), (0, 0, 1, 0))
-        means = (sums[passage, end] - sums[passage, first]) / (end - first)[:, None]
-        read = self.drop(functional.gelu(self.mid(means + hidden[passage, first])))
+        means = (sums[passage, end] - sums[passage, start]) / (end - start)[:, None]
+        read = self.drop(functional.gelu(self.mid(means + hidden[passage, start])))
         return self.head(read).squeeze(-1), self.none(self.drop(hidden[:, 0])).squeeze(-1)
 
 
@@ -97,23 +94,3 @@ def _norm(weights: dict[str, Tensor], name: str) -> nn.LayerNorm:
 def _filled(module: Any, weights: dict[str, Tensor], name: str) -> Any:
     module.load_state_dict({part: weights[f"{name}.{part}"] for part in ("weight", "bias")})
     return module
-
-
-def write_input(
-    tokenizer: Tokenizer, question: str, source: str, text: str, sentences: Sequence[tuple[int, int]]
-) -> dict[str, list[Any]]:
-    """Return the word-pieces, their segments and the span of each sentence (None if it is not read)."""
-
-    def encode(text: str) -> Encoding:
-        return tokenizer.encode(text, add_special_tokens=False)
-
-    head, asked = write_head(encode, question, source)
-    passage = encode(text)
-    ids = passage.ids[: MOST_TOKENS - len(head) - 1]
-    starts = [start for start, _ in passage.offsets[: len(ids)]]
-    spans: list[tuple[int, int] | None] = []
-    for first, end in sentences:
-        inside = [place for place, start in enumerate(starts) if first <= start < end]
-        spans.append((len(head) + inside[0], len(head) + inside[-1] + 1) if inside else None)
-    total = len(head) + len(ids) + 1
-    return {"ids": [*head, *ids, SEP], "segments": [0] * asked + [1] * (total - asked), "spans": spans}

