@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, names_only_the_thing, rank
-from sourcebound.contracts.extractive.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.sides import read_sides
-from sourcebound.contracts.extractive.written_short import write_out
+from sourcebound.contracts.extractive.wording.acronyms import write_acronyms_out
+from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
+from sourcebound.contracts.extractive.wording.respelling import in_the_spelling_of
+from sourcebound.contracts.extractive.wording.written_short import write_out
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
@@ -44,7 +45,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         `MOST_ITEMS` with its lead-in. None if nothing answers.
     """
     words = write_out(strip_courtesy(prompt.search_query or prompt.question))
-    question = read_question(in_the_spelling_of(prompt.evidence, words))
+    question = read_question(write_acronyms_out(prompt.evidence, in_the_spelling_of(prompt.evidence, words)))
     if _asks_nothing(question):
         return []
     chosen = _choose(prompt, question, read)

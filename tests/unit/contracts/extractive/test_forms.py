@@ -3,9 +3,9 @@
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
-from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.question import Asked, read_question
 from sourcebound.contracts.extractive.vocabulary.sharp import read_sharp
+from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
 from sourcebound.contracts.prompt.build import build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 

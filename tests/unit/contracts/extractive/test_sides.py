@@ -3,12 +3,12 @@
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
-from sourcebound.contracts.extractive.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.labels import conflicts, has_labels, read_labels
 from sourcebound.contracts.extractive.question import Form, read_parts, read_question
 from sourcebound.contracts.extractive.sides import read_sides
 from sourcebound.contracts.extractive.vocabulary.people import ROLES, SINGULAR
-from sourcebound.contracts.extractive.written_short import write_out
+from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
+from sourcebound.contracts.extractive.wording.written_short import write_out
 from sourcebound.contracts.prompt.build import build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
