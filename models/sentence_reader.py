@@ -46,10 +46,12 @@ class SentenceReader:
 
     Args:
         embedder: MiniLM.
+        network: The file of the network.
     """
 
-    def __init__(self, embedder: MiniLmEmbedder) -> None:
+    def __init__(self, embedder: MiniLmEmbedder, network: Path = NETWORK) -> None:
         self._embedder = embedder
+        self._network = network
         self._similarity = SimilarityReader(embedder)
         self._workers = ThreadPoolExecutor(READ_CHUNKS, thread_name_prefix="sentence-reader")
         self._session: InferenceSession | None = None
@@ -120,7 +122,7 @@ class SentenceReader:
     def _get_session(self) -> "InferenceSession":
         with self._lock:
             if self._session is None:
-                self._session = self._embedder.open_graph(NETWORK)
+                self._session = self._embedder.open_graph(self._network)
         return self._session
 
 

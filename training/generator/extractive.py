@@ -1,12 +1,15 @@
-"""Fits the weights of the extractive generator: `python training/generator/extractive.py CASES NATURAL WRITTEN [WAY…]`.
+"""Fits the weights of the extractive generator: `… extractive.py CASES NATURAL WRITTEN LONG EARLIER [WAY…]`.
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
-`natural_cases.py`, and `WRITTEN` that of `written_cases.py`. Only the development half is learnt from. Two regressions
-are fitted, with the embedder's similarities and without them: one orders the sentences of a prompt (the sentences that
-hold an accepted answer come first), and one says whether the first sentence answers (the first sentence of an
-unanswerable question never does). The same input gives the same bytes.
+`natural_cases.py`, and `WRITTEN` and `LONG` those of `written_cases.py`. Only the development half is learnt from. Two
+regressions are fitted, with the embedder's similarities and without them: one orders the sentences of a prompt (the
+sentences that hold an accepted answer come first), and one says whether the first sentence answers (the first sentence
+of an unanswerable question never does). The same input gives the same bytes.
 
-With the reader of sentences, the weights are a mean of two fits: `OWN_SHARE` of this one, and the rest of the one from
+`EARLIER` is a network that never learnt from the passages of `LONG`. It reads these, because the odds of the shipped
+one are too good there.
+
+With the reader of sentences, the weights are a mean of two fits: `OWN_SHARES` of this one, and the rest of the one from
 before there was a reader (`before_reader.json`). Alone, the fit trusts the reader too much in registers and rules.
 
 A `WAY` is `embedded` or `lexical`. Without one only the first is fitted: the weights for words alone are those of an
@@ -30,12 +33,13 @@ from sourcebound.contracts.prompt.build import PromptParts, read_prompt
 from sourcebound.evals.answers.cases import Case, read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.model.scoring import is_right
-from sourcebound.models.sentence_reader import shared_reader
+from sourcebound.models.embedders.minilm import shared_minilm
+from sourcebound.models.sentence_reader import SentenceReader, shared_reader
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
 BEFORE_READER: Final = Path(__file__).with_name("before_reader.json")
-OWN_SHARE: Final = 0.3
+OWN_SHARES: Final = {"ranking": 0.8, "answering": 0.5}
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
 FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "gap", "nothing_new"})
@@ -193,11 +197,10 @@ def climb(slope: Any, rate: float, steps: int, least: Array, greatest: Array) ->
     return weights
 
 
-def fit(cases: Sequence[Case], natural: Sequence[Case], read: Reader | None, minimum: int) -> dict[str, Any]:
+def fit(examples: Sequence[Example], natural: Sequence[Example], minimum: int) -> dict[str, Any]:
     """Fit both regressions and return them in the form of the weights' file."""
-    examples = read_examples(cases, read)
     weights = fit_ranking([each for each in examples if each.case.kind is Kind.ANSWERABLE])
-    bias, answering = fit_answering([*examples, *NATURAL_COUNTS * read_examples(natural, read)], weights)
+    bias, answering = fit_answering([*examples, *NATURAL_COUNTS * natural], weights)
     return {
         "ranking": {"bias": 0, "weights": weights},
         "answering": {"bias": bias, "weights": answering},
@@ -205,11 +208,11 @@ def fit(cases: Sequence[Case], natural: Sequence[Case], read: Reader | None, min
     }
 
 
-def mix(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the weighted mean of two regressions."""
+def mix(own: Mapping[str, Any], other: Mapping[str, Any], share: float) -> dict[str, Any]:
+    """Return the mean of two regressions, with this share of the first."""
 
     def mean(first: int, second: int) -> int:
-        return round(OWN_SHARE * first + (1 - OWN_SHARE) * second)
+        return round(share * first + (1 - share) * second)
 
     names = sorted({*own["weights"], *other["weights"]})
     weights = {name: mean(own["weights"].get(name, 0), other["weights"].get(name, 0)) for name in names}
@@ -218,16 +221,20 @@ def mix(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Fit and write the weights of the named ways. The minima stay as they are."""
-    written = [case for case in read_cases(Path(sys.argv[3])) if case.is_asked]
+    cases, natural, written, longer = (
+        [case for case in read_cases(Path(each)) if case.is_asked] for each in sys.argv[1:5]
+    )
+    cases = [case for case in cases if not case.held and case.set in SETS]
     before = json.loads(BEFORE_READER.read_text("utf-8"))
-    natural = [case for case in read_cases(Path(sys.argv[2])) if case.is_asked]
-    cases = [case for case in read_cases(Path(sys.argv[1])) if case.is_asked and not case.held and case.set in SETS]
     form = json.loads(WEIGHTS.read_text("utf-8"))
-    for name in sys.argv[4:] or ["embedded"]:
+    for name in sys.argv[6:] or ["embedded"]:
         read = shared_reader() if name == "embedded" else None
-        form[name] = fit([*cases, *(written if read else [])], natural, read, form[name]["minimum"])
+        examples = read_examples([*cases, *(written if read else [])], read)
         if read:
-            form[name] |= {part: mix(form[name][part], before[part]) for part in before}
+            examples += read_examples(longer, SentenceReader(shared_minilm(), Path(sys.argv[5])))
+        form[name] = fit(examples, read_examples(natural, read), form[name]["minimum"])
+        if read:
+            form[name] |= {part: mix(form[name][part], before[part], OWN_SHARES[part]) for part in before}
         WEIGHTS.write_text(json.dumps(form, indent=1, sort_keys=True) + "\n", "utf-8")
         read_weights.cache_clear()
     print(WEIGHTS)

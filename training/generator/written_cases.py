@@ -1,18 +1,20 @@
-"""Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT`.
+"""Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT LONG`.
 
-The collection has every passage of `training/reader/written`. The questions are those about the passages that the
+The collection has every passage of `training/reader/written`. `OUT` gets the questions about the passages that the
 reader of sentences never learnt from, so its odds are honest there. They are about tables, registers, rules and
-manuals, which the public sets lack.
+manuals, which the public sets lack. `LONG` gets every third question about the longer passages (files `x…`). An earlier
+reader never learnt from these.
 """
 
 import asyncio
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 sys.path.append(str(Path(__file__).parents[1] / "reader"))
-from written import read_written
+from written import Written, read_written
 
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.evals.answers.cases import build_cases, write_cases
@@ -20,27 +22,34 @@ from sourcebound.evals.answers.questions import Question, QuestionSet
 from sourcebound.evals.model.questions import Kind
 
 EMBEDDER: Final = "minilm"
+LONGER: Final = "x"
+LONGER_STEP: Final = 3
 ROW: Final = re.compile(r"[^:;]+: [^;]+(?:; [^:;]+: [^;]+)?")
 """The first cells of a row, which tell it from the others."""
 
 
-def read_set() -> QuestionSet:
-    """Return all passages, and the questions about those that are only measured on."""
+def read_sets() -> tuple[QuestionSet, QuestionSet]:
+    """Return all passages, with the questions about those that are only measured on, and about the longer others."""
     passages = list(read_written())
     documents = tuple({"title": each.title, "text": write_tables(each.text)} for each in passages)
-    questions = [
-        Question(
-            f"written-{number}-{place}",
+    held, longer = list[Question](), list[Question]()
+    for number, each in enumerate(passages):
+        if each.held:
+            held += _ask("written", number, each, step=1)
+        elif each.package.startswith(LONGER):
+            longer += _ask("long", number, each, step=LONGER_STEP)
+    return QuestionSet("written", documents, tuple(held)), QuestionSet("long", documents, tuple(longer))
+
+
+def _ask(name: str, number: int, passage: Written, step: int) -> Iterator[Question]:
+    for place, (numbers, text) in list(enumerate(passage.questions))[::step]:
+        yield Question(
+            f"{name}-{number}-{place}",
             Kind.ANSWERABLE if numbers else Kind.UNANSWERABLE,
             text,
-            tuple(_gold(each.text[slice(*each.sentences[line])]) for line in sorted(numbers)),
+            tuple(_gold(passage.text[slice(*passage.sentences[line])]) for line in sorted(numbers)),
             held=False,
         )
-        for number, each in enumerate(passages)
-        if each.held
-        for place, (numbers, text) in enumerate(each.questions)
-    ]
-    return QuestionSet("written", documents, tuple(questions))
 
 
 def write_tables(text: str) -> str:
@@ -65,10 +74,11 @@ def _gold(sentence: str) -> str:
 
 
 def main() -> None:
-    """Build and write the cases."""
-    cases = asyncio.run(build_cases([read_set()], load_shipped_policy("SOURCEBOUND_V2"), EMBEDDER))
-    write_cases(Path(sys.argv[1]), cases)
-    print(len(cases), "cases,", sum(case.is_asked for case in cases), "asked")
+    """Build and write the cases of both sets."""
+    for each, out in zip(read_sets(), sys.argv[1:], strict=True):
+        cases = asyncio.run(build_cases([each], load_shipped_policy("SOURCEBOUND_V2"), EMBEDDER))
+        write_cases(Path(out), cases)
+        print(each.name, len(cases), "cases,", sum(case.is_asked for case in cases), "asked")
 
 
 if __name__ == "__main__":

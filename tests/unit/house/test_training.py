@@ -12,9 +12,9 @@ from sourcebound.models.embedders.by_name import embedder_available
 from support.places import ROOT
 
 
-def load(name: str) -> ModuleType:
+def load(name: str, folder: str = "reader") -> ModuleType:
     """Load a script of the training."""
-    spec = importlib.util.spec_from_file_location(f"training_reader_{name}", ROOT / f"training/reader/{name}.py")
+    spec = importlib.util.spec_from_file_location(f"training_{folder}_{name}", ROOT / f"training/{folder}/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -25,6 +25,7 @@ def load(name: str) -> ModuleType:
 
 sys.path.append(str(ROOT / "training/reader"))
 WRITTEN, TABLES, EXAMPLES = load("written"), load("tables"), load("examples")
+CASES = load("written_cases", "generator")
 PASSAGES = list(WRITTEN.read_written())
 
 
@@ -51,6 +52,13 @@ def test_some_passages_of_every_file_are_only_measured_on() -> None:
     assert files == {path.stem for path in WRITTEN.WRITTEN.glob("*.txt")}
     assert {passage.package for passage in PASSAGES if passage.held} == files
     assert sum(passage.held for passage in PASSAGES) * 10 < len(PASSAGES)
+
+
+def test_the_regressions_learn_from_passages_that_their_network_never_learnt_from() -> None:
+    held, longer = ([PASSAGES[int(each.id.split("-")[1])] for each in group.questions] for group in CASES.read_sets())
+    learnt_later = [passage for passage in PASSAGES if passage.package.startswith("x") and not passage.held]
+    assert held == [passage for passage in PASSAGES if passage.held for _ in passage.questions]
+    assert longer == [passage for passage in learnt_later for _ in passage.questions[::3]]
 
 
 def test_a_row_of_a_drawn_table_holds_the_cell_that_a_supported_statement_says() -> None:
