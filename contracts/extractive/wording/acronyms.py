@@ -6,9 +6,10 @@ from typing import Final
 
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart
+from sourcebound.contracts.text.content_words import STOP_WORDS
 
 ACRONYM: Final = re.compile(r"(?<![\w/.-])[A-Z]{3,6}(?![\w/-]|\.\w)")
-"""Fewer letters fit too many words. A longer run of capitals is a word that is shouted."""
+"""Fewer letters fit too many words, and more are a word in capitals."""
 UNBROKEN: Final = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)*")
 
 
@@ -16,14 +17,15 @@ def write_acronyms_out(evidence: Sequence[EvidencePart], question: str) -> str:
     """Return a question with its acronyms written out, where the evidence has the words without the acronym.
 
     They are the only words of the evidence that begin with the letters, one after the other and without a mark.
-    Function words between them need no letter. `TOC` is read as `total organic carbon`, and as `total organic carbon
-    (TOC)` if the evidence also has the acronym. If a sentence has both, the evidence says what the acronym means.
+    Function words between them need no letter. A function word in capitals is an emphasis. `TOC` is read as `total
+    organic carbon`, and as `total organic carbon (TOC)` if the evidence also has the acronym. If a sentence has both,
+    the evidence says what the acronym means.
 
     Args:
         evidence: The evidence of the prompt.
         question: The question or the search query.
     """
-    if not ACRONYM.search(question):
+    if question.isupper() or not ACRONYM.search(question):
         return question
     sentences = read_evidence(evidence)
     return ACRONYM.sub(lambda match: _write_out(match[0], sentences), question)
@@ -31,6 +33,8 @@ def write_acronyms_out(evidence: Sequence[EvidencePart], question: str) -> str:
 
 def _write_out(acronym: str, sentences: Sequence[Sentence]) -> str:
     letters = acronym.casefold()
+    if letters in STOP_WORDS:
+        return acronym
     runs, is_known = set[str](), False
     for sentence in sentences:
         found, has_it = {*_runs(letters, sentence)}, any(word.form == letters for word in sentence.words)

@@ -28,7 +28,7 @@ def in_the_spelling_of(evidence: Sequence[EvidencePart], question: str) -> str:
         word: spelling
         for word in doubtful
         if known[word] == 0
-        and not _stem_of(word) & stems.keys()
+        and not _stems_of(word) & stems.keys()
         and (spelling := best_spelling(word, known) or best_spelling(word, _other_forms(word, stems)))
     }
     return respell(question, spellings)
@@ -39,10 +39,10 @@ def _other_forms(word: str, stems: Mapping[str, int]) -> dict[str, int]:
 
     So `rinaed` is `rinsed` where the evidence says `rinse`.
     """
-    return {other: sum(stems.get(stem, 0) for stem in _stem_of(other)) for other in slips(word)}
+    return {other: sum(stems.get(stem, 0) for stem in _stems_of(other)) for other in slips(word)}
 
 
-def _stem_of(word: str) -> set[str]:
+def _stems_of(word: str) -> set[str]:
     return {each.stem for each in read_words(word)}
 
 

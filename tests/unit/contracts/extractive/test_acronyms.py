@@ -11,7 +11,8 @@ EVIDENCE = (
         "water.md",
         "Total organic carbon is measured daily by the Office of Health and Safety. Order new test strips from QMS. "
         "Never touch samples. The air handling unit is off. The auxiliary heating unit is on. A relief valve seat "
-        "(RVS) is of steel. Install `pip`: `lock everything`. Clean each heat exchanger plate. HEP is the main part.",
+        "(RVS) is of steel. Install `pip`: `lock everything`. Clean each heat exchanger plate. HEP is the main part. "
+        "Nitrogen of oil tanks is dry.",
     ),
 )
 
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.contract("R4-9")
         ("Is the EP the main part?", "Is the EP the main part?"),
         ("Where is TOC-120?", "Where is TOC-120?"),
         ("What is the toc?", "What is the toc?"),
+        ("Which strips must NOT be used?", "Which strips must NOT be used?"),
+        ("HOW OFTEN IS TOC MEASURED?", "HOW OFTEN IS TOC MEASURED?"),
         ("What is a QNT?", "What is a QNT?"),
         ("What is IPL?", "What is IPL?"),
         ("Is the RVS of steel?", "Is the RVS of steel?"),
