@@ -9,10 +9,12 @@ EVIDENCE = (
     EvidencePart(
         "C0",
         "water.md",
-        "Total organic carbon is measured daily by the Office of Health and Safety. Order new test strips from QMS. "
-        "Never touch samples. The air handling unit is off. The auxiliary heating unit is on. A relief valve seat "
-        "(RVS) is of steel. Install `pip`: `lock everything`. Clean each heat exchanger plate. HEP is the main part. "
-        "Nitrogen of oil tanks is dry.",
+        "Total organic carbon is measured daily by the Office of Health and Safety. Low total organic carbon is good. "
+        "Order new test strips from QMS. Never touch samples. The air handling unit is off. Each air handling unit is "
+        "loud. The auxiliary heating unit is on. An auxiliary heating unit is old. The Relief Valve Seat (RVS) is new. "
+        "Install `pip`: `lock everything`. Install `pip`: `lock everything` again. Clean each heat exchanger plate. "
+        "Dry a heat exchanger plate. HEP is the main part. Nitrogen of oil tanks is dry. No nitrogen of oil tanks is. "
+        "Use pumps kept dry.\n\n- magnetic field meter\n- (new gauge plate)\n- salt water tank is full\n",
     ),
 )
 
@@ -31,6 +33,10 @@ pytestmark = pytest.mark.contract("R4-9")
         ("What is the toc?", "What is the toc?"),
         ("Which strips must NOT be used?", "Which strips must NOT be used?"),
         ("HOW OFTEN IS TOC MEASURED?", "HOW OFTEN IS TOC MEASURED?"),
+        ("Where is the SWT?", "Where is the SWT?"),
+        ("Where is the PKD?", "Where is the PKD?"),
+        ("Where is the MFM?", "Where is the magnetic field meter?"),
+        ("Where is the NGP?", "Where is the new gauge plate?"),
         ("What is a QNT?", "What is a QNT?"),
         ("What is IPL?", "What is IPL?"),
         ("Is the RVS of steel?", "Is the RVS of steel?"),
