@@ -39,7 +39,7 @@ from sourcebound.models.sentence_reader import SentenceReader, shared_reader
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
 BEFORE_READER: Final = Path(__file__).with_name("before_reader.json")
-OWN_SHARES: Final = {"ranking": 0.8, "answering": 0.5}
+OWN_SHARES: Final = {"ranking": 0.8, "answering": 0.4}
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
 FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "gap", "nothing_new"})
@@ -221,9 +221,10 @@ def mix(own: Mapping[str, Any], other: Mapping[str, Any], share: float) -> dict[
 
 def main() -> None:
     """Fit and write the weights of the named ways. The minima stay as they are."""
-    cases, natural, written, longer = (
-        [case for case in read_cases(Path(each)) if case.is_asked] for each in sys.argv[1:5]
-    )
+    *files, earlier = sys.argv[1:6]
+    if not Path(earlier).is_file():
+        raise SystemExit(f"no network: {earlier}")
+    cases, natural, written, longer = ([case for case in read_cases(Path(each)) if case.is_asked] for each in files)
     cases = [case for case in cases if not case.held and case.set in SETS]
     before = json.loads(BEFORE_READER.read_text("utf-8"))
     form = json.loads(WEIGHTS.read_text("utf-8"))
@@ -231,7 +232,7 @@ def main() -> None:
         read = shared_reader() if name == "embedded" else None
         examples = read_examples([*cases, *(written if read else [])], read)
         if read:
-            examples += read_examples(longer, SentenceReader(shared_minilm(), Path(sys.argv[5])))
+            examples += read_examples(longer, SentenceReader(shared_minilm(), Path(earlier)))
         form[name] = fit(examples, read_examples(natural, read), form[name]["minimum"])
         if read:
             form[name] |= {part: mix(form[name][part], before[part], OWN_SHARES[part]) for part in before}

@@ -75,7 +75,8 @@ def _gold(sentence: str) -> str:
 
 def main() -> None:
     """Build and write the cases of both sets."""
-    for each, out in zip(read_sets(), sys.argv[1:], strict=True):
+    out_of_held, out_of_longer = sys.argv[1:]
+    for each, out in zip(read_sets(), (out_of_held, out_of_longer), strict=True):
         cases = asyncio.run(build_cases([each], load_shipped_policy("SOURCEBOUND_V2"), EMBEDDER))
         write_cases(Path(out), cases)
         print(each.name, len(cases), "cases,", sum(case.is_asked for case in cases), "asked")

@@ -1,24 +1,22 @@
 """An acronym of the question, written out in the words of the evidence (R4-9).
 
 Three words of a long text often begin with any three letters. So only a term counts: words with capital letters, a
-whole cell or item, or words that two sentences have.
+whole cell, heading, item or bracket, or words that two different sentences have.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.support.words import Word
 
 ACRONYM: Final = re.compile(r"(?<![\w/.-])[A-Z]{3,6}(?![\w/-]|\.\w)")
 """Fewer letters fit too many words, and more are a word in capitals."""
-UNBROKEN: Final = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+)*")
-BEFORE: Final = re.compile(r"(?:^|[:;|(\[•*-]) *$")
-AFTER: Final = re.compile(r" *(?:[:;|)\]]|\.?$)")
-"""The marks around a term that is a cell, an item or in brackets. Any other three words may begin with the letters."""
+LETTERS: Final = re.compile(r"[^\W\d_]+")
+UNBROKEN: Final = re.compile(rf"{LETTERS.pattern}(?:[ -]{LETTERS.pattern})*")
 
 
 def write_acronyms_out(evidence: Sequence[EvidencePart], question: str) -> str:
@@ -42,35 +40,54 @@ def _write_out(acronym: str, sentences: Sequence[Sentence]) -> str:
     letters = acronym.casefold()
     if letters in STOP_WORDS:
         return acronym
-    counts, terms, is_known = Counter[str](), set[str](), False
+    held: dict[str, set[str]] = {}
+    terms, is_known = set[str](), False
     for sentence in sentences:
-        runs, has_it = {*_runs(letters, sentence)}, any(word.form == letters for word in sentence.words)
-        if runs and has_it:
-            return acronym
-        counts.update(run.words for run in runs)
-        terms |= {run.words for run in runs if run.is_term}
+        has_it = any(word.form == letters for word in sentence.words)
         is_known = is_known or has_it
-    terms |= {words for words, count in counts.items() if count > 1}
+        for run, is_term in _runs(letters, sentence):
+            if has_it:
+                return acronym
+            held.setdefault(run, set()).add(sentence.text)
+            if is_term or len(held[run]) > 1:
+                terms.add(run)
     if len(terms) != 1:
         return acronym
     return f"{terms.pop()} ({acronym})" if is_known else terms.pop()
 
 
-class _Run(NamedTuple):
-    words: str
-    is_term: bool
-    """Whether it has capital letters, or is all that a cell, an item or a bracket holds."""
-
-
-def _runs(letters: str, sentence: Sentence) -> Iterator[_Run]:
-    """Yield the runs of words that begin with these letters, without a mark between them."""
+def _runs(letters: str, sentence: Sentence) -> Iterator[tuple[str, bool]]:
+    """Yield the runs of words that begin with these letters without a mark between them, and whether each is a term."""
     content = [word for word in sentence.words if word.weight]
     for place in range(len(content) - len(letters) + 1):
         words = content[place : place + len(letters)]
-        start, end = words[0].start, words[-1].start + len(words[-1].form)
-        run = sentence.text[start:end]
-        starts_alike = all(word.form.startswith(letter) for word, letter in zip(words, letters, strict=True))
-        if starts_alike and UNBROKEN.fullmatch(run):
-            is_name = all(sentence.text[word.start].isupper() for word in words)
-            is_whole = bool(BEFORE.search(sentence.text[:start]) and AFTER.match(sentence.text[end:]))
-            yield _Run(run.casefold(), is_name or is_whole)
+        if all(word.form.startswith(letter) for word, letter in zip(words, letters, strict=True)):
+            start, end = words[0].start, _end_of(sentence.text, words[-1])
+            run = sentence.text[start:end]
+            if UNBROKEN.fullmatch(run):
+                yield run.casefold(), _is_name(run, words, sentence) or _is_whole(start, end, words, sentence)
+
+
+def _end_of(text: str, word: Word) -> int:
+    """Return where a word ends in its text, where it may be shorter than its folded form."""
+    match = LETTERS.match(text, word.start)
+    return match.end() if match else word.start
+
+
+def _is_name(run: str, words: Sequence[Word], sentence: Sentence) -> bool:
+    """Whether each word has a capital letter, in a text that is not all in capitals."""
+    return not run.isupper() and all(sentence.text[word.start].isupper() for word in words)
+
+
+def _is_whole(start: int, end: int, words: Sequence[Word], sentence: Sentence) -> bool:
+    """Whether a run is all that a bracket, the name or the value of a field, a heading or an item holds.
+
+    A sentence ends with a mark.
+    """
+    text, first, last = sentence.text, words[0], words[-1]
+    if start and text[start - 1] in "([":
+        return text[end : end + 1] in (")", "]")
+    parts = [sentence.words] if end == len(text) else []
+    for field in sentence.fields if len(sentence.fields) > 1 else ():
+        parts += [sentence.words[field.first : field.value], sentence.words[field.value : field.end]]
+    return any(part and part[0] is first and part[-1] is last for part in parts)

@@ -1,13 +1,13 @@
 """A mistyped question in the spelling of the evidence, so that its words are found there (R4-9)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from sourcebound.contracts.extractive.labels import spell_source
 from sourcebound.contracts.extractive.sentences import read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.content_words import STOP_WORDS
-from sourcebound.contracts.text.spelling import best_spelling, doubtful_words, respell, slips
+from sourcebound.contracts.text.spelling import best_spelling, doubtful_words, respell
 from sourcebound.contracts.validation.support.words import Word, is_common_word, read_words
 
 
@@ -23,27 +23,15 @@ def in_the_spelling_of(evidence: Sequence[EvidencePart], question: str) -> str:
         return question
     words = list(_words_of(evidence))
     known = Counter(word.form for word in words) | Counter(dict.fromkeys(STOP_WORDS, len(words)))
-    stems = Counter(word.stem for word in words)
+    stems = {word.stem for word in words}
     spellings = {
         word: spelling
         for word in doubtful
         if known[word] == 0
-        and not _stems_of(word) & stems.keys()
-        and (spelling := best_spelling(word, known) or best_spelling(word, _other_forms(word, stems)))
+        and stems.isdisjoint(each.stem for each in read_words(word))
+        and (spelling := best_spelling(word, known))
     }
     return respell(question, spellings)
-
-
-def _other_forms(word: str, stems: Mapping[str, int]) -> dict[str, int]:
-    """Return the words at one slip from a word of which the evidence has another form, and how often it has it.
-
-    So `rinaed` is `rinsed` where the evidence says `rinse`.
-    """
-    return {other: sum(stems.get(stem, 0) for stem in _stems_of(other)) for other in slips(word)}
-
-
-def _stems_of(word: str) -> set[str]:
-    return {each.stem for each in read_words(word)}
 
 
 def _words_of(evidence: Sequence[EvidencePart]) -> Iterable[Word]:

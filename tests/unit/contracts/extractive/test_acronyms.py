@@ -14,7 +14,10 @@ EVIDENCE = (
         "loud. The auxiliary heating unit is on. An auxiliary heating unit is old. The Relief Valve Seat (RVS) is new. "
         "Install `pip`: `lock everything`. Install `pip`: `lock everything` again. Clean each heat exchanger plate. "
         "Dry a heat exchanger plate. HEP is the main part. Nitrogen of oil tanks is dry. No nitrogen of oil tanks is. "
-        "Use pumps kept dry.\n\n- magnetic field meter\n- (new gauge plate)\n- salt water tank is full\n",
+        "Use pumps kept dry.\n\n- magnetic field meter\n- (new gauge plate)\n- salt water tank is full\n\n"
+        "Users see backups.\n\nNote: open the exit doors; then leave. FIRE KIT LOCKED NOW. Red bus lane. Red bus lane. "
+        "Total Odd Maß is low.\n\n| Part | Seal |\n|---|---|\n| upper gate lock | grey oil filter ring |\n\n"
+        "(keep every valve open)\n\nRated power input: 5 kW; Class: B",
     ),
 )
 
@@ -33,6 +36,16 @@ pytestmark = pytest.mark.contract("R4-9")
         ("What is the toc?", "What is the toc?"),
         ("Which strips must NOT be used?", "Which strips must NOT be used?"),
         ("HOW OFTEN IS TOC MEASURED?", "HOW OFTEN IS TOC MEASURED?"),
+        ("Which USB port is used?", "Which USB port is used?"),
+        ("What is OED?", "What is OED?"),
+        ("What is FKL?", "What is FKL?"),
+        ("What is RBL?", "What is RBL?"),
+        ("What is TOM?", "What is total odd mass?"),
+        ("Where is the UGL?", "Where is the upper gate lock?"),
+        ("What is the RPI?", "What is the rated power input?"),
+        ("Where is the GOF?", "Where is the GOF?"),
+        ("Where is the OFR?", "Where is the OFR?"),
+        ("Who is KEV?", "Who is KEV?"),
         ("Where is the SWT?", "Where is the SWT?"),
         ("Where is the PKD?", "Where is the PKD?"),
         ("Where is the MFM?", "Where is the magnetic field meter?"),

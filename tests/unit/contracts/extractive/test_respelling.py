@@ -16,10 +16,6 @@ pytestmark = pytest.mark.contract("R4-9")
     ("asked", "read"),
     [
         ("how often is the braether fliter chnaged", "how often is the breather filter changed"),
-        ("is the filter chamging every year", "is the filter changing every year"),
-        ("which zorbelsx are used", "which zorbels are used"),
-        ("is the filter charming every year", "is the filter charming every year"),
-        ("is the filter printimg every year", "is the filter printimg every year"),
         ("wich oil is used", "which oil is used"),
         ("how often is the filters changed", "how often is the filters changed"),
         ("is zorbel oil used", "is zorbel oil used"),
