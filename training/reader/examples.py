@@ -2,8 +2,9 @@
 
 `PASSAGES` is the file that `passages.py` writes. `questions.tsv` has the questions: the digest of a passage, the first
 characters of the sentences that answer (none if nothing in the passage does), and the question. `statements.tsv` has
-statements in the same form, with the sentences that support them. The passages of `written/` and those of `tables.py`
-bring their own. Of most kinds, some passages are never learnt from: they are only measured on.
+statements in the same form, with the sentences that support them. `pairs.tsv` has questions with a twin that nothing
+answers. The passages of `written/` and those of `tables.py` bring their own. Of most kinds, some passages are never
+learnt from: they are only measured on.
 
 Some questions are also read with another passage of the same package that MiniLM finds near, as if it had no answer.
 The examples of `DRAWS` epochs are written, because titles and such passages are drawn anew for each.
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from pairs import read_pairs
 from statements import Span, choose_sentences, leave_out
 from tables import draw_tables
 from tokenizers import Encoding, Tokenizer
@@ -53,6 +55,8 @@ class Asked(NamedTuple):
     """Where the sentences begin that answer or support."""
     question: str
     is_statement: bool = False
+    in_pair: bool = False
+    """Whether it is a question of a pair, or its twin."""
 
 
 class Example(NamedTuple):
@@ -94,7 +98,7 @@ def find_near(passages: dict[str, Row], questions: list[Asked]) -> dict[str, lis
     }
     near: dict[str, list[str]] = {}
     own = defaultdict(set)
-    questions = [each for each in questions if not each.is_statement]
+    questions = [each for each in questions if not (each.is_statement or each.in_pair)]
     for asked in questions:
         own[asked.question].add(asked.digest)
     for asked, vector in zip(questions, embed([each.question for each in questions]), strict=True):
@@ -106,16 +110,26 @@ def find_near(passages: dict[str, Row], questions: list[Asked]) -> dict[str, lis
 
 def add_written(passages: dict[str, Row], questions: list[Asked]) -> None:
     """Add the passages that were written for the training, and tables that are drawn."""
-    tables = [Written("tables", False, *drawn) for drawn in draw_tables(TABLES_SEED, TABLES)]
-    for number, each in enumerate([*read_written(), *tables]):
-        digest = f"{each.package}-{number}"
+    drawn = enumerate(draw_tables(TABLES_SEED, TABLES))
+    tables = [Written(f"tables#{number}", "tables", False, *table) for number, table in drawn]
+    for each in [*read_written(), *tables]:
         starts = [start for start, _ in each.sentences]
-        passages[digest] = {**each._asdict(), "digest": digest}
+        passages[each.digest] = each._asdict()
         questions += [
-            Asked(digest, frozenset(starts[number] for number in numbers), text, is_statement)
+            Asked(each.digest, frozenset(starts[number] for number in numbers), text, is_statement)
             for said, is_statement in ((each.questions, False), (each.statements, True))
             for numbers, text in said
         ]
+
+
+def add_pairs(passages: dict[str, Row], questions: list[Asked]) -> None:
+    """Add the questions of pairs and their twins, if the sentences that answer are still where they were."""
+    for digest, pairs in read_pairs().items():
+        starts = {start for start, _ in passages[digest]["sentences"]} if digest in passages else set[int]()
+        for pair in pairs:
+            if pair.answers <= starts:
+                questions.append(Asked(digest, pair.answers, pair.question, in_pair=True))
+                questions.append(Asked(digest, frozenset(), pair.twin, in_pair=True))
 
 
 class Writer:
@@ -143,7 +157,7 @@ class Writer:
                 yield from self._statement(asked, held)
                 continue
             yield from self._question(asked)
-            if not held and self._draw.random() < (NEAR_ANSWERED if asked.answers else NEAR_OPEN):
+            if not (held or asked.in_pair) and self._draw.random() < (NEAR_ANSWERED if asked.answers else NEAR_OPEN):
                 others = [each for each in self._near[asked.question] if not self._passages[each]["held"]]
                 if others:
                     yield from self._question(Asked(self._draw.choice(others), frozenset(), asked.question))
@@ -236,6 +250,7 @@ def main() -> None:
         *read_questions(STATEMENTS, passages, are_statements=True),
     ]
     add_written(passages, questions)
+    add_pairs(passages, questions)
     writer = Writer(load_tokenizer(), passages, questions)
     epochs = [list(writer.examples(epoch)) for epoch in range(1 + DRAWS)]
     np.savez_compressed(sys.argv[2], **pack(epochs))

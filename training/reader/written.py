@@ -27,6 +27,8 @@ HELD: Final = 14, 5
 class Written(NamedTuple):
     """A passage."""
 
+    digest: str
+    """Its file and its number there: `med_1#0`."""
     package: str
     held: bool
     title: str
@@ -46,10 +48,10 @@ def read_written(folder: Path = WRITTEN) -> Iterator[Written]:
     for path in sorted(folder.glob("*.txt")):
         for number, part in enumerate(path.read_text("utf-8").split("### ")[1:]):
             head, _, body = part.partition("\n")
-            yield _read(path.stem, number % HELD[0] == HELD[1], head.split(" > ")[0].strip(), body)
+            yield _read(f"{path.stem}#{number}", number % HELD[0] == HELD[1], head.split(" > ")[0].strip(), body)
 
 
-def _read(package: str, held: bool, title: str, body: str) -> Written:
+def _read(digest: str, held: bool, title: str, body: str) -> Written:
     text, before, sentences = "", "heading", list[tuple[int, int]]()
     asked: dict[str, list[tuple[frozenset[int], str]]] = {"Q": [], "S": []}
     is_new = True
@@ -66,7 +68,7 @@ def _read(package: str, held: bool, title: str, body: str) -> Written:
         if kind != "heading":
             sentences.append((len(text), len(text) + len(said)))
         text, before, is_new = text + said, kind, kind == "heading"
-    return Written(package, held, title, text, sentences, asked["Q"], asked["S"])
+    return Written(digest, digest.partition("#")[0], held, title, text, sentences, asked["Q"], asked["S"])
 
 
 def _split(line: str) -> tuple[str, str]:

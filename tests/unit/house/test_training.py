@@ -25,6 +25,7 @@ def load(name: str, folder: str = "reader") -> ModuleType:
 
 sys.path.append(str(ROOT / "training/reader"))
 WRITTEN, TABLES, EXAMPLES = load("written"), load("tables"), load("examples")
+PAIRS = load("pairs").read_pairs()
 CASES = load("written_cases", "generator")
 PASSAGES = list(WRITTEN.read_written())
 
@@ -59,6 +60,27 @@ def test_the_regressions_learn_from_passages_that_their_network_never_learnt_fro
     learnt_later = [passage for passage in PASSAGES if passage.package.startswith("x") and not passage.held]
     assert held == [passage for passage in PASSAGES if passage.held for _ in passage.questions]
     assert longer == [passage for passage in learnt_later for _ in passage.questions[::3]]
+
+
+def test_what_answers_the_question_of_a_pair_is_a_sentence_of_its_passage() -> None:
+    starts = {passage.digest: {start for start, _ in passage.sentences} for passage in PASSAGES}
+    written = {digest: pairs for digest, pairs in PAIRS.items() if "#" in digest}
+    assert len(written) > 1000
+    for digest, pairs in written.items():
+        assert all(pair.answers and pair.answers <= starts[digest] for pair in pairs), digest
+        said = [text for pair in pairs for text in (pair.question, pair.twin)]
+        assert all(said), digest
+        assert len(set(said)) == len(said), digest
+
+
+def test_a_twin_has_no_answer_and_a_pair_whose_sentences_moved_is_left_out() -> None:
+    digest, (pair, *rest) = next(iter(PAIRS.items()))
+    starts = sorted(pair.answers)
+    questions: list[Any] = []
+    EXAMPLES.add_pairs({digest: {"sentences": [(start, start + 1) for start in starts]}}, questions)
+    assert [each.question for each in questions[:2]] == [pair.question, pair.twin]
+    assert [each.answers for each in questions[:2]] == [pair.answers, frozenset()]
+    assert len(questions) == 2 * sum(each.answers <= pair.answers for each in (pair, *rest)) < 2 * len(PAIRS[digest])
 
 
 def test_a_row_of_a_drawn_table_holds_the_cell_that_a_supported_statement_says() -> None:
