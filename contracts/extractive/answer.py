@@ -17,6 +17,7 @@ from sourcebound.contracts.extractive.wording.written_short import write_out
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
+from sourcebound.contracts.validation.degenerate import says_nothing
 from sourcebound.contracts.validation.support.verify import score_support
 from sourcebound.contracts.validation.support.words import read_words
 
@@ -53,8 +54,19 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     quoted = [
         each for each in chosen if score_support(each.text, "", question.text, [chunks[each.anchor]]) >= SUPPORTED
     ]
+    quoted = _without_echoes(quoted, prompt.question)
     says_something = question.asked is Asked.YES_NO or any(each.stems - question.weights.keys() for each in quoted)
     return with_denials(quoted, read_evidence(prompt.evidence)) if says_something else []
+
+
+def _without_echoes(sentences: Sequence[Sentence], question: str) -> list[Sentence]:
+    """Return the sentences without those that give the question back, which the firewall rejects (R5-16).
+
+    With such an option (`Pitch: Set the pitch`), the other options go too: the question asks for none of them.
+    """
+    echoes = [each for each in sentences if says_nothing(each.text, question) and not each.leads]
+    is_option = any(OPTION.match(each.text) for each in echoes)
+    return [each for each in sentences if each not in echoes and not (is_option and OPTION.match(each.text))]
 
 
 def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:

@@ -105,8 +105,21 @@ def _judge(words: tuple[str, ...], sources: _Sources, question: str, instruction
         return "is the question"
     if any(run in instructions and not sources.say(run) for run in _runs(words)):
         return "repeats the instructions of the prompt"
-    is_new = (_content(words) - ABOUT_THE_ANSWER) - content_words(question)
-    return "" if is_new or POLAR.match(question) else SAYS_NOTHING
+    return SAYS_NOTHING if _is_nothing_new(words, question) else ""
+
+
+def says_nothing(text: str, question: str) -> bool:
+    """Return whether a statement has no content word beyond its question, which asks for more than yes or no (R5-16).
+
+    Args:
+        text: The statement without citations.
+        question: The question as it was asked.
+    """
+    return _is_nothing_new(_words(text), question)
+
+
+def _is_nothing_new(words: Sequence[str], question: str) -> bool:
+    return not (POLAR.match(question) or (_content(words) - ABOUT_THE_ANSWER) - content_words(question))
 
 
 def _content(words: Sequence[str]) -> frozenset[str]:

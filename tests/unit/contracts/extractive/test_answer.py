@@ -184,6 +184,28 @@ def test_a_sentence_that_says_no_more_than_the_question_is_no_answer() -> None:
     assert texts("How do I remove the account of the scanner?", "Remove the account of the scanner.") == []
 
 
+@pytest.mark.contract("R4-9", "R5-16")
+def test_steps_are_quoted_without_a_sentence_that_gives_the_question_back() -> None:
+    text = "You can customize the timer options. From the clock, tap the timer. Tap the three dots to see the options."
+    question = "How can I customize the timer options?"
+    assert texts(question, text) == ["From the clock, tap the timer.", "Tap the three dots to see the options."]
+
+
+@pytest.mark.contract("R4-9", "R5-16")
+def test_an_option_that_gives_the_question_back_is_not_quoted_and_nor_are_the_others() -> None:
+    options = (
+        "Rate: Set the rate of the speech. Pitch: Set the pitch of the speech. Reset: Reset the rate and the pitch."
+    )
+    step = "From Settings, tap Text-to-speech for options."
+    assert texts("How do I set the pitch of the speech?", options) == []
+    assert texts("How do I set the pitch of the speech?", f"{step} {options}") == [step]
+
+
+@pytest.mark.contract("R4-9", "R5-16")
+def test_the_words_of_a_question_are_no_reason() -> None:
+    assert texts("Why are vectors compared exactly first?", "Vectors are compared exactly.") == []
+
+
 @pytest.mark.contract("R4-9")
 def test_a_sentence_that_the_page_has_cut_is_quoted_whole() -> None:
     text = (
