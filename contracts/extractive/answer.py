@@ -1,6 +1,7 @@
 """The sentences of an extractive answer: one, or the list, the steps or the sides that the question asks for (R4-9)."""
 
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Final
 
 from sourcebound.contracts.extractive.labels import has_labels
@@ -55,18 +56,25 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         each for each in chosen if score_support(each.text, "", question.text, [chunks[each.anchor]]) >= SUPPORTED
     ]
     quoted = _without_echoes(quoted, prompt.question)
-    says_something = question.asked is Asked.YES_NO or any(each.stems - question.weights.keys() for each in quoted)
-    return with_denials(quoted, read_evidence(prompt.evidence)) if says_something else []
+    if all(says_nothing(each.text, prompt.question) for each in quoted):
+        return []
+    return with_denials(quoted, read_evidence(prompt.evidence))
 
 
 def _without_echoes(sentences: Sequence[Sentence], question: str) -> list[Sentence]:
-    """Return the sentences without those that give the question back, which the firewall rejects (R5-16).
+    """Return the sentences without those at the beginning that give the question back (R5-16).
 
-    With such an option (`Pitch: Set the pitch`), the other options go too: the question asks for none of them.
+    With such an option (`Pitch: Set the pitch`), the other options go too: the question asks for none of them. A later
+    sentence or an item that does so stays, because no step and no item may be missing. The firewall rejects it.
     """
-    echoes = [each for each in sentences if says_nothing(each.text, question) and not each.leads]
-    is_option = any(OPTION.match(each.text) for each in echoes)
-    return [each for each in sentences if each not in echoes and not (is_option and OPTION.match(each.text))]
+    echoes = [each for each in sentences if _is_plain(each) and says_nothing(each.text, question)]
+    if any(OPTION.match(each.text) for each in echoes):
+        sentences = [each for each in sentences if not (_is_plain(each) and OPTION.match(each.text))]
+    return list(dropwhile(echoes.__contains__, sentences))
+
+
+def _is_plain(sentence: Sentence) -> bool:
+    return sentence.kind is SegmentKind.SENTENCE and not (sentence.leads or sentence.is_warning)
 
 
 def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> list[Sentence]:

