@@ -17,6 +17,8 @@ WIDE: Final = 45
 """The least width of a line that the page has cut."""
 ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
 """The beginning of a row that names each of its values. It continues no line."""
+ROW_OF_FIELDS: Final = re.compile(ROW.pattern + r" [^:;\n]{1,60}: ")
+"""The beginning of a row that names two of its values."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
@@ -31,6 +33,7 @@ def join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
             and WRAP.fullmatch(text[last.end : piece.start])
             and not STATEMENT_END.search(last.text)
             and not ROW.match(piece.text)
+            and not (ROW_OF_FIELDS.match(last.text) and piece.text[:1].isupper())
             and last.end - text.rfind("\n", 0, last.end) > WIDE
         ):
             joined[-1] = Segment(last.kind, last.start, piece.end, text[last.start : piece.end])

@@ -17,6 +17,7 @@ _MIN_CURRENCY_GAP = 0.4
 _MAX_CLOSING_GAP = 1.5
 _BASELINE_TOLERANCE = 0.45
 _COLUMN_TOLERANCE = 0.2
+_TITLE_TOLERANCE = 1.0
 _CURRENCY = re.compile(r"(?:[A-Z]{1,3})?[$€£¥]")
 _CLOSING_SIGNS = re.compile(r"[)%]+")
 _FIGURE = re.compile(
@@ -175,6 +176,14 @@ def extend_columns(columns: Sequence[Column], row: Row) -> tuple[Column, ...] | 
     indices = [find_column(cell, extended) for cell in row.cells]
     are_separate = all(left.right < right.left for left, right in pairwise(extended))
     return tuple(extended) if are_separate and len(set(indices)) == len(indices) else None
+
+
+def is_title_across(row: Row, columns: Sequence[Column]) -> bool:
+    """Check whether a row is a title of one cell in capitals, centred over all columns: `ASSETS`."""
+    if len(row.cells) != 1 or not row.cells[0].text.isupper():
+        return False
+    cell, table = row.cells[0], Column(columns[0].left, columns[-1].right)
+    return abs((cell.left + cell.right) / 2 - table.middle) <= _TITLE_TOLERANCE * cell.size
 
 
 def overlaps(cell: Cell, column: Column) -> bool:

@@ -17,6 +17,7 @@ from sourcebound.ingest.loaders.pdf.columns import (
     is_bold,
     is_figure,
     is_period,
+    is_title_across,
     join_texts,
     make_row,
     overlaps,
@@ -88,20 +89,22 @@ def find_header(above: Sequence[Row], columns: Sequence[Column], first: Row) -> 
 
 
 def _count_labels(above: Sequence[Row], columns: Sequence[Column], first: Row) -> int:
-    """Count the section labels directly above the first row: rows of one cell within the first column."""
+    """Count the labels directly above the first row: rows of one cell in the first column, notes and titles."""
     count = 0
     below = first
     for row in reversed(above[-_MAX_LABELS:]):
         is_near = 0 < row.baseline - below.baseline <= _MAX_BODY_STEP * row.size
-        if not is_near or len(row.cells) != 1 or not (_is_in_first_column(row.cells[0], columns) or _is_note(row)):
+        if not is_near or len(row.cells) != 1 or not _is_label(row, columns):
             break
         count += 1
         below = row
     return count
 
 
-def _is_in_first_column(cell: Cell, columns: Sequence[Column]) -> bool:
-    return overlaps(cell, columns[0]) and cell.right < columns[1].left
+def _is_label(row: Row, columns: Sequence[Column]) -> bool:
+    cell = row.cells[0]
+    is_in_first_column = overlaps(cell, columns[0]) and cell.right < columns[1].left
+    return is_in_first_column or _is_note(row) or is_title_across(row, columns)
 
 
 def _is_note(row: Row) -> bool:

@@ -8,7 +8,7 @@ exactly one block.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ _PARAGRAPH_GAP_RATIO = 1.45
 _MAX_HEADING_GAP = 1.7
 _MAX_HEADING_LENGTH = 120
 _MAX_HEADING_LINES = 3
+_MIN_TITLE_WORDS = 2
+_MAX_OFF_CENTRE = 0.02
 _MAX_LEVELS = 6
 _MAX_WORDS_BEFORE_FULL_STOP = 14
 _LIST_MARKER = re.compile(r"[•●○▪■◦‣⁃\uf0b7\uf0a7\uf06f]\s*|[-–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+\S")
@@ -111,7 +113,10 @@ def find_running_heads(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
 
 
 def split_by_style(lines: Sequence[Line], levels: HeadingLevels, running_heads: frozenset[str]) -> tuple[Block, ...]:
-    """Split one page into blocks. The style of a line decides whether it is a heading.
+    """Split one page into blocks. The style of a line decides whether it is a heading, or its capitals and its place.
+
+    A title in capitals, centred over its text or table, is a heading in any style. It has the lowest level of the
+    document's headings.
 
     Args:
         lines: The lines of the page in reading order.
@@ -121,10 +126,15 @@ def split_by_style(lines: Sequence[Line], levels: HeadingLevels, running_heads: 
     line_levels: list[int] = [0] * len(lines)
     position = 0
     while position < len(lines):
-        heading_lines = 0 if lines[position].text in running_heads else _count_heading_lines(lines, position, levels)
+        heading_lines = title_lines = 0
+        if lines[position].text not in running_heads:
+            heading_lines = _count_heading_lines(lines, position, levels)
+            title_lines = 0 if heading_lines else _count_title_lines(lines, position)
         if 0 < heading_lines <= _MAX_HEADING_LINES:
             line_levels[position : position + heading_lines] = [levels[get_style(lines[position])]] * heading_lines
-        position += max(heading_lines, 1)
+        if 0 < title_lines <= _MAX_HEADING_LINES:
+            line_levels[position : position + title_lines] = [max(levels.values(), default=1)] * title_lines
+        position += max(heading_lines, title_lines, 1)
     return _group_into_blocks(lines, line_levels)
 
 
@@ -165,6 +175,20 @@ def _count_heading_lines(lines: Sequence[Line], start: int, levels: HeadingLevel
             break
         end += 1
     return end - start
+
+
+def _count_title_lines(lines: Sequence[Line], start: int) -> int:
+    """Count the lines from `start` that are in capitals and centred between the edges of the page's lines."""
+    left, right = min(line.left for line in lines), max(line.right for line in lines)
+
+    def is_centred(line: Line) -> bool:
+        off_centre = abs(line.left + line.right - left - right) / 2
+        return off_centre <= (right - left) * _MAX_OFF_CENTRE
+
+    title = list(takewhile(lambda line: line.text.isupper() and is_centred(line), lines[start:]))
+    is_indented = any(line.left > left + line.size for line in title)
+    words = sum(len(line.text.split()) for line in title)
+    return len(title) if is_indented and words >= _MIN_TITLE_WORDS and all(map(_looks_like_heading, title)) else 0
 
 
 def _looks_like_heading(line: Line) -> bool:

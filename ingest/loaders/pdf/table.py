@@ -19,6 +19,7 @@ from sourcebound.ingest.loaders.pdf.columns import (
     is_bold,
     is_figure,
     is_period,
+    is_title_across,
     join_texts,
     make_columns,
 )
@@ -26,7 +27,7 @@ from sourcebound.ingest.loaders.pdf.header import Header, find_header
 from sourcebound.ingest.loaders.pdf.layout import Cell, Line
 from sourcebound.ingest.loaders.table_rows import linearise
 
-_MAX_STEP = 3.0
+_MAX_STEP = 3.1
 _MAX_SIZE_RATIO = 1.1
 _MAX_STEP_RATIO = 1.2
 _MIN_ROWS = 2
@@ -102,6 +103,9 @@ def _find_body(rows: Sequence[Row], start: int) -> _TableBody | None:
     for previous, row in pairwise(rows[start : start + _MAX_ROWS]):
         if not 0 < previous.baseline - row.baseline <= _MAX_STEP * previous.size:
             break
+        if is_title_across(row, columns):
+            body_rows.append(row)
+            continue
         extended = extend_columns(columns, row)
         if extended is None or row.size > rows[start].size * _MAX_SIZE_RATIO:
             break
@@ -134,6 +138,8 @@ def _cut_at_second_header(body: _TableBody, header: Header) -> _TableBody | None
     figure_columns = _find_figure_columns(body)
     start = body.end - len(body.rows)
     for position, row in enumerate(body.rows):
+        if is_title_across(row, body.columns):
+            continue
         cells = ((find_column(cell, body.columns), cell) for cell in row.cells)
         has_words = any(column in figure_columns and not is_figure(cell.text) for column, cell in cells)
         if has_words or _is_header_like(row, header):

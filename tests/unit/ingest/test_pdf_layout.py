@@ -1,5 +1,7 @@
 """Blocks and headings of a PDF page, over hand-made lines."""
 
+import pytest
+
 from sourcebound.contracts.corpus.document import BlockKind
 from sourcebound.ingest.loaders.pdf.layout import Line, rank_heading_styles, split_by_style
 
@@ -30,3 +32,51 @@ def test_a_long_run_of_bold_lines_is_not_a_heading() -> None:
 def test_a_paragraph_that_goes_on_in_the_next_column_is_one_block() -> None:
     lines = [_line(0, "The seal is made of", bottom=100), _line(1, "rubber and steel.", bottom=700)]
     assert [(b.char_start, b.char_end) for b in split_by_style(lines, {}, frozenset())] == [(0, 1017)]
+
+
+def headings(lines: list[Line], running_heads: frozenset[str] = frozenset()) -> list[tuple[str, int]]:
+    """Return the headings of a page with their levels. Two lines are large headings, of the levels 1 and 2."""
+    larger = [_line(90, "Large", 20), _line(91, "Larger", 30)]
+    levels = rank_heading_styles([[*(_line(number, "Ordinary text " * 9) for number in range(40)), *larger]])
+    found = [block for block in split_by_style(lines, levels, running_heads) if block.level]
+    return [
+        ("/".join(line.text for line in lines if block.char_start <= line.start < block.char_end), block.level)
+        for block in found
+    ]
+
+
+def _title(number: int, text: str, left: float = 200, right: float = 350) -> Line:
+    return _line(number, text)._replace(left=left, right=right)
+
+
+PROSE = _line(9, "Ordinary text of the report, from one edge to the other.")
+
+
+def test_a_title_in_capitals_centred_over_the_text_is_a_heading_of_the_lowest_level() -> None:
+    lines = [_title(0, "STATEMENTS OF INCOME"), _title(1, "AND EXPENSES"), _title(2, "(Unaudited)"), PROSE]
+    assert headings(lines) == [("STATEMENTS OF INCOME/AND EXPENSES", 2)]
+
+
+def test_a_title_as_wide_as_the_text_is_a_heading_with_its_shorter_line() -> None:
+    lines = [_title(0, "STATEMENTS OF INCOME AND OF", 50, 500), _title(1, "EXPENSES"), PROSE]
+    assert headings(lines) == [("STATEMENTS OF INCOME AND OF/EXPENSES", 2)]
+
+
+def test_a_running_head_above_a_title_is_no_part_of_it() -> None:
+    lines = [_title(0, "ACME AND SUBSIDIARIES"), _title(1, "BALANCE SHEETS"), PROSE]
+    assert headings(lines, frozenset({"ACME AND SUBSIDIARIES"})) == [("BALANCE SHEETS", 2)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [_title(0, "Statements of Income")],
+        [_title(0, "ASSETS")],
+        [_title(0, "LEFT OF THE MIDDLE", 80, 230)],
+        [_title(0, "THIS TEXT IN CAPITALS RUNS OVER LINES", 50, 500), _title(1, "AND ENDS HERE", 50, 200)],
+        [_title(0, "TOTAL 46,298 51,761")],
+        [_title(number, "ONE OF FOUR LINES") for number in range(4)],
+    ],
+)
+def test_other_lines_are_no_titles(lines: list[Line]) -> None:
+    assert headings([*lines, PROSE]) == []

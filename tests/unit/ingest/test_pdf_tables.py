@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sourcebound.contracts.corpus.document import BlockKind
 from sourcebound.ingest.loaders.pdf.table import replace_tables
 from support.loading import Load, blocks
-from support.pdf_lines import COSTS, SALES, YEARS, line, middle, right, texts, unchanged
+from support.pdf_lines import COSTS, SALES, STEP, YEARS, line, middle, right, texts, unchanged
 
 # What becomes a table
 
@@ -55,6 +55,29 @@ def test_a_label_between_rows_keeps_its_line() -> None:
         "Interest; 2023: 1; 2022: 2",
     ]
     assert [each.is_row for each in found] == [False, True, False, True]
+
+
+def test_titles_in_capitals_over_the_rows_keep_their_lines() -> None:
+    found = texts(
+        YEARS,
+        line(1, middle(225, "ASSETS")),
+        line(2, (50, "Cash"), right(300, "46"), right(400, "51")),
+        line(3, (50, "Stock"), right(300, "6"), right(400, "5")),
+        line(4, middle(225, "LIABILITIES AND EQUITY")),
+        line(5, (50, "Debt"), right(300, "1"), right(400, "2")),
+    )
+    assert found == [
+        "ASSETS",
+        "Cash; 2023: 46; 2022: 51",
+        "Stock; 2023: 6; 2022: 5",
+        "LIABILITIES AND EQUITY",
+        "Debt; 2023: 1; 2022: 2",
+    ]
+
+
+def test_a_table_goes_on_below_an_empty_line() -> None:
+    wide = line(2 + 30.5 / STEP, (50, "Net"), right(300, "1"), right(400, "2"))
+    assert texts(YEARS, SALES, COSTS, wide)[-1] == "Net; 2023: 1; 2022: 2"
 
 
 def test_a_header_over_a_group_goes_before_each_of_its_columns() -> None:

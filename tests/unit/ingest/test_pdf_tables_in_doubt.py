@@ -3,7 +3,7 @@
 import pytest
 
 from sourcebound.ingest.loaders.pdf.layout import Line
-from support.pdf_lines import COSTS, SALES, STEP, YEARS, line, middle, right, texts, unchanged
+from support.pdf_lines import COSTS, SALES, STEP, YEARS, Placed, line, middle, right, texts, unchanged
 
 
 def test_one_row_is_not_a_table() -> None:
@@ -168,6 +168,12 @@ def test_the_table_ends_before_two_cells_in_one_column() -> None:
 def test_the_table_ends_before_a_lone_cell_that_is_no_label() -> None:
     lone, more = line(3, right(300, "7")), line(4, (50, "Tax"), right(300, "1"), right(400, "2"))
     assert texts(YEARS, SALES, COSTS, lone, more)[2:] == [lone.text, more.text]
+
+
+@pytest.mark.parametrize("title", [middle(225, "Equity"), middle(180, "EQUITY")])
+def test_the_table_ends_before_a_title_that_is_not_in_capitals_over_its_middle(title: Placed) -> None:
+    more = line(4, (50, "Debt"), right(300, "1"), right(400, "2"))
+    assert texts(YEARS, SALES, COSTS, line(3, title), more)[2:] == [title[1], more.text]
 
 
 def test_the_table_ends_before_larger_type() -> None:
