@@ -15,7 +15,7 @@ from sourcebound.ingest.loaders.pdf.layout import Cell, Line
 _MIN_CELL_GAP = 0.9
 _MIN_CURRENCY_GAP = 0.4
 _MAX_CLOSING_GAP = 1.5
-_BASELINE_TOLERANCE = 0.45
+_BASELINE_TOLERANCE = 0.5
 _COLUMN_TOLERANCE = 0.2
 _TITLE_TOLERANCE = 1.0
 _CURRENCY = re.compile(r"(?:[A-Z]{1,3})?[$€£¥]")

@@ -155,6 +155,8 @@ def _stack_levels(
         if stack and is_bold(stack[-1][0].row) and not is_bold(row):
             break
         assignment = _assign_columns(row.cells, columns, _compute_extents(stack, columns))
+        if assignment is None and not stack:
+            assignment = _assign_in_order(row.cells, columns)
         if assignment is None:
             if len(row.cells) > 1:
                 return None
@@ -206,17 +208,35 @@ def _assign_columns(
     return assignments[0] if len(assignments) == 1 else None
 
 
+def _assign_in_order(cells: Sequence[Cell], columns: Sequence[Column]) -> Sequence[range] | None:
+    """Return one column for each of several cells if each column but the first has one; None otherwise.
+
+    A cell stands left of its column's right edge and right of the column before. So it may be left of the figures, over
+    the room of their column.
+    """
+    are_in_order = 1 < len(cells) == len(columns) - 1 and all(
+        previous.right < cell.left and cell.right <= column.right
+        for cell, (previous, column) in zip(cells, pairwise(columns), strict=True)
+    )
+    return [range(number, number + 1) for number in range(1, len(columns))] if are_in_order else None
+
+
 def _list_candidates(
     cell: Cell, below: Sequence[int], columns: Sequence[Column], extents: Sequence[Column]
 ) -> list[range]:
     options = [range(below[0], below[0] + 1)] if len(below) == 1 and _is_aligned(cell, extents[below[0]]) else []
     for first in range(1, len(columns)):
         for last in range(first + 1, len(columns)):
-            group = Column(columns[first].left, columns[last].right)
-            centred = abs((cell.left + cell.right) / 2 - group.middle) <= _CENTRING_TOLERANCE * cell.size
-            if centred and group.left <= cell.left and cell.right <= group.right:
+            if _is_centred(cell, Column(extents[first].left, extents[last].right)):
                 options.append(range(first, last + 1))
     return options
+
+
+def _is_centred(cell: Cell, group: Column) -> bool:
+    """Check whether a cell is centred over a group of columns and no wider."""
+    off_centre = abs((cell.left + cell.right) / 2 - group.middle)
+    is_within = group.left <= cell.left and cell.right <= group.right
+    return is_within and off_centre <= _CENTRING_TOLERANCE * cell.size
 
 
 def _is_aligned(cell: Cell, column: Column) -> bool:

@@ -196,8 +196,8 @@ def _has_complete_cells(rows: Sequence[Row], body: _TableBody) -> bool:
     """Check that no cell of words continues in the line below, because half a row would be a wrong statement.
 
     No cell continues if the rows are evenly spaced and each has a first cell, and the line below the table is further
-    away. If the other columns have only figures, only a name in the first column can continue. The rest of that name
-    remains a line of its own.
+    away. If the other columns have only figures, only a name in the first column can continue. It is joined if its
+    figures are on its last line. Otherwise, its rest remains a line of its own.
     """
     word_columns = set(range(1, len(body.columns))) - _find_figure_columns(body)
     if not word_columns:
@@ -227,12 +227,29 @@ def _render_lines(body: _TableBody, header: Header, labels: Sequence[Row]) -> It
         # `Years ended | 2023 | 2022`: text left of periods may belong to the periods and not to the first column.
         yield header.line._replace(text=names[0])
         names[0] = ""
-    full_rows = [row for row in body.rows if len(row.cells) > 1]
+    rows = _join_wrapped_names([*labels, *body.rows], body.columns)
+    full_rows = [row for row in rows if len(row.cells) > 1]
     grid = [_place_cells(row, body.columns) for row in full_rows]
     texts = iter(linearise([names, *grid], has_header=True))
-    for row in (*labels, *body.rows):
+    for row in rows:
         line = row.line._replace(text=join_texts(row.cells))
         yield line._replace(text=next(texts), is_row=True) if len(row.cells) > 1 else line
+
+
+def _join_wrapped_names(rows: Sequence[Row], columns: Sequence[Column]) -> list[Row]:
+    """Join the first cell of a row to the line of one cell above it, if it begins with a lower-case letter.
+
+    A line that ends with a colon stands above all rows of its group, so it stays.
+    """
+    joined: list[Row] = []
+    for row in rows:
+        first = row.cells[0]
+        is_rest = len(row.cells) > 1 and find_column(first, columns) == 0 and first.text[0].islower()
+        if is_rest and joined and len(joined[-1].cells) == 1 and not joined[-1].cells[0].text.endswith(":"):
+            (name,) = joined.pop().cells
+            first = first._replace(text=f"{name.text} {first.text}")
+        joined.append(row._replace(cells=(first, *row.cells[1:])))
+    return joined
 
 
 def _place_cells(row: Row, columns: Sequence[Column]) -> list[str]:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,51 @@ def test_a_label_between_rows_keeps_its_line() -> None:
         "Interest; 2023: 1; 2022: 2",
     ]
     assert [each.is_row for each in found] == [False, True, False, True]
+
+
+NARROW = line(2, (50, "Sales"), right(300, "46"), right(400, "51"))
+MORE_NARROW = line(3, (50, "Costs"), right(300, "36"), right(400, "-"))
+
+
+def test_names_left_of_their_figures_are_read_in_order() -> None:
+    found = texts(line(1, (240, "2023"), (340, "2022")), NARROW, MORE_NARROW)
+    assert found == ["Sales; 2023: 46; 2022: 51", "Costs; 2023: 36; 2022: -"]
+
+
+def test_a_header_over_the_names_of_a_group_goes_before_each_of_them() -> None:
+    found = texts(line(0, middle(300, "Retail")), line(1, (240, "2023"), (340, "2022")), NARROW, MORE_NARROW)
+    assert found == ["Sales; Retail 2023: 46; Retail 2022: 51", "Costs; Retail 2023: 36; Retail 2022: -"]
+
+
+def test_a_line_that_is_wider_than_its_group_keeps_its_line() -> None:
+    wide = line(0, middle(300, "In thousands of euros, if nothing else is said"))
+    found = texts(wide, line(1, (240, "2023"), (340, "2022")), NARROW, MORE_NARROW)
+    assert found == [wide.text, "Sales; 2023: 46; 2022: 51", "Costs; 2023: 36; 2022: -"]
+
+
+def test_a_raised_mark_of_a_note_stays_in_the_first_cell() -> None:
+    mark = line(1, (75, "(1)"), right(300, "46"), right(400, "51"))
+    raised = mark._replace(cells=(mark.cells[0]._replace(baseline=mark.bottom + 4.8, size=8.0), *mark.cells[1:]))
+    found = texts(YEARS, line(1, (50, "Sales")), raised, COSTS)
+    assert found == ["Sales (1); 2023: 46; 2022: 51", "Cost of sales; 2023: (36); 2022: -"]
+
+
+@pytest.mark.parametrize(
+    ("above", "name", "expected"),
+    [
+        ("Income from affiliates", "of others", ["Income from affiliates of others; 2023: 1; 2022: 2"]),
+        ("Income from affiliates", "Others", ["Income from affiliates", "Others; 2023: 1; 2022: 2"]),
+        ("Adjustments:", "of others", ["Adjustments:", "of others; 2023: 1; 2022: 2"]),
+    ],
+)
+def test_a_name_of_two_lines_stays_whole(above: str, name: str, expected: list[str]) -> None:
+    rows = line(2, (50, above)), line(3, (50, name), right(300, "1"), right(400, "2"))
+    assert texts(YEARS, SALES, *rows) == ["Sales; 2023: 46,298; 2022: 51,761", *expected]
+
+
+def test_a_row_that_begins_in_lower_case_is_apart_from_the_row_above() -> None:
+    row = line(2, (50, "of others"), right(300, "1"), right(400, "2"))
+    assert texts(YEARS, SALES, row)[1:] == ["of others; 2023: 1; 2022: 2"]
 
 
 def test_titles_in_capitals_over_the_rows_keep_their_lines() -> None:

@@ -85,6 +85,28 @@ def test_a_line_of_two_cells_that_name_no_column_leaves_the_lines() -> None:
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        [(240, "2023"), (390, "2022")],
+        [(60, "2023"), (340, "2022")],
+        [(240, "2023"), (290, "2022")],
+    ],
+    ids=["right of its column", "over the column before", "left of its column"],
+)
+def test_names_over_other_columns_leave_the_lines(names: list[Placed]) -> None:
+    assert unchanged(
+        line(0, *names),
+        line(1, (50, "Sales"), right(300, "46"), right(400, "51")),
+        line(2, (50, "Costs"), right(300, "36"), right(400, "-")),
+    )
+
+
+def test_a_line_of_one_cell_beside_the_only_figures_leaves_the_lines() -> None:
+    rows = (line(number, (50, name), right(300, "46")) for number, name in ((1, "Sales"), (2, "Costs")))
+    assert unchanged(line(0, (200, "Results")), *rows)
+
+
+@pytest.mark.parametrize(
     "header",
     [
         line(-1, (50, "Property"), right(300, "Small"), right(400, "Large")),
