@@ -15,10 +15,14 @@ VALUE: Final = re.compile(r"[|;=]|:\s*\S*\d")
 WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
 WIDE: Final = 45
 """The least width of a line that the page has cut."""
-ROW: Final = re.compile(r"[^\W\d_][^:;\n]{0,60}: [^;\n]+;")
-"""The beginning of a row that names each of its values. It continues no line."""
-ROW_OF_FIELDS: Final = re.compile(ROW.pattern + r" [^:;\n]{1,60}: ")
-"""The beginning of a row that names two of its values."""
+NAMED_ROW: Final = (
+    r"[^\W_][^:;\n]{0,150}(?:(?:; [^:;\n]{1,80}: [^;\n]+){2}|; [^:;\n]{1,80}: [(<>~+$€£¥]*[-–—]?\d[^\n;]{0,30}$)"
+)
+"""A row whose first column has no name: `Sales; 2023: 46; 2022: 51`, or `Sales; 2023: 46`."""
+ROW: Final = re.compile(rf"[^\W\d_][^:;\n]{{0,60}}: [^;\n]+;|{NAMED_ROW}")
+"""The beginning of a row that names its values. It continues no line."""
+ROW_OF_FIELDS: Final = re.compile(rf"[^\W\d_][^:;\n]{{0,60}}: [^;\n]+; [^:;\n]{{1,60}}: |{NAMED_ROW}")
+"""The beginning of one that names two of its values, or one below an unnamed column. It ends with its line."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
