@@ -8,9 +8,10 @@ from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
-from sourcebound.contracts.extractive.ranking import Ranking, Reader, names_only_the_thing, rank
+from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.sides import read_sides
+from sourcebound.contracts.extractive.subjects import names_only_the_thing
 from sourcebound.contracts.extractive.wording.acronyms import write_acronyms_out
 from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.wording.respelling import in_the_spelling_of

@@ -1,11 +1,10 @@
 """Ranks the sentences of a prompt's evidence by how well they answer its question (R4-9). Only the prompt is used."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from math import exp
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.extractive.answer_types import asking_stems, find_type, needs_type
+from sourcebound.contracts.extractive.answer_types import needs_type
 from sourcebound.contracts.extractive.features import (
     Features,
     Reading,
@@ -15,14 +14,20 @@ from sourcebound.contracts.extractive.features import (
     word_weights,
 )
 from sourcebound.contracts.extractive.labels import conflicts, has_labels
-from sourcebound.contracts.extractive.patterns import AUXILIARY
-from sourcebound.contracts.extractive.question import Asked, Form, Question, read_identifier, shape_of
+from sourcebound.contracts.extractive.question import Asked, Form, Question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
+from sourcebound.contracts.extractive.subjects import (
+    is_about,
+    is_headed,
+    is_labelled,
+    is_other_row,
+    read_part,
+    read_subjects,
+)
 from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.support.verify import score_subject
-from sourcebound.contracts.validation.support.words import read_words
 
 READ_CHUNKS: Final = 3
 """The chunks that are read: those with the best sentences by their words."""
@@ -41,6 +46,8 @@ MILLION: Final = 1_000_000
 NEAR_ROW: Final = MILLION * 6 // 10
 """How far behind the best sentence a row may be that answers in its place."""
 MOST_ROWS: Final = 5
+NEAR_NAMED: Final = 2 * MILLION
+"""How far behind another row of its chunk a sentence may be that is about the question's thing."""
 NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
 HEADED: Final = MILLION
@@ -48,12 +55,6 @@ HEADED: Final = MILLION
 QUANTITIES: Final = frozenset(
     {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
 )
-PART: Final = re.compile(
-    rf"\bhow \w+ {AUXILIARY} (?:the|an?|each|every) (?P<part>(?:[\w'-]+ ){{1,3}}?)(?:of|for|in|on) "
-    r"(?:(?:the|an?|each|every) )?(?P<whole>[\w./-]+)",
-    re.IGNORECASE,
-)
-IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
 Described = tuple[Sentence, Features]
 Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Reading]]]
 """Reads each sentence of each chunk with the question."""
@@ -95,6 +96,8 @@ class Ranking(NamedTuple):
             return False
         if best.is_row and not features["aspect_own"]:
             return False
+        if features.get("odds", -1) < 0 and is_other_row(self.question, best):
+            return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
         content = features.get("content")
@@ -125,22 +128,36 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
         ranked = tuple(each for each in ranked if not each.features["type_missing"]) or ranked
     if not ranked:
         return Ranking(question, tuple(sentences), (), 0, 1)
+    ranked = _other_rows_later(question, ranked)
     answering = _sum_answering(prompt, question, ranked, weights)
     if answering < weights.minimum:
-        for other in _rows_first(ranked):
+        for other in _rows_first(question, ranked):
             if (sum_of_row := _sum_answering(prompt, question, other, weights)) >= weights.minimum:
                 ranked, answering = other, sum_of_row
                 break
     return Ranking(question, tuple(sentences), ranked, answering, weights.minimum)
 
 
-def _rows_first(ranked: tuple[Ranked, ...]) -> Iterator[tuple[Ranked, ...]]:
+def _rows_first(question: Question, ranked: tuple[Ranked, ...]) -> Iterator[tuple[Ranked, ...]]:
     """Return the ranking with each row first that is little behind and has a column for what is asked."""
     for place, each in enumerate(ranked[:MOST_ROWS]):
         if each.score < ranked[0].score - NEAR_ROW:
             return
-        if each.sentence.is_row and each.features["field"] and not each.features["type_missing"]:
+        is_other = is_other_row(question, each.sentence)
+        if each.sentence.is_row and not is_other and each.features["field"] and not each.features["type_missing"]:
             yield each, *ranked[:place], *ranked[place + 1 :]
+
+
+def _other_rows_later(question: Question, ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
+    """Return the ranking with what is about the question's thing first, if the best one is another row of its chunk."""
+    best = ranked[0]
+    if not is_other_row(question, best.sentence):
+        return ranked
+    for place, each in enumerate(ranked[:MOST_ROWS]):
+        is_near = each.sentence.chunk == best.sentence.chunk and each.score >= best.score - NEAR_NAMED
+        if is_near and not is_other_row(question, each.sentence):
+            return each, *ranked[:place], *ranked[place + 1 :]
+    return ranked
 
 
 def _sum_answering(prompt: PromptParts, question: Question, ranked: Sequence[Ranked], weights: Weights) -> int:
@@ -154,88 +171,9 @@ def score(question: Question, weights: Linear, features: Features) -> int:
     return weights.sum(features) - (NO_QUANTITY if lacks else 0)
 
 
-class Subjects(NamedTuple):
-    """The identifiers that a question names, and the others of their shapes in the evidence."""
-
-    named: frozenset[str]
-    others: frozenset[str]
-
-
-def read_subjects(question: Question, sentences: Sequence[Sentence]) -> Subjects:
-    """Return the identifiers that decide what a sentence is about.
-
-    A word counts as an identifier only if the evidence has others of its shape: `HP-200` where it has `HP-300`, but not
-    `COVID-19` alone.
-    """
-    known = frozenset[str]().union(*(each.stems | each.title for each in sentences)) if question.identifiers else ()
-    shapes = {shape_of(stem) for stem in question.identifiers}
-    alike = {stem for stem in known if IDENTIFIER.fullmatch(stem) and shape_of(stem) in shapes}
-    named = {each for each in question.identifiers if any(shape_of(stem) == shape_of(each) for stem in alike - {each})}
-    return Subjects(frozenset(named), frozenset(alike - question.identifiers))
-
-
-def read_part(question: Question) -> frozenset[str]:
-    """Return the words for the part of an identified thing that a question is about: `the filter of the HP-200`."""
-    if not (match := PART.search(question.text)) or read_identifier(match["whole"]) not in question.identifiers:
-        return frozenset()
-    return frozenset(word.stem for word in read_words(match["part"]) if word.stem in question.weights)
-
-
-def is_about(subjects: Subjects, sentence: Sentence, chunk: frozenset[str]) -> bool:
-    """Return whether a sentence belongs to an identifier that the question names.
-
-    It names one, or it names no other and has one around it, or its chunk names one and no other.
-
-    Args:
-        subjects: The identifiers.
-        sentence: A sentence of the evidence.
-        chunk: The stems of its chunk.
-    """
-    if not subjects.named or subjects.named & sentence.stems:
-        return True
-    if subjects.others & sentence.stems:
-        return False
-    if subjects.named & (sentence.nearby | sentence.title):
-        return True
-    return bool(subjects.named & chunk) and not subjects.others & (chunk | sentence.title)
-
-
-def is_headed(question: Question, sentence: Sentence) -> bool:
-    """Return whether the heading directly above a sentence names what is asked for, and nothing else.
-
-    The title may name the thing: `Root cause`, in the report of a deviation.
-    """
-    heading, asked = {stem for stem in sentence.heading if not stem.isdigit()}, question.weights.keys()
-    return bool(heading - question.identifiers) and heading <= asked <= heading | sentence.title
-
-
-def names_only_the_thing(question: Question, sentence: Sentence) -> bool:
-    """Return whether a sentence has the identified thing of a question, and none of several words for what of it.
-
-    `The roof was opened with crane K-4` does not say when crane K-4 is due for inspection.
-    """
-    if sentence.is_row or not (question.is_english and question.identifiers & sentence.stems):
-        return False
-    if question.asked is not Asked.TIME and find_type(question, sentence):  # a date alone does not say of what it is
-        return False
-    thing, before = set(question.identifiers), set[str]()
-    for word in question.words:
-        before = before | {word.stem} if word.weight else set()
-        thing |= before if word.stem in question.identifiers else set()
-    aspects = question.weights.keys() - thing - asking_stems(question)
-    around = sentence.stems | sentence.nearby | sentence.title
-    return len(aspects) > 1 and not any(holds(around, stem) for stem in aspects)
-
-
 def _credit(question: Question, sentence: Sentence) -> int:
     """Return the advantage of a sentence that has the labels of the question, itself or by its document's name."""
     return LABELLED * (bool(question.labels) and has_labels(question.labels, sentence.text, sentence.source))
-
-
-def _is_labelled(question: Question, subjects: Subjects, sentence: Sentence) -> bool:
-    """Return whether a sentence names no other identifier, and the label of the question: `pump B`."""
-    has_other = bool(subjects.others & (sentence.stems | sentence.title))
-    return bool(question.labels) and not has_other and has_labels(question.labels, sentence.text, "")
 
 
 def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str) -> Features:
@@ -273,7 +211,7 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
         (each, lexical_features(question, each, local, stems[each.chunk]))
         for each in sentences
         if (each.is_quotable or each.leads)
-        and (is_about(subjects, each, stems[each.chunk]) or _is_labelled(question, subjects, each))
+        and (is_about(subjects, each, stems[each.chunk]) or is_labelled(question, subjects, each))
         and (not part or any(holds(each.stems | each.nearby | each.title, stem) for stem in part))
         and not conflicts(question.labels, each.text, each.source)
     ]

@@ -201,58 +201,6 @@ def test_an_option_that_gives_the_question_back_is_not_quoted_and_nor_are_the_ot
     assert texts("How do I set the pitch of the speech?", f"{step} {options}") == [step]
 
 
-@pytest.mark.contract("R4-9")
-def test_a_row_ends_before_the_text_below_its_table() -> None:
-    row = "Name: Dona Young; Votes for: 53,876,257; Votes against: 6,074,467"
-    rows = f"Name: Ann Walker; Votes for: 55,528,794; Votes against: 4,419,340\n{row}"
-    below = "Based on the votes above, each of the nominees was elected."
-    assert texts("How many votes against Dona Young were there?", f"{rows}\n{below}") == [row]
-    rows, row = (text.replace("Name: ", "") for text in (rows, row))
-    assert texts("How many votes against Dona Young were there?", f"{rows}\n{below}") == [row]
-
-
-@pytest.mark.contract("R4-9")
-def test_a_row_that_the_page_has_cut_goes_on_below() -> None:
-    row = "Name: Dona Young; Company: the largest of the\nbakeries in the north"
-    found = texts("At which company is Dona Young?", f"Name: Ann Walker; Company: a mill\n{row}")
-    assert found == [row.replace("\n", " ")]
-
-
-@pytest.mark.contract("R4-9")
-@pytest.mark.parametrize(
-    ("question", "rows", "place"),
-    [
-        (
-            "How much was paid for 401(k) contributions in 2022?",
-            [
-                "Net revenue from the sale of goods; 2023: 46,298; 2022: $ 51,761",
-                "401(k) contributions for all employees; 2023: 71; 2022: 63",
-            ],
-            1,
-        ),
-        (
-            "How many locations are leased?",
-            [
-                "Leased locations of the company and its subsidiaries; Number: 922",
-                "Owned locations of the company and its subsidiaries; Number: 24",
-            ],
-            0,
-        ),
-    ],
-)
-def test_a_row_without_a_name_of_its_first_column_is_quoted_alone(question: str, rows: list[str], place: int) -> None:
-    assert texts(question, "\n".join(rows)) == [rows[place]]
-
-
-@pytest.mark.contract("R4-9")
-def test_a_sentence_with_one_colon_after_a_semicolon_is_no_row() -> None:
-    cut = (
-        "Stop the pump before it runs dry; there is one reason: the shaft of the",
-        "Perla goes on turning for a minute.",
-    )
-    assert texts("When should I stop the pump?", "\n".join(cut)) == [" ".join(cut)]
-
-
 @pytest.mark.contract("R4-9", "R5-16")
 def test_a_later_step_that_gives_the_question_back_stays() -> None:
     steps = ["Hold the power key for ten seconds.", "Reset the scanner.", "Press the green key."]

@@ -8,6 +8,7 @@ from sourcebound.contracts.extractive.features import lexical_features
 from sourcebound.contracts.extractive.labels import name_document, spell_source
 from sourcebound.contracts.extractive.question import Asked, read_question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
+from sourcebound.contracts.extractive.subjects import is_headed, names_only_the_thing
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -163,8 +164,8 @@ def test_a_heading_that_names_all_that_is_asked_lets_the_text_below_answer() -> 
     text = "Report DV-2023-007\n\n# {}\n\nThe belt had been tightened by hand, and ran off the wheel at noon."
     question = "What was the root cause of report DV-2023-007?"
     for title, expected in (("Root cause", True), ("Root cause and cost", False), ("Cause", False)):
-        assert ranking.is_headed(read_question(question), read(text.format(title))[-1]) is expected
-    assert not ranking.is_headed(read_question("What is DV-2023-007?"), read(text.format("DV-2023-007"))[-1])
+        assert is_headed(read_question(question), read(text.format(title))[-1]) is expected
+    assert not is_headed(read_question("What is DV-2023-007?"), read(text.format("DV-2023-007"))[-1])
 
 
 @pytest.mark.contract("R4-9")
@@ -192,7 +193,7 @@ def test_the_minimum_is_lower_below_such_a_heading() -> None:
     ],
 )
 def test_a_sentence_that_has_only_the_thing_says_nothing_of_it(question: str, sentence: str, expected: bool) -> None:
-    assert ranking.names_only_the_thing(read_question(question), read(sentence)[0]) is expected
+    assert names_only_the_thing(read_question(question), read(sentence)[0]) is expected
 
 
 @pytest.mark.contract("R4-9")

@@ -1,0 +1,112 @@
+"""Tells which thing a sentence is about: the pump that a question names, or another one of its shape (R4-9)."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.extractive.answer_types import asking_stems, find_type
+from sourcebound.contracts.extractive.features import holds
+from sourcebound.contracts.extractive.labels import has_labels
+from sourcebound.contracts.extractive.patterns import AUXILIARY
+from sourcebound.contracts.extractive.question import Asked, Question, read_identifier, shape_of
+from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.validation.support.words import read_words
+
+PART: Final = re.compile(
+    rf"\bhow \w+ {AUXILIARY} (?:the|an?|each|every) (?P<part>(?:[\w'-]+ ){{1,3}}?)(?:of|for|in|on) "
+    r"(?:(?:the|an?|each|every) )?(?P<whole>[\w./-]+)",
+    re.IGNORECASE,
+)
+IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
+
+
+class Subjects(NamedTuple):
+    """The identifiers that a question names, and the others of their shapes in the evidence."""
+
+    named: frozenset[str]
+    others: frozenset[str]
+
+
+def read_subjects(question: Question, sentences: Sequence[Sentence]) -> Subjects:
+    """Return the identifiers that decide what a sentence is about.
+
+    A word counts as an identifier only if the evidence has others of its shape: `HP-200` where it has `HP-300`, but not
+    `COVID-19` alone.
+    """
+    known = frozenset[str]().union(*(each.stems | each.title for each in sentences)) if question.identifiers else ()
+    shapes = {shape_of(stem) for stem in question.identifiers}
+    alike = {stem for stem in known if IDENTIFIER.fullmatch(stem) and shape_of(stem) in shapes}
+    named = {each for each in question.identifiers if any(shape_of(stem) == shape_of(each) for stem in alike - {each})}
+    return Subjects(frozenset(named), frozenset(alike - question.identifiers))
+
+
+def read_part(question: Question) -> frozenset[str]:
+    """Return the words for the part of an identified thing that a question is about: `the filter of the HP-200`."""
+    if not (match := PART.search(question.text)) or read_identifier(match["whole"]) not in question.identifiers:
+        return frozenset()
+    return frozenset(word.stem for word in read_words(match["part"]) if word.stem in question.weights)
+
+
+def is_about(subjects: Subjects, sentence: Sentence, chunk: frozenset[str]) -> bool:
+    """Return whether a sentence belongs to an identifier that the question names.
+
+    It names one, or it names no other and has one around it, or its chunk names one and no other.
+
+    Args:
+        subjects: The identifiers.
+        sentence: A sentence of the evidence.
+        chunk: The stems of its chunk.
+    """
+    if not subjects.named or subjects.named & sentence.stems:
+        return True
+    if subjects.others & sentence.stems:
+        return False
+    if subjects.named & (sentence.nearby | sentence.title):
+        return True
+    return bool(subjects.named & chunk) and not subjects.others & (chunk | sentence.title)
+
+
+def is_headed(question: Question, sentence: Sentence) -> bool:
+    """Return whether the heading directly above a sentence names what is asked for, and nothing else.
+
+    The title may name the thing: `Root cause`, in the report of a deviation.
+    """
+    heading, asked = {stem for stem in sentence.heading if not stem.isdigit()}, question.weights.keys()
+    return bool(heading - question.identifiers) and heading <= asked <= heading | sentence.title
+
+
+def names_only_the_thing(question: Question, sentence: Sentence) -> bool:
+    """Return whether a sentence has the identified thing of a question, and none of several words for what of it.
+
+    `The roof was opened with crane K-4` does not say when crane K-4 is due for inspection.
+    """
+    if sentence.is_row or not (question.is_english and question.identifiers & sentence.stems):
+        return False
+    if question.asked is not Asked.TIME and find_type(question, sentence):  # a date alone does not say of what it is
+        return False
+    thing, before = set(question.identifiers), set[str]()
+    for word in question.words:
+        before = before | {word.stem} if word.weight else set()
+        thing |= before if word.stem in question.identifiers else set()
+    aspects = question.weights.keys() - thing - asking_stems(question)
+    around = sentence.stems | sentence.nearby | sentence.title
+    return len(aspects) > 1 and not any(holds(around, stem) for stem in aspects)
+
+
+def is_labelled(question: Question, subjects: Subjects, sentence: Sentence) -> bool:
+    """Return whether a sentence names no other identifier, and the label of the question: `pump B`."""
+    has_other = bool(subjects.others & (sentence.stems | sentence.title))
+    return bool(question.labels) and not has_other and has_labels(question.labels, sentence.text, "")
+
+
+def is_other_row(question: Question, sentence: Sentence) -> bool:
+    """Return whether a row has no word of the question but in the names of its columns.
+
+    `Warehouse; 2023: 3` says nothing of the canteen in 2023.
+    """
+    if not sentence.is_row:
+        return False
+    heads = {place for field in sentence.fields for place in range(field.first, field.value)}
+    said = (word.stem for place, word in enumerate(sentence.words) if place not in heads)
+    asked = frozenset(question.weights)
+    return not any(holds(asked, stem) for stem in said)

@@ -1,0 +1,142 @@
+"""Rows of tables in an extractive answer: where one begins and ends, and which thing it is about (R4-9)."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.features import Reading, Similarity
+from sourcebound.contracts.extractive.question import Question, read_question
+from sourcebound.contracts.extractive.ranking import Reader, rank
+from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
+from sourcebound.contracts.extractive.subjects import is_other_row
+from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
+from support.builders import answer_bundle, policy
+
+ENERGY = ("Heating of halls; 2023: 1,240; 2022: 1,310", "Lighting; 2023: 322; 2022: 298", "Air; 2023: 870; 2022: 905")
+
+SENTENCE = "In 2022, 1,400 MWh of energy were used for heating."
+
+
+def prompt_of(question: str, *chunks: str) -> PromptParts:
+    """Return the parts of a prompt with these chunks."""
+    return read_prompt(build_prompt(answer_bundle(*chunks, question=question), policy()).prompt.messages)
+
+
+def texts(question: str, text: str) -> list[str]:
+    """Return the quoted sentences for a question on a chunk."""
+    return [sentence.text for sentence in answer(prompt_of(question, text))]
+
+
+def reader_of(odds: Mapping[str, int]) -> Reader:
+    """Return a reader that has these odds for sentences, in hundredths of a logit."""
+    similar = Similarity(500, 500, 500, 500, 500, 500, 0, 500)
+
+    def read(question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]) -> list[list[Reading]]:
+        return [[Reading(similar, odds.get(each.text, 0), 500) for each in part] for _, part in chunks]
+
+    return read
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_ends_before_the_text_below_its_table() -> None:
+    row = "Name: Dona Young; Votes for: 53,876,257; Votes against: 6,074,467"
+    rows = f"Name: Ann Walker; Votes for: 55,528,794; Votes against: 4,419,340\n{row}"
+    below = "Based on the votes above, each of the nominees was elected."
+    assert texts("How many votes against Dona Young were there?", f"{rows}\n{below}") == [row]
+    rows, row = (text.replace("Name: ", "") for text in (rows, row))
+    assert texts("How many votes against Dona Young were there?", f"{rows}\n{below}") == [row]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_that_the_page_has_cut_goes_on_below() -> None:
+    row = "Name: Dona Young; Company: the largest of the\nbakeries in the north"
+    found = texts("At which company is Dona Young?", f"Name: Ann Walker; Company: a mill\n{row}")
+    assert found == [row.replace("\n", " ")]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "rows", "place"),
+    [
+        (
+            "How much was paid for 401(k) contributions in 2022?",
+            [
+                "Net revenue from the sale of goods; 2023: 46,298; 2022: $ 51,761",
+                "401(k) contributions for all employees; 2023: 71; 2022: 63",
+            ],
+            1,
+        ),
+        (
+            "How many locations are leased?",
+            [
+                "Leased locations of the company and its subsidiaries; Number: 922",
+                "Owned locations of the company and its subsidiaries; Number: 24",
+            ],
+            0,
+        ),
+    ],
+)
+def test_a_row_without_a_name_of_its_first_column_is_quoted_alone(question: str, rows: list[str], place: int) -> None:
+    assert texts(question, "\n".join(rows)) == [rows[place]]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_with_one_colon_after_a_semicolon_is_no_row() -> None:
+    cut = (
+        "Stop the pump before it runs dry; there is one reason: the shaft of the",
+        "Perla goes on turning for a minute.",
+    )
+    assert texts("When should I stop the pump?", "\n".join(cut)) == [" ".join(cut)]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("chunks", "place"),
+    [(["\n".join(ENERGY)], 0), (ENERGY[::-1], 2), ([f"{SENTENCE}\n{ENERGY[2]}"], 3)],
+    ids=["one table", "three tables", "a sentence"],
+)
+def test_what_the_question_names_comes_before_another_row_of_its_table(chunks: Sequence[str], place: int) -> None:
+    prompt = prompt_of("How much energy was used for heating in 2022?", *chunks)
+    ranked = rank(prompt, read_question(prompt.question), reader_of({ENERGY[2]: 600})).ranked
+    assert ranked[0].sentence.text == (*ENERGY, SENTENCE)[place]
+    assert len(ranked) == len({each.sentence.text for each in ranked})
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_far_behind_another_does_not_come_first() -> None:
+    prompt = prompt_of("How much energy was used for heating in 2022?", "\n".join(ENERGY))
+    ranked = rank(prompt, read_question(prompt.question), reader_of({ENERGY[2]: 1000, ENERGY[0]: -1000})).ranked
+    assert ranked[0].sentence.text == ENERGY[2]
+
+
+@pytest.mark.contract("R4-9")
+def test_no_row_answers_for_a_thing_that_the_table_lacks() -> None:
+    assert texts("How much energy was used for heating in 2022?", "\n".join(ENERGY)) == [ENERGY[0]]
+    assert texts("How much energy was used for cooling in 2022?", "\n".join(ENERGY)) == []
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(("odds", "answers"), [(200, True), (-1, False)])
+def test_another_row_answers_only_if_it_is_read_as_an_answer(odds: int, answers: bool) -> None:
+    prompt = prompt_of("How much energy did the lamps use in 2023?", ENERGY[1])
+    ranking = rank(prompt, read_question(prompt.question), reader_of({ENERGY[1]: odds}))
+    assert is_other_row(ranking.question, ranking.ranked[0].sentence)
+    assert ranking.answers is answers
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "row", "is_other"),
+    [
+        ("How many accidents happened in the canteen in 2023?", "Warehouse; 2023: 3; 2022: 5", True),
+        ("How many accidents happened in the warehouse in 2023?", "Warehouse; 2023: 3; 2022: 5", False),
+        ("Which department had 5 accidents?", "Warehouse; 2023: 3; 2022: 5", False),
+        ("How many employees does assembly have?", "Department: Painting; Head: Tom Okafor; Employees: 12", True),
+        ("How many employees does Okafor lead?", "Department: Painting; Head: Tom Okafor; Employees: 12", False),
+        ("How many accidents happened in the canteen?", "There were 3 accidents in the warehouse in 2023.", False),
+    ],
+)
+def test_the_names_of_columns_do_not_say_what_a_row_is_about(question: str, row: str, is_other: bool) -> None:
+    (sentence,) = read_evidence([EvidencePart("C0", "report.pdf", row)])
+    assert is_other_row(read_question(question), sentence) is is_other
