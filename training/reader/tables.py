@@ -86,13 +86,14 @@ class _Table:
         return [self._draw.choice(WORDS["leads"]).format(person=self._draw.choice(WORDS["people"]), date=self._date())]
 
     def _rows(self) -> Iterator[str]:
-        label = self._draw.choice(("Name", "Item", self._kind.capitalize(), "Description"))
+        labels = ("Name: ", "Item: ", f"{self._kind.capitalize()}: ", "Description: ")
+        label = self._draw.choice(labels if self._ids else (*labels, ""))
         tag = self._draw.choice(("Tag", "No.", "Id", "Code"))
         heads = [self._draw.choice(column["heads"]) for column in self._columns]
         for row, cells in enumerate(self._cells):
             named = [f"{tag}: {self._ids[row]}"] if self._ids else []
             pairs = (f"{head}: {cell}" for head, cell in zip(heads, cells, strict=True))
-            yield "; ".join([*named, f"{label}: {self._things[row]}", *pairs])
+            yield "; ".join([*named, f"{label}{self._things[row]}", *pairs])
 
     def _ask(self, column: dict[str, Any], row: int) -> str:
         return self._fill(self._draw.choice(column["questions"]), row)

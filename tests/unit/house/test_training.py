@@ -148,3 +148,8 @@ def test_an_example_marks_the_word_pieces_of_its_sentences_and_lacks_those_that_
     assert packed["spans"].tolist() == [list(map(int, span)) for span in example.spans] * 3
     assert packed["statements"].tolist() == [False, False, True]
     assert packed["ids"].dtype == np.uint16
+
+
+def test_some_tables_have_no_name_above_their_first_column() -> None:
+    firsts = [table.text.splitlines()[-1].split("; ")[0] for table in TABLES.draw_tables(3, 60)]
+    assert 0 < sum(": " not in first for first in firsts) < 20
