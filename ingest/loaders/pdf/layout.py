@@ -7,8 +7,8 @@ exactly one block.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import pairwise, takewhile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -126,15 +126,12 @@ def split_by_style(lines: Sequence[Line], levels: HeadingLevels, running_heads: 
     line_levels: list[int] = [0] * len(lines)
     position = 0
     while position < len(lines):
-        heading_lines = title_lines = 0
-        if lines[position].text not in running_heads:
-            heading_lines = _count_heading_lines(lines, position, levels)
-            title_lines = 0 if heading_lines else _count_title_lines(lines, position)
+        heading_lines = 0 if lines[position].text in running_heads else _count_heading_lines(lines, position, levels)
         if 0 < heading_lines <= _MAX_HEADING_LINES:
             line_levels[position : position + heading_lines] = [levels[get_style(lines[position])]] * heading_lines
-        if 0 < title_lines <= _MAX_HEADING_LINES:
-            line_levels[position : position + title_lines] = [max(levels.values(), default=1)] * title_lines
-        position += max(heading_lines, title_lines, 1)
+        position += max(heading_lines, 1)
+    for position in _find_titles(lines, levels, running_heads):
+        line_levels[position] = max(levels.values(), default=1)
     return _group_into_blocks(lines, line_levels)
 
 
@@ -177,18 +174,24 @@ def _count_heading_lines(lines: Sequence[Line], start: int, levels: HeadingLevel
     return end - start
 
 
-def _count_title_lines(lines: Sequence[Line], start: int) -> int:
-    """Count the lines from `start` that are in capitals and centred between the edges of the page's lines."""
-    left, right = min(line.left for line in lines), max(line.right for line in lines)
+def _find_titles(lines: Sequence[Line], levels: HeadingLevels, running_heads: frozenset[str]) -> Iterator[int]:
+    """Yield the positions of titles in capitals that have no heading style, centred between the page's edges."""
+    left, right = min((line.left for line in lines), default=0), max((line.right for line in lines), default=0)
 
-    def is_centred(line: Line) -> bool:
+    def may_be_title(line: Line) -> bool:
         off_centre = abs(line.left + line.right - left - right) / 2
-        return off_centre <= (right - left) * _MAX_OFF_CENTRE
+        is_centred = off_centre <= (right - left) * _MAX_OFF_CENTRE
+        is_other = get_style(line) in levels or line.text in running_heads
+        return is_centred and line.text.isupper() and not is_other
 
-    title = list(takewhile(lambda line: line.text.isupper() and is_centred(line), lines[start:]))
-    is_indented = any(line.left > left + line.size for line in title)
-    words = sum(len(line.text.split()) for line in title)
-    return len(title) if is_indented and words >= _MIN_TITLE_WORDS and all(map(_looks_like_heading, title)) else 0
+    for may_be, run in groupby(range(len(lines)), lambda position: may_be_title(lines[position])):
+        positions = list(run)
+        title = [lines[position] for position in positions]
+        is_indented = any(line.left > left + line.size for line in title)
+        words = sum(len(line.text.split()) for line in title)
+        is_short = len(title) <= _MAX_HEADING_LINES and words >= _MIN_TITLE_WORDS
+        if may_be and is_indented and is_short and all(map(_looks_like_heading, title)):
+            yield from positions
 
 
 def _looks_like_heading(line: Line) -> bool:

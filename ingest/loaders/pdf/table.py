@@ -237,17 +237,19 @@ def _render_lines(body: _TableBody, header: Header, labels: Sequence[Row]) -> It
 
 
 def _join_wrapped_names(rows: Sequence[Row], columns: Sequence[Column]) -> list[Row]:
-    """Join the first cell of a row to the line of one cell above it, if it begins with a lower-case letter.
+    """Join the first cell of a row to a label directly above it, if it begins with a lower-case letter.
 
-    A line that ends with a colon stands above all rows of its group, so it stays.
+    A label that ends with a colon belongs to all rows of its group, and one in brackets is a note. Both stay.
     """
     joined: list[Row] = []
     for row in rows:
         first = row.cells[0]
         is_rest = len(row.cells) > 1 and find_column(first, columns) == 0 and first.text[0].islower()
-        if is_rest and joined and len(joined[-1].cells) == 1 and not joined[-1].cells[0].text.endswith(":"):
-            (name,) = joined.pop().cells
-            first = first._replace(text=f"{name.text} {first.text}")
+        if is_rest and joined and len(joined[-1].cells) == 1 and _is_label(joined[-1], columns):
+            name = joined[-1].cells[0].text
+            if not name.endswith(":") and not name.startswith("("):
+                first = first._replace(text=f"{name} {first.text}")
+                del joined[-1]
         joined.append(row._replace(cells=(first, *row.cells[1:])))
     return joined
 

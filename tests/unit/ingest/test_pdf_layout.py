@@ -80,3 +80,9 @@ def test_a_running_head_above_a_title_is_no_part_of_it() -> None:
 )
 def test_other_lines_are_no_titles(lines: list[Line]) -> None:
     assert headings([*lines, PROSE]) == []
+
+
+def test_a_run_of_large_lines_in_capitals_that_is_too_long_for_a_heading_has_no_titles() -> None:
+    large = [_title(number, "CERTIFICATION PURSUANT TO")._replace(size=20) for number in range(5)]
+    large[2] = large[2]._replace(text="Rule 13a of the Act")
+    assert headings([*large, PROSE]) == []

@@ -91,11 +91,17 @@ def test_a_raised_mark_of_a_note_stays_in_the_first_cell() -> None:
         ("Income from affiliates", "of others", ["Income from affiliates of others; 2023: 1; 2022: 2"]),
         ("Income from affiliates", "Others", ["Income from affiliates", "Others; 2023: 1; 2022: 2"]),
         ("Adjustments:", "of others", ["Adjustments:", "of others; 2023: 1; 2022: 2"]),
+        ("(in euros)", "of others", ["(in euros)", "of others; 2023: 1; 2022: 2"]),
     ],
 )
 def test_a_name_of_two_lines_stays_whole(above: str, name: str, expected: list[str]) -> None:
     rows = line(2, (50, above)), line(3, (50, name), right(300, "1"), right(400, "2"))
     assert texts(YEARS, SALES, *rows) == ["Sales; 2023: 46,298; 2022: 51,761", *expected]
+
+
+def test_a_title_over_the_rows_is_no_part_of_a_name() -> None:
+    rows = line(2, middle(225, "OTHER")), line(3, (50, "of others"), right(300, "1"), right(400, "2"))
+    assert texts(YEARS, SALES, *rows)[1:] == ["OTHER", "of others; 2023: 1; 2022: 2"]
 
 
 def test_a_row_that_begins_in_lower_case_is_apart_from_the_row_above() -> None:
