@@ -100,11 +100,13 @@ def is_labelled(question: Question, subjects: Subjects, sentence: Sentence) -> b
 
 
 def is_other_row(question: Question, sentence: Sentence) -> bool:
-    """Return whether a row has no word of the question but in the names of its columns.
+    """Return whether a row has no word of the question but in the names of its columns, and lacks some of its words.
 
-    `Warehouse; 2023: 3` says nothing of the canteen in 2023.
+    `Warehouse; 2023: 3` says nothing of the canteen in 2023. `Limit: 17.5 bar; Weight: 2 kg` answers a question for the
+    limit, which names no thing, or one that the title names.
     """
-    if not sentence.is_row:
+    around = sentence.stems | sentence.heading | sentence.title
+    if not sentence.is_row or all(holds(around, stem) for stem in question.weights.keys() - asking_stems(question)):
         return False
     heads = {place for field in sentence.fields for place in range(field.first, field.value)}
     said = (word.stem for place, word in enumerate(sentence.words) if place not in heads)

@@ -16,7 +16,7 @@ WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
 WIDE: Final = 45
 """The least width of a line that the page has cut."""
 NAMED_ROW: Final = (
-    r"[^\W_][^:;\n]{0,150}(?:(?:; [^:;\n]{1,80}: [^;\n]+){2}|; [^:;\n]{1,80}: [(<>~+$€£¥]*[-–—]?\d[^\n;]{0,30}$)"
+    r"[\w(][^:;\n]{0,150}(?:(?:; [^:;\n]{1,80}: [^;\n]+){2}|; [^:;\n]{1,80}: [(<>~+$€£¥]*[-–—]?\d[^\n;]{0,30}$)"
 )
 """A row whose first column has no name: `Sales; 2023: 46; 2022: 51`, or `Sales; 2023: 46`."""
 ROW: Final = re.compile(rf"[^\W\d_][^:;\n]{{0,60}}: [^;\n]+;|{NAMED_ROW}")

@@ -179,8 +179,8 @@ def extend_columns(columns: Sequence[Column], row: Row) -> tuple[Column, ...] | 
 
 
 def is_title_across(row: Row, columns: Sequence[Column]) -> bool:
-    """Check whether a row is a title of one cell in capitals, centred over all columns: `ASSETS`."""
-    if len(row.cells) != 1 or not row.cells[0].text.isupper():
+    """Check whether a row is a title of one cell in capitals, without a number, centred over all columns: `ASSETS`."""
+    if len(row.cells) != 1 or not row.cells[0].text.isupper() or any(map(str.isdigit, row.cells[0].text)):
         return False
     cell, table = row.cells[0], Column(columns[0].left, columns[-1].right)
     return abs((cell.left + cell.right) / 2 - table.middle) <= _TITLE_TOLERANCE * cell.size

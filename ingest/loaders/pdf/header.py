@@ -209,16 +209,17 @@ def _assign_columns(
 
 
 def _assign_in_order(cells: Sequence[Cell], columns: Sequence[Column]) -> Sequence[range] | None:
-    """Return one column for each of several cells if each column but the first has one; None otherwise.
+    """Return one column for each of several periods or bold cells, if each column but the first has one, or None.
 
     A cell stands left of its column's right edge and right of the column before. So it may be left of the figures, over
     the room of their column.
     """
+    are_names = all(is_period(cell.text) for cell in cells) or all(cell.bold for cell in cells)
     are_in_order = 1 < len(cells) == len(columns) - 1 and all(
         previous.right < cell.left and cell.right <= column.right
         for cell, (previous, column) in zip(cells, pairwise(columns), strict=True)
     )
-    return [range(number, number + 1) for number in range(1, len(columns))] if are_in_order else None
+    return [range(number, number + 1) for number in range(1, len(columns))] if are_names and are_in_order else None
 
 
 def _list_candidates(
@@ -227,7 +228,8 @@ def _list_candidates(
     options = [range(below[0], below[0] + 1)] if len(below) == 1 and _is_aligned(cell, extents[below[0]]) else []
     for first in range(1, len(columns)):
         for last in range(first + 1, len(columns)):
-            if _is_centred(cell, Column(extents[first].left, extents[last].right)):
+            groups = (Column(each[first].left, each[last].right) for each in (columns, extents))
+            if any(_is_centred(cell, group) for group in groups):
                 options.append(range(first, last + 1))
     return options
 

@@ -191,7 +191,10 @@ def _find_titles(lines: Sequence[Line], levels: HeadingLevels, running_heads: fr
         words = sum(len(line.text.split()) for line in title)
         is_short = len(title) <= _MAX_HEADING_LINES and words >= _MIN_TITLE_WORDS
         if may_be and is_indented and is_short and all(map(_looks_like_heading, title)):
-            yield from positions
+            below = lines[positions[-1] + 1].text if positions[-1] + 1 < len(lines) else ""
+            is_text = _SENTENCE_END.search(title[-1].text) or _LIST_MARKER.match(title[0].text.lower())
+            if not is_text and not below[:1].islower():
+                yield from positions
 
 
 def _looks_like_heading(line: Line) -> bool:

@@ -103,11 +103,13 @@ def _find_body(rows: Sequence[Row], start: int) -> _TableBody | None:
     for previous, row in pairwise(rows[start : start + _MAX_ROWS]):
         if not 0 < previous.baseline - row.baseline <= _MAX_STEP * previous.size:
             break
+        if row.size > rows[start].size * _MAX_SIZE_RATIO:
+            break
         if is_title_across(row, columns):
             body_rows.append(row)
             continue
         extended = extend_columns(columns, row)
-        if extended is None or row.size > rows[start].size * _MAX_SIZE_RATIO:
+        if extended is None:
             break
         if len(row.cells) == 1 and not _is_label(row, extended):
             break
@@ -239,19 +241,26 @@ def _render_lines(body: _TableBody, header: Header, labels: Sequence[Row]) -> It
 def _join_wrapped_names(rows: Sequence[Row], columns: Sequence[Column]) -> list[Row]:
     """Join the first cell of a row to a label directly above it, if it begins with a lower-case letter.
 
-    A label that ends with a colon belongs to all rows of its group, and one in brackets is a note. Both stay.
+    A label that ends with a colon or above two such rows belongs to all rows of its group. It stays, and so does a
+    sentence, and a note in brackets.
     """
     joined: list[Row] = []
-    for row in rows:
+    for position, row in enumerate(rows):
         first = row.cells[0]
-        is_rest = len(row.cells) > 1 and find_column(first, columns) == 0 and first.text[0].islower()
+        is_rest = len(row.cells) > 1 and find_column(first, columns) == 0 and _goes_on(row)
+        is_rest = is_rest and not any(map(_goes_on, rows[position + 1 : position + 2]))
         if is_rest and joined and len(joined[-1].cells) == 1 and _is_label(joined[-1], columns):
             name = joined[-1].cells[0].text
-            if not name.endswith(":") and not name.startswith("("):
+            if not name.endswith((":", ".")) and not name.startswith("("):
                 first = first._replace(text=f"{name} {first.text}")
                 del joined[-1]
         joined.append(row._replace(cells=(first, *row.cells[1:])))
     return joined
+
+
+def _goes_on(row: Row) -> bool:
+    """Check whether a row begins with a word in lower case; `iPad` is a name."""
+    return row.cells[0].text.split()[0].islower()
 
 
 def _place_cells(row: Row, columns: Sequence[Column]) -> list[str]:

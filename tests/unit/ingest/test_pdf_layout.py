@@ -76,6 +76,9 @@ def test_a_running_head_above_a_title_is_no_part_of_it() -> None:
         [_title(0, "THIS TEXT IN CAPITALS RUNS OVER LINES", 50, 500), _title(1, "AND ENDS HERE", 50, 200)],
         [_title(0, "TOTAL 46,298 51,761")],
         [_title(number, "ONE OF FOUR LINES") for number in range(4)],
+        [_title(0, "DO NOT OPEN THE COVER.")],
+        [_title(0, "A) SWITCH OFF THE PUMP")],
+        [_title(0, "EUROPEAN UNION"), _line(1, "and of other places")],
     ],
 )
 def test_other_lines_are_no_titles(lines: list[Line]) -> None:

@@ -91,12 +91,33 @@ def test_a_raised_mark_of_a_note_stays_in_the_first_cell() -> None:
         ("Income from affiliates", "of others", ["Income from affiliates of others; 2023: 1; 2022: 2"]),
         ("Income from affiliates", "Others", ["Income from affiliates", "Others; 2023: 1; 2022: 2"]),
         ("Adjustments:", "of others", ["Adjustments:", "of others; 2023: 1; 2022: 2"]),
+        ("See note 4.", "of others", ["See note 4.", "of others; 2023: 1; 2022: 2"]),
+        ("PHONES", "iPhone", ["PHONES", "iPhone; 2023: 1; 2022: 2"]),
         ("(in euros)", "of others", ["(in euros)", "of others; 2023: 1; 2022: 2"]),
     ],
 )
 def test_a_name_of_two_lines_stays_whole(above: str, name: str, expected: list[str]) -> None:
     rows = line(2, (50, above)), line(3, (50, name), right(300, "1"), right(400, "2"))
     assert texts(YEARS, SALES, *rows) == ["Sales; 2023: 46,298; 2022: 51,761", *expected]
+
+
+def test_a_label_over_several_rows_in_lower_case_stays() -> None:
+    names = (50, "Deferred tax assets"), (50, "current"), (50, "non-current")
+    first, second = ((right(300, "1"), right(400, "2")), (right(300, "3"), right(400, "4")))
+    assert texts(YEARS, SALES, line(2, names[0]), line(3, names[1], *first), line(4, names[2], *second))[1:] == [
+        "Deferred tax assets",
+        "current; 2023: 1; 2022: 2",
+        "non-current; 2023: 3; 2022: 4",
+    ]
+
+
+def test_a_group_may_be_centred_over_its_columns_too() -> None:
+    wide = (
+        line(number, (50, name), right(300, "1,046,298.5"), right(400, "9"), right(500, "7"))
+        for number, name in ((2, "Sales"), (3, "Costs"))
+    )
+    years = line(1, right(300, "2023"), right(400, "2022"), right(500, "2021"))
+    assert texts(line(0, middle(322, "Half year")), years, *wide)[0].startswith("Sales; Half year 2023: 1,046,298.5")
 
 
 def test_a_title_over_the_rows_is_no_part_of_a_name() -> None:

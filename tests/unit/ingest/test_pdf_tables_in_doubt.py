@@ -101,6 +101,10 @@ def test_names_over_other_columns_leave_the_lines(names: list[Placed]) -> None:
     )
 
 
+def test_words_left_of_the_figures_are_no_names() -> None:
+    assert unchanged(line(0, (150, "Annual Report"), (330, "ACME Corp")), SALES, COSTS)
+
+
 def test_a_line_of_one_cell_beside_the_only_figures_leaves_the_lines() -> None:
     rows = (line(number, (50, name), right(300, "46")) for number, name in ((1, "Sales"), (2, "Costs")))
     assert unchanged(line(0, (200, "Results")), *rows)
@@ -192,8 +196,8 @@ def test_the_table_ends_before_a_lone_cell_that_is_no_label() -> None:
     assert texts(YEARS, SALES, COSTS, lone, more)[2:] == [lone.text, more.text]
 
 
-@pytest.mark.parametrize("title", [middle(225, "Equity"), middle(180, "EQUITY")])
-def test_the_table_ends_before_a_title_that_is_not_in_capitals_over_its_middle(title: Placed) -> None:
+@pytest.mark.parametrize("title", [middle(225, "Equity"), middle(180, "EQUITY"), middle(225, "PRO FORMA 2021")])
+def test_the_table_ends_before_another_line_than_a_title_in_capitals_over_its_middle(title: Placed) -> None:
     more = line(4, (50, "Debt"), right(300, "1"), right(400, "2"))
     assert texts(YEARS, SALES, COSTS, line(3, title), more)[2:] == [title[1], more.text]
 

@@ -93,7 +93,7 @@ def test_a_sentence_with_one_colon_after_a_semicolon_is_no_row() -> None:
 @pytest.mark.contract("R4-9")
 @pytest.mark.parametrize(
     ("chunks", "place"),
-    [(["\n".join(ENERGY)], 0), (ENERGY[::-1], 2), ([f"{SENTENCE}\n{ENERGY[2]}"], 3)],
+    [(["\n".join(ENERGY)], 0), (ENERGY[::-1], 2), ([f"The plant.\n\n{SENTENCE}\n{ENERGY[2]}"], 3)],
     ids=["one table", "three tables", "a sentence"],
 )
 def test_what_the_question_names_comes_before_another_row_of_its_table(chunks: Sequence[str], place: int) -> None:
@@ -134,9 +134,27 @@ def test_another_row_answers_only_if_it_is_read_as_an_answer(odds: int, answers:
         ("Which department had 5 accidents?", "Warehouse; 2023: 3; 2022: 5", False),
         ("How many employees does assembly have?", "Department: Painting; Head: Tom Okafor; Employees: 12", True),
         ("How many employees does Okafor lead?", "Department: Painting; Head: Tom Okafor; Employees: 12", False),
+        ("What is the limit of the alarm?", "Alarm: A-203; Limit: 17.5 bar", False),
+        ("What is the phone number?", "Warranty period: 24 months; Phone number: 030 1234", False),
+        ("What is the weight of the report's pump?", "Maximum pressure: 10 bar; Weight: 14 kg", True),
         ("How many accidents happened in the canteen?", "There were 3 accidents in the warehouse in 2023.", False),
     ],
 )
 def test_the_names_of_columns_do_not_say_what_a_row_is_about(question: str, row: str, is_other: bool) -> None:
     (sentence,) = read_evidence([EvidencePart("C0", "report.pdf", row)])
     assert is_other_row(read_question(question), sentence) is is_other
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_of_the_thing_that_its_heading_names_answers() -> None:
+    row = "Interval: 500 hours; Quantity: 3 litres; Tool: key 17"
+    assert texts("What is the interval of the oil change?", f"## Oil change\n\n{row}") == [row]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_that_begins_with_a_bracket_is_a_row() -> None:
+    rows = (
+        "Total current liabilities of the company; 2023: 12; 2022: 15",
+        "(Loss) income before taxes; 2023: 46; 2022: 51",
+    )
+    assert texts("What was the income before taxes in 2022?", "\n".join(rows)) == [rows[1]]
