@@ -100,7 +100,7 @@ class ChangeDetector:
             raise _foreign_labels(file)
         knowledge_id = overrides.knowledge_id or file.knowledge_id
         stored = self._known.get(knowledge_id)
-        self._claim(file, knowledge_id, stored)
+        self._claim(file, knowledge_id, stored, overrides)
         if overrides.labels is not None:
             if stored and not may_relabel(self._held, stored.labels, overrides.labels):
                 raise _removed_labels(file, stored.labels)
@@ -110,15 +110,20 @@ class ChangeDetector:
             return Unchanged(file, knowledge_id, overrides)
         return Change(file, knowledge_id, overrides, stored is None)
 
-    def _claim(self, file: SourceFile, knowledge_id: str, stored: KnownDocument | None) -> None:
-        """Reserve a knowledge id for one file, so that two files never replace each other. A moved file keeps its id.
+    def _claim(self, file: SourceFile, knowledge_id: str, stored: KnownDocument | None, overrides: Sidecar) -> None:
+        """Reserve a knowledge id for one file, so that two files never replace each other.
+
+        A moved file keeps its id. A copy is the same document.
 
         Raises:
             DocumentError: Another existing file has the id (`KNOWLEDGE_ID_TAKEN`).
         """
         other = self._claims.get(knowledge_id)
-        is_others = stored is not None and stored.source_path != file.resolved and _has_file(stored)
-        if other is None and stored and (is_others or not may_see(self._held, stored.labels)):
+        if (
+            other is None
+            and stored
+            and (not may_see(self._held, stored.labels) or self._replaces(file, stored, overrides))
+        ):
             other = stored.source_path
         if other is not None:
             raise DocumentError(
@@ -127,6 +132,12 @@ class ChangeDetector:
                 code="KNOWLEDGE_ID_TAKEN",
             )
         self._claims[knowledge_id] = file.resolved
+
+    def _replaces(self, file: SourceFile, stored: KnownDocument, overrides: Sidecar) -> bool:
+        """Whether the document has another file that exists and holds something else."""
+        if stored.source_path == file.resolved or not _has_file(stored):
+            return False
+        return self.digest(read_bytes(file.path, self._max_bytes), overrides) != stored.source_digest
 
 
 def _foreign_labels(file: SourceFile) -> DocumentError:

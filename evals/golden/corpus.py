@@ -4,6 +4,7 @@ Items with the same documents share a collection. Everything is checked before t
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +49,12 @@ def read_set(path: Path) -> GoldenSet:
             code="INVALID_SET",
         )
     return GoldenSet(path, items, hashlib.sha256(data).hexdigest())
+
+
+def name_collection(documents: Iterable[Path]) -> str:
+    """Return the name of the collection of documents, of their place: two checkouts never share one."""
+    places = "\n".join(sorted(str(each.resolve()) for each in documents))
+    return f"eval-{hashlib.sha256(os.fsencode(places)).hexdigest()[:8]}"
 
 
 def collection_of(base: str, item: GoldenItem) -> str:

@@ -23,7 +23,7 @@ def run(
     ] = None,
     collection: Annotated[
         str | None,
-        typer.Option(help="The collection. Default: eval with --documents, otherwise SOURCEBOUND_COLLECTION."),
+        typer.Option(help="The collection. Default: eval-… for --documents, otherwise SOURCEBOUND_COLLECTION."),
     ] = None,
     policy: Annotated[str | None, typer.Option(help=POLICY_HELP)] = None,
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
@@ -41,14 +41,14 @@ def run(
     Each item is a recorded run: `sourcebound runs show` opens it down to the sentence. An interrupted evaluation
     continues when the same command runs again.
     """
-    from sourcebound.evals.golden.corpus import read_set
+    from sourcebound.evals.golden.corpus import name_collection, read_set
     from sourcebound.evals.golden.running import Options, check_output
     from sourcebound.settings import get_settings
 
     golden = read_set(golden_set)
     folder = output or Path(f"{golden_set.stem}.results")
     check_output(folder)
-    name = collection or ("eval" if documents else get_settings().collection)
+    name = collection or (name_collection(documents) if documents else get_settings().collection)
     options = Options(folder, name, tuple(documents or ()), policy, model, at_once, again, judge)
     summary = run_async(lambda: _run(golden, options))
     render(summary)

@@ -120,6 +120,18 @@ async def test_two_files_of_one_name_do_not_replace_each_other(services: Service
     assert rows(database, DOCUMENTS) == [("pump.md",), ("second-pump",)]
 
 
+async def test_a_copy_of_a_file_is_the_same_document(services: Services, database: str, folder: Path) -> None:
+    await ingest(services, folder / "pump.md")
+    before = rows(database, CONTENT)
+    copy = folder / "other" / "pump.md"
+    copy.parent.mkdir()
+    copy.write_bytes((folder / "pump.md").read_bytes())
+    summary = await ingest(services, copy)
+    assert (summary.unchanged, summary.skipped, rows(database, CONTENT)) == (1, (), before)
+    copy.with_name("pump.md.meta.toml").write_text('title = "The other pump"\n')
+    assert [skipped.code for skipped in (await ingest(services, copy)).skipped] == ["KNOWLEDGE_ID_TAKEN"]
+
+
 async def test_two_files_of_one_name_in_one_ingest_do_not_replace_each_other(
     services: Services, database: str, folder: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The folder of an evaluation: whose files it replaces, and whose commit it records."""
+"""The folder of an evaluation and its collection: whose files it replaces, and whose commit it records."""
 
 import shutil
 import subprocess
@@ -8,6 +8,7 @@ import pytest
 
 from sourcebound.errors import RequestError
 from sourcebound.evals.golden import results
+from sourcebound.evals.golden.corpus import name_collection
 from sourcebound.evals.golden.results import ResultFolder, find_commit
 from support.golden import circumstances
 from support.places import ROOT
@@ -58,3 +59,11 @@ def test_the_commit_is_that_of_this_project(tmp_path: Path) -> None:
 def test_there_is_no_commit_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert results.find_commit() is None
+
+
+def test_each_place_of_documents_has_a_collection_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [tmp_path / "one" / "manuals", tmp_path / "two" / "manuals"]
+    names = [name_collection([place]) for place in places]
+    monkeypatch.chdir(tmp_path)
+    assert [name_collection([place.relative_to(tmp_path)]) for place in places] == names
+    assert len(set(names)) == len(places)
