@@ -91,6 +91,8 @@ AFTER_ORDINAL: Final = re.compile(
 """What follows a German ordinal: `vom 1. März`."""
 PARTICLE: Final = re.compile(r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*[.!][*_]*", re.IGNORECASE)
 """A sentence that only agrees or denies."""
+RANGE: Final = re.compile(r"[^.\s]\.\.\w")
+"""The dots of a range, whose ends stand directly at them: `U+0000..U+007F`."""
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 
@@ -207,7 +209,9 @@ def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
     merged: list[Span] = []
     for start, end in spans:
         before, after = text[merged[-1][0] : merged[-1][1]].rstrip() if merged else "", text[start:end].lstrip()
-        joins = _is_continuation(before, after) or (version > FIRST_VERSION and _is_later_continuation(before, after))
+        joins = _is_continuation(before, after) or (
+            version > FIRST_VERSION and (_is_later_continuation(before, after) or bool(RANGE.match(text, start - 3)))
+        )
         if merged and joins:
             merged[-1] = (merged[-1][0], end)
         else:

@@ -1,4 +1,4 @@
-"""R5-5: abbreviations and ordinals of German, Spanish and Italian do not end a sentence."""
+"""R5-5: abbreviations, ordinals, series and ranges do not end a sentence."""
 
 import pytest
 
@@ -27,6 +27,7 @@ SERIES = [
     "It reads x1; x2; ...; x9 at once.",
     "The values a1, a2, ... , an are read.",
 ]
+RANGES = ["It fails outside U+0000..U+007F because of UTF-8.", "Letters are [a..Z] here.", "The ports are 1024..65535."]
 
 
 def _sentences(text: str, version: int) -> list[str]:
@@ -50,6 +51,13 @@ def test_what_states_something_new_is_a_sentence(text: str) -> None:
 def test_an_ellipsis_within_a_series_does_not_end_a_sentence(text: str) -> None:
     assert _sentences(text, 2) == [text]
     assert len(_sentences(text, 1)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("text", RANGES)
+def test_the_dots_of_a_range_do_not_end_a_sentence(text: str) -> None:
+    assert _sentences(text, 2) == [text]
+    assert len(_sentences(f"{text[:-1]}.. The rest fails.", 2)) == 2
 
 
 @pytest.mark.contract("CP-10")
