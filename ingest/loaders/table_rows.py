@@ -5,10 +5,14 @@ like a header, the row contains only its cells.
 """
 
 from collections.abc import Sequence
+from statistics import median
 
 from sourcebound.ingest.chunking.page_text import collapse
 
 _MAX_HEADER_LENGTH = 80
+_MIN_SENTENCE_WORDS = 4
+_MIN_PROSE_WORDS = 5
+_COMPARED_ROWS = 20
 
 
 def linearise(rows: Sequence[Sequence[str]], has_header: bool | None = None) -> list[str]:
@@ -43,15 +47,18 @@ def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
 
     A header row is followed by another row and has two or more cells. Its cells are short and all different, and none
     is a numeric value; a year is allowed. Only the first cell may be empty. It must not end in a colon, because such a
-    cell names its row.
+    cell names its row. Less than half of the cells are prose like the cells below them.
     """
     if len(rows) < 2:
         return False
     first = [cell.strip() for cell in rows[0]]
     if len(first) < 2 or len(set(first)) < len(first) or first[0].endswith(":"):
         return False
-    filled = [cell for cell in first[1:] if cell]
-    return len(filled) == len(first) - 1 and all(_looks_like_column_name(cell) for cell in first if cell)
+    if not all(first[1:]) or not all(_looks_like_column_name(cell) for cell in first if cell):
+        return False
+    below = rows[1 : 1 + _COMPARED_ROWS]
+    prose = [cell for position, cell in enumerate(first) if _is_prose(cell, [row[position:][:1] for row in below])]
+    return len(prose) * 2 < len(first)
 
 
 def _is_caption(row: Sequence[str]) -> bool:
@@ -64,6 +71,15 @@ def _looks_like_column_name(cell: str) -> bool:
     digits = sum(character.isdigit() for character in cell)
     is_year = cell.isdigit() and len(cell) == 4
     return len(cell) <= _MAX_HEADER_LENGTH and (letters > digits or is_year or (not digits and len(cell) <= 3))
+
+
+def _is_prose(cell: str, below: Sequence[Sequence[str]]) -> bool:
+    """Check whether a cell is a sentence, or has many words where the filled cells below it have as many."""
+    words = len(cell.split())
+    if cell.endswith(".") and words >= _MIN_SENTENCE_WORDS:
+        return True
+    counts = [len(text.split()) for cells in below for text in cells if text.strip()]
+    return words >= _MIN_PROSE_WORDS and bool(counts) and median(counts) * 2 >= words
 
 
 def _render_with_headers(header: Sequence[str], row: Sequence[str]) -> str:

@@ -59,6 +59,18 @@ def test_what_does_not_look_like_a_title(text: str) -> None:
         ([["", "2023", "2022"], ["Revenue", "46", "51"]], ["Revenue; 2023: 46; 2022: 51"]),
         ([["Torque", "45 Nm"], ["Pressure", "3 bar"]], ["Torque: 45 Nm", "Pressure: 3 bar"]),
         ([["Grade:", "Steel"], ["Use:", "Bolts"]], ["Grade: Steel", "Use: Bolts"]),
+        ([["No.", "Dist. in km."], ["1", "5"]], ["No.: 1; Dist. in km.: 5"]),
+        ([["HUP", "It reads it again."], ["TERM", "Exits."]], ["HUP: It reads it again.", "TERM: Exits."]),
+        (
+            [["-a", "list all that it finds"], ["-b", "list no more"]],
+            ["-a: list all that it finds", "-b: list no more"],
+        ),
+        ([["Name", "Place of birth"], ["Bo", "City of Bonn"]], ["Name: Bo; Place of birth: City of Bonn"]),
+        ([["Town", "Share of people in work"], ["Bonn", "5%"]], ["Town: Bonn; Share of people in work: 5%"]),
+        (
+            [["Pump", "Date", "What the last test found"], ["P-1", "May", "No leak at all"]],
+            ["Pump: P-1; Date: May; What the last test found: No leak at all"],
+        ),
         ([["1", "2", "3"], ["4", "5", "6"]], ["1; 2; 3", "4; 5; 6"]),
         ([["All pumps", "All pumps"], ["Name", "Flow"], ["P-1", "40"]], ["All pumps", "Name: P-1; Flow: 40"]),
         ([["Only", "a", "header"]], ["Only; a; header"]),

@@ -185,6 +185,14 @@ def test_html_row_headers_are_not_column_headers(load: Load) -> None:
     assert blocks(page) == ["Colour: Red", "Size: Large"]
 
 
+def test_html_table_without_names_of_columns_has_a_term_in_each_row(load: Load) -> None:
+    rows = "<tr><td>HUP<td>Reads the settings again.</tr><tr><td>TERM<td>Cleans up and exits.</tr>"
+    assert blocks(load("t.html", f"<table>{rows}</table>").pages[0]) == [
+        "HUP: Reads the settings again.",
+        "TERM: Cleans up and exits.",
+    ]
+
+
 def test_html_layout_tables_are_read_as_content(load: Load) -> None:
     html = "<table><tr><td><h1>Pump</h1><p>One.</p><p>Two.</p></td><td>Beside.</td></tr><tr><p>Stray.</p></tr></table>"
     assert set(blocks(load("t.html", html).pages[0])) == {"Pump", "One.", "Two.", "Beside.", "Stray."}
