@@ -34,7 +34,7 @@ class PageComposer:
         self._blocks: list[Block] = []
         self._length = 0
 
-    def add(self, kind: BlockKind, text: str, level: int = 0, prefix: str = "") -> None:
+    def add(self, kind: BlockKind, text: str, level: int = 0, prefix: str = "", is_apart: bool = False) -> None:
         """Append one block. A block without a visible character is omitted.
 
         Args:
@@ -42,13 +42,14 @@ class PageComposer:
             text: Its text; outer blank lines and trailing space are removed.
             level: The heading level from 1; 0 for every other block.
             prefix: Text of the page before the block on its line, such as Markdown's `## `.
+            is_apart: Whether a blank line precedes it also if it is a list item after another, or a row after another.
         """
         body = clean_text(text).strip("\n").rstrip()
         if not body.strip():
             return
         if kind is not BlockKind.CODE:
             body = body.lstrip()
-        self._write(self._separator(kind) + prefix)
+        self._write(self._separator(kind, is_apart) + prefix)
         start = self._length
         self._write(body)
         self._blocks.append(Block(kind=kind, char_start=start, char_end=self._length, level=level))
@@ -62,10 +63,10 @@ class PageComposer:
         """
         return Page(index=index, number=number, text="".join(self._pieces), blocks=tuple(self._blocks))
 
-    def _separator(self, kind: BlockKind) -> str:
+    def _separator(self, kind: BlockKind, is_apart: bool) -> str:
         if not self._blocks:
             return ""
-        is_tight = kind in _TIGHT and self._blocks[-1].kind is kind
+        is_tight = not is_apart and kind in _TIGHT and self._blocks[-1].kind is kind
         return "\n" if is_tight else "\n\n"
 
     def _write(self, text: str) -> None:

@@ -32,12 +32,14 @@ MEDIA_TYPE = "text/html"
 _LIST_TAGS = frozenset({"ul", "ol", "menu"})
 _HEADING = re.compile(r"h([1-6])")
 _LINK_BLOCK_TAGS = frozenset({"ul", "ol", "div", "p", "table", "td", "section"})
+_NESTING_TAGS = frozenset({"dl", "dd", "table"})
 _TABLE_PART_TAGS = frozenset({"thead", "tbody", "tfoot", "tr"})
 _TABLE_CONTENT_TAGS = frozenset({"td", "th", "caption", "colgroup", "col"})
 _EMPTY_PARAGRAPHS = frozenset({"", "-"})
 _MIN_LINKS = 3
 _MIN_LINK_SHARE = 0.6
 _MAX_MENU_LINK_LENGTH = 40
+_MAX_DEFINITION_LENGTH = 400
 _MIN_MAIN_SHARE = 0.3
 _DEPTH_ERROR = "Excessive depth"
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -153,7 +155,11 @@ def _declares_header(rows: list[list[Element]]) -> bool | None:
 
 
 class _ElementVisitor:
-    """The visitor that adds the elements of a page as blocks, in document order. Text between blocks is a paragraph."""
+    """The visitor that adds the elements of a page as blocks, in document order. Text between blocks is a paragraph.
+
+    The first text of a list item has its marker, whatever elements it is in. Its further paragraphs have none, so blank
+    lines separate them from what is before and after them.
+    """
 
     def __init__(self, composer: PageComposer, drop_link_lists: bool) -> None:
         self._composer = composer
@@ -161,6 +167,9 @@ class _ElementVisitor:
         self._inline: list[str] = []
         self._kind = BlockKind.PARAGRAPH
         self._level = 0
+        self._marker = ""
+        """The marker of a list item that has no text yet."""
+        self._is_after_further_text = False
 
     def visit(self, element: Element) -> None:
         self._visit_children(element)
@@ -189,18 +198,19 @@ class _ElementVisitor:
         if heading:
             self._visit_text(element, BlockKind.HEADING, int(heading[1]))
         elif element.tag == "pre":
-            self._composer.add(BlockKind.CODE, get_preformatted_text(element))
+            self._add(BlockKind.CODE, get_preformatted_text(element))
         elif element.tag in _LIST_TAGS:
             self._visit_list(element)
         elif element.tag == "table":
             self._visit_table(element)
+        elif any(child.tag == "dt" for child in element):
+            self._visit_definitions(element)
         else:
             self._visit_children(element)
 
-    def _visit_text(self, element: Element, kind: BlockKind, level: int = 0, marker: str = "") -> None:
+    def _visit_text(self, element: Element, kind: BlockKind, level: int = 0) -> None:
         outer = self._kind, self._level
         self._kind, self._level = kind, level
-        self._inline.append(marker)
         self._visit_children(element)
         self._flush()
         self._kind, self._level = outer
@@ -210,11 +220,67 @@ class _ElementVisitor:
         number = int(start) if start.isdecimal() and len(start) < 6 else 1
         for child in element:
             if child.tag == "li" and not is_hidden(child):
-                self._visit_text(child, BlockKind.LIST_ITEM, marker=f"{number}. " if element.tag == "ol" else "- ")
+                self._visit_item(child, f"{number}. " if element.tag == "ol" else "- ")
                 number += 1
             else:
                 self._visit_element(child)
             self._flush()
+
+    def _visit_item(self, item: Element, marker: str) -> None:
+        outer, self._marker = self._marker, marker
+        self._visit_text(item, BlockKind.LIST_ITEM)
+        self._marker = outer if self._marker else ""
+
+    def _visit_definitions(self, parent: Element) -> None:
+        """Visit the terms and definitions of a `dl`, or of a `div` in it."""
+        terms: list[Element] = []
+        self._inline.append(parent.text or "")
+        for child in parent:
+            if child.tag == "dt":
+                terms.append(child)
+            elif child.tag == "dd" and self._add_definition(terms, child):
+                terms.clear()
+            elif child.tag == "dd" or (not is_hidden(child) and get_visible_text(child)):
+                self._visit_terms(terms)
+                self._visit_element(child)
+            if (child.tail or "").strip():
+                self._visit_terms(terms)
+            self._inline.append(child.tail or "")
+        self._visit_terms(terms)
+
+    def _visit_terms(self, terms: list[Element]) -> None:
+        """Visit terms that have no definition on their line, and remove them from the list."""
+        for term in terms:
+            self._visit_element(term)
+        terms.clear()
+
+    def _add_definition(self, terms: list[Element], definition: Element) -> bool:
+        """Add `Term, term: definition`, if that is short and the definition is the only one and one paragraph.
+
+        A question is no term. It keeps its own line above its answer.
+        """
+        following = next(definition.itersiblings("dt", "dd"), None)
+        if is_hidden(definition) or (following is not None and following.tag == "dd"):
+            return False
+        shown = [term for term in terms if not is_hidden(term) and get_visible_text(term)]
+        names = [self._read_paragraph(term).removesuffix(":").rstrip() for term in shown]
+        text = self._read_paragraph(definition)
+        line = f"{', '.join(names)}: {text}"
+        if not (names and all(names) and text) or names[-1].endswith("?") or len(line) > _MAX_DEFINITION_LENGTH:
+            return False
+        self._flush()
+        self._add(self._kind, line)
+        return True
+
+    def _read_paragraph(self, element: Element) -> str:
+        """Return the text of an element that is one paragraph on one line, and an empty text if it is anything else."""
+        if any(True for _ in element.iterdescendants(*_NESTING_TAGS)):
+            return ""
+        composer = PageComposer()
+        _ElementVisitor(composer, self._drop_link_lists).visit(element)
+        page = composer.page()
+        is_paragraph = [block.kind for block in page.blocks] == [BlockKind.PARAGRAPH]
+        return page.text if is_paragraph and "\n" not in page.text else ""
 
     def _visit_table(self, table: Element) -> None:
         rows = list(iter_rows(table))
@@ -227,7 +293,7 @@ class _ElementVisitor:
         for caption in table.findall("caption"):
             self._visit_element(caption)
         for line in linearise(build_grid(rows), has_header=_declares_header(rows)):
-            self._composer.add(BlockKind.TABLE_ROW, line)
+            self._add(BlockKind.TABLE_ROW, line)
         self._visit_stray_text(table)
 
     def _visit_stray_text(self, table: Element) -> None:
@@ -244,4 +310,15 @@ class _ElementVisitor:
         text = "\n".join(lines).strip()
         for paragraph in [text] if self._level else text.split("\n\n"):
             if paragraph.strip() not in _EMPTY_PARAGRAPHS:
-                self._composer.add(self._kind, collapse(paragraph) if self._level else paragraph, level=self._level)
+                self._add(self._kind, collapse(paragraph) if self._level else paragraph)
+
+    def _add(self, kind: BlockKind, text: str) -> None:
+        """Add a block. A list item that begins with a heading, a table or code has no marker."""
+        if not text.strip():
+            return
+        marker, self._marker = self._marker, ""
+        is_item, level = kind is BlockKind.LIST_ITEM, self._level if kind is BlockKind.HEADING else 0
+        is_further = is_item and not marker
+        is_apart = is_further or self._is_after_further_text
+        self._composer.add(kind, f"{marker if is_item else ''}{text}", level=level, is_apart=is_apart)
+        self._is_after_further_text = is_further

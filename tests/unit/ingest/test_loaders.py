@@ -193,6 +193,64 @@ def test_html_table_without_names_of_columns_has_a_term_in_each_row(load: Load) 
     ]
 
 
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<ul><li><p>Oil</p></li><li> <div><p>Gas</p></div></li></ul>", "- Oil\n- Gas"),
+        ("<ol><li><p>Drain.</p><li><p>Fill.</p></ol>", "1. Drain.\n2. Fill."),
+        ("<ol><li><p>Drain.</p><p>Wait.</p></li><li><p>Fill.</p></li></ol>", "1. Drain.\n\nWait.\n\n2. Fill."),
+        ("<ol><li><p>A</p><ul><li><p>B</p><li>C</ul><li><p>D</p></ol>", "1. A\n- B\n- C\n2. D"),
+        ("<ul><li><ul><li><p>A</p></li></ul>B</li></ul>", "- A\n\nB"),
+        ("<ul><li><ul><li></li></ul><p>A</p></li></ul>", "- A"),
+        ("<ul><li><p></p></li><li></li></ul><p>A</p>", "A"),
+        ("<ol><li><pre>make</pre><p>A</p></li><li>B</li></ol>", "make\n\nA\n\n2. B"),
+        ("<ul><li><dl><dt>A<dd><p>B</p></dl></li><li>C</li></ul>", "- A: B\n- C"),
+    ],
+)
+def test_html_item_has_its_marker_at_its_first_text(load: Load, html: str, text: str) -> None:
+    assert load("a.html", html).pages[0].text == text
+
+
+def test_html_paragraphs_of_items_are_items(load: Load) -> None:
+    page = load("a.html", "<ul><li><p>Oil</p><p>Any.</p></li><li><p>Gas</p></li></ul>").pages[0]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["- Oil", "Any.", "- Gas"]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<dt>mbit</dt><dd><p>Megabits.</p></dd><dt>mbps<dd>Megabytes.", "mbit: Megabits.\n\nmbps: Megabytes."),
+        ("<dt>Name:</dt><dd>A pump.</dd>", "Name: A pump."),
+        ("<dt>-a</dt><dt>--all</dt><a id=x></a><dd>Every file.</dd>", "-a, --all: Every file."),
+        ("<dt><a name=x></a><dt><b>Book</b></dt></dt><dd>All accounts.</dd>", "Book: All accounts."),
+        ("<div><dt>A</dt><dd>B</dd></div><div><dt>C</dt><dd>D</dd></div>", "A: B\n\nC: D"),
+        ("<dt>A</dt><dd>B<dl><dt>C</dt><dd>D</dd></dl></dd>", "A\n\nB\n\nC: D"),
+        ("<dt>A</dt><dd><p>B</p><p>C</p></dd>", "A\n\nB\n\nC"),
+        ("<dt>A</dt><dd>B<br>C</dd>", "A\n\nB\nC"),
+        ("<dt>A</dt><dd>B</dd><dd>C</dd>", "A\n\nB\n\nC"),
+        ("<dt>A</dt><dd><ul><li>B</li></ul></dd>", "A\n\n- B"),
+        ("<dt>A</dt><dd><pre>b</pre></dd>", "A\n\nb"),
+        ("<dt>A</dt><dd><table><tr><td>B</td></tr></table></dd>", "A\n\nB"),
+        ("<dt>A</dt><dd><dl><dt>B</dt></dl></dd>", "A\n\nB"),
+        ("stray <dt hidden>X</dt><dt>A</dt><dd>B</dd>", "stray\n\nA: B"),
+        ("<dt>Is it safe?</dt><dd>No.</dd>", "Is it safe?\n\nNo."),
+        ("<dt>A</dt><dd hidden>B</dd><dt>C</dt><dd>D</dd>", "A\n\nC: D"),
+        ("<dt>A</dt> stray <dd>B</dd> tail <dt>C</dt>", "A\n\nstray\n\nB\n\ntail\n\nC"),
+        (f"<dt>A</dt><dd>{'b' * 397}</dd>", f"A: {'b' * 397}"),
+        (f"<dt>A</dt><dd>{'b' * 398}</dd>", f"A\n\n{'b' * 398}"),
+    ],
+)
+def test_html_short_definition_is_on_the_line_of_its_term(load: Load, html: str, text: str) -> None:
+    page = load("a.html", f"<dl>{html}</dl>").pages[0]
+    assert page.text == text
+    assert not blocks(page, BlockKind.TABLE_ROW)
+
+
+def test_html_nested_definitions_are_read_once(load: Load) -> None:
+    html = "<p>First.</p>" + "<div><dt>A</dt><dd>" * 60 + "B"
+    assert blocks(load("a.html", html).pages[0]) == ["First.", *["A"] * 59, "A: B"]
+
+
 def test_html_layout_tables_are_read_as_content(load: Load) -> None:
     html = "<table><tr><td><h1>Pump</h1><p>One.</p><p>Two.</p></td><td>Beside.</td></tr><tr><p>Stray.</p></tr></table>"
     assert set(blocks(load("t.html", html).pages[0])) == {"Pump", "One.", "Two.", "Beside.", "Stray."}
