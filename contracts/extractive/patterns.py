@@ -30,8 +30,8 @@ PERSON: Final = pattern(
     r"\bwho(?:se|m)?\b",
     WHICH
     + one_of(
-        "person man woman king queen emperor president author actor actress singer artist band player leader general "
-        "ruler scientist character"
+        "person man woman king queen emperor president author actor actress singer artist player leader general ruler "
+        "scientist"
     )
     + r"\b",
 )

@@ -20,6 +20,8 @@ from sourcebound.contracts.extractive.subjects import (
     is_about,
     is_headed,
     is_labelled,
+    is_named_exactly,
+    is_of_another_year,
     is_other_row,
     read_part,
     read_subjects,
@@ -92,7 +94,7 @@ class Ranking(NamedTuple):
         best, features = self.ranked[0].sentence, self.ranked[0].features
         if self.answering < self.minimum - HEADED * is_headed(self.question, best):
             return False
-        if needs_type(self.question) and features["type_missing"]:
+        if (needs_type(self.question) and features["type_missing"]) or is_of_another_year(self.question, best):
             return False
         if best.is_row and not features["aspect_own"]:
             return False
@@ -149,13 +151,19 @@ def _rows_first(question: Question, ranked: tuple[Ranked, ...]) -> Iterator[tupl
 
 
 def _other_rows_later(question: Question, ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
-    """Return the ranking with what is about the question's thing first, if the best one is another row of its chunk."""
+    """Return the ranking with what is about the question's thing first, if the best one is a row about another.
+
+    That is one of its chunk, or the row whose name is exactly the thing's.
+    """
     best = ranked[0]
-    if not is_other_row(question, best.sentence):
+    if not best.sentence.is_row or is_named_exactly(question, best.sentence):
         return ranked
-    for place, each in enumerate(ranked[:MOST_ROWS]):
-        is_near = each.sentence.chunk == best.sentence.chunk and each.score >= best.score - NEAR_NAMED
-        if is_near and not is_other_row(question, each.sentence):
+    is_other = is_other_row(question, best.sentence)
+    for place, each in enumerate(ranked[1:MOST_ROWS], 1):
+        if each.score < best.score - NEAR_NAMED:
+            break
+        is_of_chunk = each.sentence.chunk == best.sentence.chunk and not is_other_row(question, each.sentence)
+        if (is_other and is_of_chunk) or is_named_exactly(question, each.sentence):
             return each, *ranked[:place], *ranked[place + 1 :]
     return ranked
 

@@ -18,6 +18,7 @@ PART: Final = re.compile(
     re.IGNORECASE,
 )
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
+YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
 class Subjects(NamedTuple):
@@ -112,3 +113,19 @@ def is_other_row(question: Question, sentence: Sentence) -> bool:
     said = (word.stem for place, word in enumerate(sentence.words) if place not in heads)
     asked = frozenset(question.weights)
     return not any(holds(asked, stem) for stem in said)
+
+
+def is_of_another_year(question: Question, sentence: Sentence) -> bool:
+    """Return whether a sentence has years, and the question has others: `in FY 2010`, where 2012 is asked for."""
+    asked, said = set(YEAR.findall(question.text)), set(YEAR.findall(sentence.text))
+    return bool(asked and said) and asked.isdisjoint(said | sentence.nearby | sentence.heading | sentence.title)
+
+
+def is_named_exactly(question: Question, sentence: Sentence) -> bool:
+    """Return whether the question has all words of a row's first cell: `Ben Nevis`, and not `Half Ben Nevis`."""
+    if not sentence.is_row:
+        return False
+    first = sentence.fields[0] if sentence.fields and not sentence.fields[0].first else None
+    end = first.end if first else sentence.fields[0].first if sentence.fields else 0
+    name = [word.stem for word in sentence.words[first.value if first else 0 : end] if word.weight or word.is_number]
+    return bool(name) and all(stem in question.weights for stem in name)

@@ -95,7 +95,6 @@ RANGE: Final = re.compile(r"[^.\s]\.\.\w")
 """The dots of a range, whose ends stand directly at them: `U+0000..U+007F`."""
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
-
 STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")
 """What every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds."""
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -159,15 +158,12 @@ def join_particles(text: str, spans: list[Span], cited: Sequence[int]) -> list[S
     joined: list[Span] = []
     for start, end in spans:
         previous = joined[-1] if joined else None
-        if previous and PARTICLE.fullmatch(text, *previous) and not _any_between(cited, previous[0], start):
+        is_cited = previous is not None and bisect_left(cited, previous[0]) < bisect_right(cited, start)
+        if previous and PARTICLE.fullmatch(text, *previous) and not is_cited:
             joined[-1] = (previous[0], end)
         else:
             joined.append((start, end))
     return joined
-
-
-def _any_between(positions: Sequence[int], start: int, end: int) -> bool:
-    return bisect_right(positions, end) > bisect_right(positions, start)
 
 
 def _outside_quotes(text: str, start: int, positions: Sequence[int]) -> list[int]:

@@ -10,15 +10,17 @@ from sourcebound.contracts.corpus.document import Block, BlockKind, Page
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_END = re.compile("\r\n?|\f")
+_BULLET = re.compile(r"^([ \t]*)[●○■□➢➤►❖\uf0b7\uf0a7\uf06f\uf0d8](?=[ \t]*[^\W_])", re.MULTILINE)
 _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})
 
 
 def clean_text(text: str) -> str:
     """Return text that PostgreSQL can store: line ends are newlines, and NULs and lone surrogates are removed.
 
-    A form feed, which text files for printers have between pages, is a line end too. Nothing else changes.
+    A form feed, which text files for printers have between pages, is a line end too. Marks of list items in other shapes
+    or fonts are bullets. Nothing else changes.
     """
-    return _LINE_END.sub("\n", _UNSTORABLE.sub("", text))
+    return _BULLET.sub(r"\1•", _LINE_END.sub("\n", _UNSTORABLE.sub("", text)))
 
 
 def collapse(text: str) -> str:

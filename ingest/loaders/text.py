@@ -4,7 +4,8 @@ The encoding is that of the byte-order mark, otherwise UTF-8, otherwise the resu
 so text with many control characters is rejected, such as a binary file renamed to .txt.
 
 Blank lines separate paragraphs. Indented paragraphs are code where reStructuredText says so (`::`), and otherwise if
-they do not read as sentences and most of the file is not indented. All lines keep their indentation.
+they do not read as sentences and most of the file is not indented. All lines keep their indentation. An indented `o`
+before text is a bullet.
 """
 
 import codecs
@@ -40,6 +41,7 @@ _CODE_FOLLOWS = re.compile(
     r"|^\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*(?:\n[ \t]+:[^\n]*)*\Z",
     re.MULTILINE,
 )
+_ROUND_MARK = re.compile(r"^([ \t]+)o(?=[ \t]+\S)", re.MULTILINE)
 _LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•●▪◦‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S")
 
 
@@ -154,6 +156,8 @@ def _reads_as_code(paragraph: str) -> bool:
 def _add_paragraph(composer: PageComposer, paragraph: str, headings: HeadingReader) -> None:
     """Add a paragraph to the page. Each list item in it becomes a block that includes the lines up to the next item."""
     text = paragraph.strip("\n").rstrip()
+    if _ROUND_MARK.match(text):
+        text = _ROUND_MARK.sub(r"\1•", text)
     heading = headings.read(text.strip())
     if heading:
         composer.add(BlockKind.HEADING, heading.title, level=heading.level)

@@ -1,7 +1,7 @@
 """The code of a chunk, and the pieces around it (R4-9).
 
-Code is fenced, announced by `::`, or typed at a prompt. It is no sentence, and no sentence goes on in it. A chunk may
-begin within a fenced block, so that its first fence closes one.
+Code is fenced, announced by `::`, typed at a prompt, or indented and no prose. It is no sentence, and no sentence goes on
+in it. A chunk may begin within a fenced block, so that its first fence closes one.
 """
 
 import re
@@ -22,6 +22,11 @@ INDENTED: Final = re.compile(r"(?:(?: {2}|\t)[^\n]*(?:\n|\Z))+")
 PROMPT: Final = re.compile(r"[ \t]*(?:>>>|\$|%|C:\\>|PS>)[ \t]+(?=\S)")
 ANNOUNCES: Final = re.compile(r"(?:^|\n)(?![ \t]*\.\. )[^\n]*::[ \t]*\Z|^\.\. (?:code|code-block|sourcecode)::")
 READS_AS_CODE: Final = re.compile(r"[=(){}<>\[\]\\]|^[ \t]*(?:import|from|def|class|return)\b|[ \t]--?\w", re.MULTILINE)
+PROSE_END: Final = re.compile(r"[.!?:;][\"'”’)\]]*\s*\Z")
+PLAIN_WORD: Final = re.compile(r"[\"'“‘(]*[^\W\d_]+(?:['’/-][^\W\d_]+)*[\"'”’)]*[-,.;:!?]*")
+PROSE_WORDS: Final = 4
+PROSE_SHARE: Final = 0.6
+"""The least share of plain words in a paragraph of prose."""
 MOST_LINES: Final = 2
 """The most lines of code that are quoted with the sentence that leads to them."""
 LONGEST_LINE: Final = 120
@@ -76,15 +81,20 @@ def _find_code(text: str) -> Iterator[tuple[int, int]]:
             is_code = is_announced = False
             continue
         is_indented = INDENTED.fullmatch(match[0]) is not None
+        goes_on = is_code or (match[0][:4].isspace() and READS_AS_CODE.search(match[0]))
         is_code = bool(
-            PROMPT.match(match[0])
-            or (
-                is_indented and (is_announced or is_code or (match[0][:4].isspace() and READS_AS_CODE.search(match[0])))
-            )
+            PROMPT.match(match[0]) or (is_indented and (is_announced or (goes_on and not _reads_as_prose(match[0]))))
         )
         if is_code:
             yield match.span()
         is_announced = ANNOUNCES.search(match[0]) is not None
+
+
+def _reads_as_prose(paragraph: str) -> bool:
+    """Whether an indented paragraph is made of words and ends as a sentence does, as in manuals that indent all text."""
+    words = paragraph.split()
+    plain = sum(PLAIN_WORD.fullmatch(word) is not None for word in words)
+    return plain >= max(PROSE_WORDS, PROSE_SHARE * len(words)) and PROSE_END.search(paragraph) is not None
 
 
 def read_lines(code: str) -> list[str]:

@@ -20,11 +20,14 @@ from sourcebound.contracts.validation.refusals import find_refusal
 
 LEAST_WORDS: Final = 3
 MARKUP: Final = re.compile(
-    r"!\[|\]\(\S+\.(?:svg|png|gif)|^\W*https?://\S+\W*$|<(?!https?:|mailto:|[\w.+-]+@)[a-z/!]|\bimg\.shields\.io\b|^\W*(?:doi|sha|issn|isbn)\b"
-    r"|^\s*\.\. [\w|_]|^_[^\s:]?[^:]*: https?://",
+    r"!\[|\]\(\S+\.(?:svg|png|gif)|^\W*https?://\S+\W*$|\bimg\.shields\.io\b|^\W*(?:doi|sha|issn|isbn)\b"
+    r"|^\s*\.\. [\w|_]|^_[^\s:]?[^:]*: https?://"
+    r"|</[a-z]|<!|<[a-z][\w-]*\s[^<>]*?[\w-]=[\"']?\S|<(?:abbr|br|center|dd|del|details|div|dl|dt|em|figure|font|h[1-6]|hr|"
+    r"iframe|img|ins|kbd|li|ol|picture|pre|script|small|span|strong|su[bp]|summary|svg|table|tbody|t[dhrt]|thead|ul|video|"
+    r"[abipsu])\s*/?>|<\w+\s*/>",
     re.IGNORECASE,
 )
-"""Badges, images, lone links, directives, and identifiers of a publication."""
+"""Badges, images, lone links, directives, identifiers of a publication, and tags. `<address>` stands for an address."""
 CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
 """The dots of a table of contents."""
 LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?!(?<=\d\s)\S+\s[-+−±]?\d)(?:\.{3}|…)[\"')\]]*(?:\s|$)")

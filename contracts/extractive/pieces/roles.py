@@ -13,8 +13,15 @@ headers or values."""
 VALUE: Final = re.compile(r"[|;=]|:\s*\S*\d")
 """What a row or a value has, and a title has not."""
 WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
+DANGLES: Final = re.compile(
+    r"\s(?:an?|the|of|to|with|by|for|from|and|or|in|on|at|as|is|are|be|that|than|its|their|your|using|into|via|like)\s*$"
+)
+"""The end of a line that cannot end a sentence."""
+RESUMES: Final = re.compile(r"(?:and|or|to|into|with|for|from|as|which|where|instead|by|on|at|of|is|are|will|should)\s")
+"""The beginning of a line that cannot begin one."""
 WIDE: Final = 45
 """The least width of a line that the page has cut."""
+LEAST_CELLS: Final = 3
 NAMED_ROW: Final = (
     r"[\w(][^:;\n]{0,150}(?:(?:; [^:;\n]{1,80}: [^;\n]+){2}|; [^:;\n]{1,80}: [(<>~+$€£¥]*[-–—]?\d[^\n;]{0,30}$)"
 )
@@ -27,23 +34,60 @@ FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
 def join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
-    """Join the pieces of a sentence that the width of a page has cut: the line before is long and has no end."""
+    """Join the pieces of a sentence that the width of a page has cut, or a command that stands in a line of its own.
+
+    The line before has no end. It is long, or its last word or the first one of the next line is within a sentence.
+    """
     joined: list[Segment] = []
     for piece in pieces:
         last = joined[-1] if joined else None
         if (
             last
             and _may_go_on(last, piece)
-            and WRAP.fullmatch(text[last.end : piece.start])
             and not STATEMENT_END.search(last.text)
             and not ROW.match(piece.text)
+            and not _are_rows(last.text, piece.text)
             and not (ROW_OF_FIELDS.match(last.text) and piece.text[:1].isupper())
-            and last.end - text.rfind("\n", 0, last.end) > WIDE
+            and (_is_wrapped(text, last, piece) or _is_within(text, last, piece))
         ):
             joined[-1] = Segment(last.kind, last.start, piece.end, text[last.start : piece.end])
         else:
             joined.append(piece)
     return joined
+
+
+def _is_wrapped(text: str, last: Segment, piece: Segment) -> bool:
+    is_wide = last.end - text.rfind("\n", 0, last.end) > WIDE
+    return is_wide and WRAP.fullmatch(text[last.end : piece.start]) is not None
+
+
+def _is_within(text: str, last: Segment, piece: Segment) -> bool:
+    """Whether a break is within a sentence: `Start it with`, below it `syslogd -r`, and then `and wait.`"""
+    is_sentence = piece.kind is last.kind is SegmentKind.SENTENCE and not text[last.end : piece.start].strip()
+    return is_sentence and bool(DANGLES.search(last.text) or RESUMES.match(piece.text))
+
+
+def _are_rows(above: str, below: str) -> bool:
+    """Whether two lines have as many cells, three or more: `Ifill; journalist; 61` above `Glenn; astronaut; 95`."""
+    cells = below.count("; ")
+    return cells >= LEAST_CELLS - 1 and above.count("; ") == cells
+
+
+def cut_rows(text: str, pieces: Sequence[Segment]) -> list[Segment]:
+    """Cut pieces where a row of two named values begins in a line below another: `name: Norway; income: 64304`.
+
+    A row whose first name is in lower case looks like the rest of the line above it.
+    """
+    cut: list[Segment] = []
+    for piece in pieces:
+        starts = [piece.start]
+        if piece.kind is SegmentKind.SENTENCE and ROW_OF_FIELDS.match(piece.text):
+            lines = (piece.start + match.end() for match in WRAP.finditer(piece.text))
+            starts += [start for start in lines if ROW_OF_FIELDS.match(text, start, piece.end)]
+        for start, following in zip(starts, [*starts[1:], piece.end], strict=True):
+            row = text[start:following].rstrip()
+            cut.append(piece._replace(start=start, end=start + len(row), text=row))
+    return cut
 
 
 def _may_go_on(last: Segment, piece: Segment) -> bool:
@@ -130,7 +174,8 @@ def is_cut(text: str, pieces: Sequence[Segment], index: int) -> bool:
         return False
     before = pieces[index - 1] if index else None
     goes_on = before and before.kind is not SegmentKind.HEADING and "\n\n" not in text[before.end : piece.start]
-    if before and goes_on and FRAGMENT_START.match(piece.text) and not STATEMENT_END.search(before.text):
+    begins_within = FRAGMENT_START.match(piece.text) and not ROW.match(piece.text)
+    if before and goes_on and begins_within and not STATEMENT_END.search(before.text):
         return True
     if STATEMENT_END.search(piece.text):
         return False

@@ -455,3 +455,21 @@ def test_foreign_formats_are_named(load: Load) -> None:
     assert refusal(load, "a.vsdx", drawing.getvalue()).failure_code == "UNSUPPORTED"
     assert refusal(load, "a.doc", legacy).failure_code == "UNSUPPORTED"
     assert refusal(load, "a.docx", legacy + "EncryptedPackage".encode("utf-16-le")).failure_code == "ENCRYPTED"
+
+
+@pytest.mark.parametrize("mark", "●■➢❖\uf0b7")
+@pytest.mark.parametrize("name", ["list.txt", "list.md"])
+def test_a_mark_of_a_list_in_another_shape_is_a_bullet(load: Load, name: str, mark: str) -> None:
+    text = f"You need:\n\n{mark} a pump\n{mark} a valve\n"
+    assert load(name, text).pages[0].text == "You need:\n\n• a pump\n• a valve"
+
+
+def test_a_mark_within_a_line_or_alone_is_left(load: Load) -> None:
+    text = "The lamp shows ● when it runs.\n\n●\n\n■ ■ ■"
+    assert load("lamp.txt", text).pages[0].text == text
+
+
+def test_an_indented_letter_o_before_text_is_a_bullet(load: Load) -> None:
+    page = load("list.txt", b"You need\n\n  o a pump\n  o a valve\n\nDi Roma\no di Milano").pages[0]
+    assert page.text == "You need\n\n  • a pump\n  • a valve\n\nDi Roma\no di Milano"
+    assert [block.kind for block in page.blocks].count(BlockKind.LIST_ITEM) == 2

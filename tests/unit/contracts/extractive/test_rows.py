@@ -158,3 +158,46 @@ def test_a_row_that_begins_with_a_bracket_is_a_row() -> None:
         "(Loss) income before taxes; 2023: 46; 2022: 51",
     )
     assert texts("What was the income before taxes in 2022?", "\n".join(rows)) == [rows[1]]
+
+
+LOWER = (
+    "name: Norway; income: 64304; note: low",
+    "name: Oman; income: 48226; note: It is high.",
+    "name: Peru; income: 9",
+)
+
+
+@pytest.mark.contract("R4-9")
+def test_a_row_whose_first_column_is_in_lower_case_is_a_row() -> None:
+    sentences = read_evidence([EvidencePart("C0", "table.csv", "\n".join(LOWER))])
+    assert [(each.text, each.is_quotable) for each in sentences] == [(row, True) for row in LOWER]
+    assert texts("What is the income of Oman?", "\n".join(LOWER)) == [LOWER[1]]
+
+
+@pytest.mark.contract("R4-9")
+def test_rows_without_heads_stay_apart() -> None:
+    rows = ["Gwen Ifill; journalist; 61; born on 1955-09-29", "John Glenn; astronaut; 95; born on 1921-07-28"]
+    assert [each.text for each in read_evidence([EvidencePart("C0", "table.csv", "\n".join(rows))])] == rows
+    prose = "We saw the pump; it ran; the valve was open; and all of the\ntanks were full; nobody came."
+    assert [each.text for each in read_evidence([EvidencePart("C0", "a.txt", prose)])] == [prose.replace("\n", " ")]
+
+
+@pytest.mark.contract("R4-9")
+def test_the_row_with_exactly_the_asked_name_comes_first() -> None:
+    half, whole = "Race: Half Ben Nevis; Climb: 2200; Time: 47.6", "Race: Ben Nevis; Climb: 4400; Time: 85.6"
+    question = "What is the time of the Ben Nevis race?"
+    read = reader_of({half: 300, whole: 100})
+    assert [each.text for each in answer(prompt_of(question, f"{half}\n{whole}"), read)] == [whole]
+    far = rank(prompt_of(question, f"{half}\n{whole}"), read_question(question), reader_of({half: 900, whole: -900}))
+    assert far.ranked[0].sentence.text == half
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(("year", "answered"), [(2010, True), (2012, False)])
+def test_what_is_said_of_another_year_is_no_answer(year: int, answered: bool) -> None:
+    sentence = "In 2010, 7,738 students of Texas were given a benefit."
+    question = f"How many students of Texas were given a benefit in {year}?"
+    found = answer(prompt_of(question, sentence), reader_of({sentence: 600}))
+    assert [each.text for each in found] == ([sentence] if answered else [])
+    titled = answer(prompt_of(question, f"Benefits in 2012\n\n{sentence}"), reader_of({sentence: 600}))
+    assert [each.text for each in titled] == [sentence]

@@ -1,0 +1,94 @@
+"""Pieces of a chunk that may be quoted: indented prose, placeholders, and commands in lines of their own (R4-9)."""
+
+import pytest
+
+from sourcebound.contracts.extractive.pieces.quotes import is_quotable
+from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
+from sourcebound.contracts.prompt.build import EvidencePart
+from sourcebound.contracts.text.segments import SegmentKind
+
+
+def read(text: str) -> list[Sentence]:
+    """Return the sentences of a chunk."""
+    return read_evidence([EvidencePart("C0", "manual.txt", text)])
+
+
+PROSE = [
+    "    Keep the folders of both copies apart (see page 9), one for\n    each user of the machine.",
+    "    Start it with -c to name another folder, and wait (one minute).",
+]
+CODE = [
+    "    copy -c FOLDER (see below)\n    wait = 5",
+    "    wait(5); copy(FOLDER, 5)",
+    '    run "copy" -c 5 [FOLDER].',
+]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("paragraph", PROSE)
+def test_indented_prose_is_no_code(paragraph: str) -> None:
+    title, sentence = read(f"1.2 Two copies\n\n{paragraph}")
+    assert (sentence.kind, sentence.is_quotable) == (SegmentKind.SENTENCE, True)
+    assert sentence.text == " ".join(paragraph.split())
+    assert title.is_heading
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("paragraph", CODE)
+def test_indented_lines_of_a_program_are_code(paragraph: str) -> None:
+    assert [each.kind for each in read(f"1.2 Two copies\n\n{paragraph}")][1:] == [SegmentKind.CODE]
+
+
+@pytest.mark.contract("R4-9")
+def test_prose_that_is_announced_as_code_is_code() -> None:
+    assert read(f"It prints::\n\n{PROSE[0]}")[-1].kind is SegmentKind.CODE
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Run copy <source folder> <target> to make a second copy.",
+        "Press <Enter> and then <F10> to save the file.",
+        "The resolution -r<dpi> or --res=<resolution_in_dpi> is 300 by default.",
+        "allow [to|from] <address list> - lets the hosts in again.",
+    ],
+)
+def test_a_placeholder_is_no_markup(sentence: str) -> None:
+    assert is_quotable(sentence)
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Use the <b>small</b> pump for the tank.",
+        'See <a href="x.html">the page on pumps for more.',
+        "The pump<br>has two valves and a tank.",
+        "Add <dependency> and </dependency> to the file.",
+        "The pump <!-- old --> has two valves.",
+        "The pump <part/> has two valves.",
+    ],
+)
+def test_a_tag_is_markup(sentence: str) -> None:
+    assert not is_quotable(sentence)
+
+
+@pytest.mark.contract("R4-9")
+def test_a_command_in_a_line_of_its_own_is_part_of_its_sentence() -> None:
+    text = (
+        "A log host is simple. Start the daemon with\n\nsyslogd -r\n\nand wait for a minute. Type\n\nls\n\nNow it runs."
+    )
+    assert [each.text for each in read(text)] == [
+        "A log host is simple.",
+        "Start the daemon with syslogd -r and wait for a minute.",
+        "Type",
+        "ls",
+        "Now it runs.",
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_what_leads_in_or_begins_anew_is_not_joined() -> None:
+    text = "Start the daemon with:\n\nsyslogd -r\n\nThe valve\n\nIt is closed by hand."
+    assert [each.text for each in read(text)][1:] == ["syslogd -r", "The valve", "It is closed by hand."]
