@@ -17,8 +17,8 @@ _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})
 def clean_text(text: str) -> str:
     """Return text that PostgreSQL can store: line ends are newlines, and NULs and lone surrogates are removed.
 
-    A form feed, which text files for printers have between pages, is a line end too. Marks of list items in other shapes
-    or fonts are bullets. Nothing else changes.
+    A form feed, which text files for printers have between pages, is a line end too. Marks of list items in other
+    shapes or fonts are bullets. Nothing else changes.
     """
     return _BULLET.sub(r"\1•", _LINE_END.sub("\n", _UNSTORABLE.sub("", text)))
 

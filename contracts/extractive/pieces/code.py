@@ -1,7 +1,7 @@
 """The code of a chunk, and the pieces around it (R4-9).
 
-Code is fenced, announced by `::`, typed at a prompt, or indented and no prose. It is no sentence, and no sentence goes on
-in it. A chunk may begin within a fenced block, so that its first fence closes one.
+Code is fenced, announced by `::`, typed at a prompt, or indented and no prose. It is no sentence, and no sentence goes
+on in it. A chunk may begin within a fenced block, so that its first fence closes one.
 """
 
 import re
@@ -91,7 +91,7 @@ def _find_code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _reads_as_prose(paragraph: str) -> bool:
-    """Whether an indented paragraph is made of words and ends as a sentence does, as in manuals that indent all text."""
+    """Whether an indented paragraph is made of words and ends as a sentence does: some manuals indent all text."""
     words = paragraph.split()
     plain = sum(PLAIN_WORD.fullmatch(word) is not None for word in words)
     return plain >= max(PROSE_WORDS, PROSE_SHARE * len(words)) and PROSE_END.search(paragraph) is not None

@@ -62,7 +62,7 @@ def _is_wrapped(text: str, last: Segment, piece: Segment) -> bool:
 
 
 def _is_within(text: str, last: Segment, piece: Segment) -> bool:
-    """Whether a break is within a sentence: `Start it with`, below it `syslogd -r`, and then `and wait.`"""
+    """Whether a break is within a sentence: `Start it with`, and below it `syslogd -r`."""
     is_sentence = piece.kind is last.kind is SegmentKind.SENTENCE and not text[last.end : piece.start].strip()
     return is_sentence and bool(DANGLES.search(last.text) or RESUMES.match(piece.text))
 
