@@ -5,14 +5,12 @@ like a header, the row contains only its cells.
 """
 
 from collections.abc import Sequence
-from statistics import median
 
 from sourcebound.ingest.chunking.page_text import collapse
+from sourcebound.ingest.loaders.table_head import find_head
 
-_MAX_HEADER_LENGTH = 80
-_MIN_SENTENCE_WORDS = 4
-_MIN_PROSE_WORDS = 5
-_COMPARED_ROWS = 20
+_MIN_NOTE_WORDS = 5
+_MIN_COLUMNS = 3
 
 
 def linearise(rows: Sequence[Sequence[str]], has_header: bool | None = None) -> list[str]:
@@ -20,45 +18,43 @@ def linearise(rows: Sequence[Sequence[str]], has_header: bool | None = None) -> 
 
     Args:
         rows: The cells of each row. A header row, if there is one, comes first.
-        has_header: Whether the first row is a header. If None, `looks_like_header` decides.
+        has_header: Whether the first row is a header. If None, `find_head` decides.
 
     Returns:
         One line for each row that has text. A header row has a line of its own only if it is the only row.
     """
     cells = [[collapse(cell) for cell in row] for row in rows]
-    cells = [row for row in cells if any(row)]
+    cells = _drop_empty_columns([row for row in cells if any(row)])
+    if note := _read_note(cells):
+        return [note]
     caption_count = 0
     while len(cells) - caption_count > 2 and _is_caption(cells[caption_count]):
         caption_count += 1
     lines = [_render_without_headers(row) for row in cells[:caption_count]]
-    return lines + _linearise_below_captions(cells[caption_count:], has_header)
+    head = find_head(cells[caption_count:], has_header)
+    lines += map(_render_without_headers, head.above)
+    if head.names is None or not head.below:
+        return lines + [_render_without_headers(row) for row in (head.names, *head.below) if row]
+    return lines + [_render_with_headers(head.names, row) for row in head.below]
 
 
-def _linearise_below_captions(cells: list[list[str]], has_header: bool | None) -> list[str]:
-    if has_header is None:
-        has_header = looks_like_header(cells)
-    if has_header and len(cells) > 1:
-        return [_render_with_headers(cells[0], row) for row in cells[1:]]
-    return [_render_without_headers(row) for row in cells]
+def _drop_empty_columns(rows: list[list[str]]) -> list[list[str]]:
+    """Drop the columns without text of a table that has three others; two others may be a term and its meaning."""
+    width = max(map(len, rows), default=0)
+    filled = [column for column in range(width) if any(column < len(row) and row[column] for row in rows)]
+    if len(filled) < _MIN_COLUMNS:
+        return rows
+    return [[row[column] if column < len(row) else "" for column in filled] for row in rows]
 
 
-def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Check whether the first row names the columns of the other rows.
-
-    A header row is followed by another row and has two or more cells. Its cells are short and all different, and none
-    is a numeric value; a year is allowed. Only the first cell may be empty. It must not end in a colon, because such a
-    cell names its row. Less than half of the cells are prose like the cells below them.
-    """
-    if len(rows) < 2:
-        return False
-    first = [cell.strip() for cell in rows[0]]
-    if len(first) < 2 or len(set(first)) < len(first) or first[0].endswith(":"):
-        return False
-    if not all(first[1:]) or not all(_looks_like_column_name(cell) for cell in first if cell):
-        return False
-    below = rows[1 : 1 + _COMPARED_ROWS]
-    prose = [cell for position, cell in enumerate(first) if _is_prose(cell, [row[position:][:1] for row in below])]
-    return len(prose) * 2 < len(first)
+def _read_note(rows: list[list[str]]) -> str:
+    """Return a note that is drawn as a table, a title above one text; an empty text if the rows are no such note."""
+    texts = [[*dict.fromkeys(filter(None, row))] for row in rows]
+    if [len(row) for row in texts] != [1, 1]:
+        return ""
+    (title,), (text,) = texts
+    is_note = title.replace(" ", "").isalpha() and len(title.split()) < _MIN_NOTE_WORDS <= len(text.split())
+    return _render_without_headers([title, text]) if is_note else ""
 
 
 def _is_caption(row: Sequence[str]) -> bool:
@@ -66,23 +62,10 @@ def _is_caption(row: Sequence[str]) -> bool:
     return len(row) > 1 and len({cell for cell in row if cell}) == 1 and bool(row[0])
 
 
-def _looks_like_column_name(cell: str) -> bool:
-    letters = sum(character.isalpha() for character in cell)
-    digits = sum(character.isdigit() for character in cell)
-    is_year = cell.isdigit() and len(cell) == 4
-    return len(cell) <= _MAX_HEADER_LENGTH and (letters > digits or is_year or (not digits and len(cell) <= 3))
-
-
-def _is_prose(cell: str, below: Sequence[Sequence[str]]) -> bool:
-    """Check whether a cell is a sentence, or has many words where the filled cells below it have as many."""
-    words = len(cell.split())
-    if cell.endswith(".") and words >= _MIN_SENTENCE_WORDS:
-        return True
-    counts = [len(text.split()) for cells in below for text in cells if text.strip()]
-    return words >= _MIN_PROSE_WORDS and bool(counts) and median(counts) * 2 >= words
-
-
 def _render_with_headers(header: Sequence[str], row: Sequence[str]) -> str:
+    """Return the cells with their names. A note below the table, in a row of its own, has no name."""
+    if not any(row[1:]) and len(row[0].split()) >= _MIN_NOTE_WORDS:
+        return row[0]
     pairs = []
     for position, cell in enumerate(row):
         if not cell:

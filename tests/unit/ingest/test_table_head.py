@@ -1,0 +1,64 @@
+"""The head of a table in a spreadsheet, a CSV file or a web page: below notes, below groups, beside empty columns."""
+
+from sourcebound.ingest.loaders.table_rows import linearise
+
+PEOPLE = [["Name", "Work", "Age"], ["Ann", "cook", "31"], ["Ben", "baker", "52"], ["Cleo", "judge", "47"]]
+NAMED = ["Name: Ann; Work: cook; Age: 31", "Name: Ben; Work: baker; Age: 52", "Name: Cleo; Work: judge; Age: 47"]
+
+
+def test_a_head_below_notes_names_the_columns() -> None:
+    notes = [["Our people", "", "as of May"], ["", "not checked", ""]]
+    assert linearise([*notes, *PEOPLE]) == ["Our people; as of May", "not checked", *NAMED]
+
+
+def test_words_below_notes_are_no_head_above_words() -> None:
+    rows = [["Cherry", "red", ""], ["Pea", "green", "small"], ["Plum", "blue", "big"], ["Lime", "green", "sour"]]
+    assert linearise(rows) == ["Cherry; red", "Pea; green; small", "Plum; blue; big", "Lime; green; sour"]
+
+
+def test_full_rows_above_a_head_are_no_notes() -> None:
+    rows = [["1", "2", "3"], *PEOPLE]
+    assert linearise(rows)[:2] == ["1; 2; 3", "Name; Work; Age"]
+
+
+def test_names_that_repeat_below_groups_are_named_with_them() -> None:
+    rows = [
+        ["", "Men", "", "Women", ""],
+        ["Age", "Town", "Land", "Town", "Land"],
+        ["50-54", "15.4", "11.7", "8.4", "8.7"],
+        ["55-59", "24.3", "18.1", "13.6", "11.7"],
+    ]
+    assert linearise(rows)[0] == "Age: 50-54; Men Town: 15.4; Men Land: 11.7; Women Town: 8.4; Women Land: 8.7"
+    spanned = [["", "Men", "Men", "Women", "Women"], *rows[1:]]
+    assert linearise(spanned, has_header=True) == linearise(rows)
+
+
+def test_values_that_repeat_are_no_names_below_groups() -> None:
+    rows = [["", "alpha", "arm", "hurd"], ["testing", "1", "1", "-"], ["unstable", "2", "-", "1"]]
+    assert linearise(rows)[0] == "testing; alpha: 1; arm: 1; hurd: -"
+
+
+def test_columns_without_text_hide_no_head() -> None:
+    assert linearise([[*row[:1], "", *row[1:], "", ""] for row in PEOPLE]) == NAMED
+
+
+def test_a_few_cells_beyond_the_head_have_no_name() -> None:
+    rows = [[*row, ""] for row in PEOPLE]
+    rows[2][-1] = "retired"
+    assert linearise(rows) == [NAMED[0], f"{NAMED[1]}; retired", NAMED[2]]
+
+
+def test_a_term_with_its_meaning_is_no_head_beside_an_empty_column() -> None:
+    rows = [["%d", "", "day of month: 00"], ["%f", "", "seconds: SS.SSS"], ["%H", "", "hour: 00-24"]]
+    assert linearise(rows)[0] == "%d; day of month: 00"
+
+
+def test_a_note_that_is_drawn_as_a_table_is_one_line() -> None:
+    text = "The seal is changed once a year."
+    assert linearise([["", "Note", ""], ["", text, text]]) == [f"Note: {text}"]
+    assert linearise([["Next >>>"], [text]]) == ["Next >>>", text]
+
+
+def test_a_note_below_a_table_has_no_name() -> None:
+    note = "Ages are those of the last day of May."
+    assert linearise([*PEOPLE, [note, "", ""], ["Total", "", ""]]) == [*NAMED, note, "Name: Total"]
