@@ -74,7 +74,9 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
     if question.is_english and _is_too_short(question, sentence):
         return ()
     if question.is_english and (sharp := read_sharp(question.text, question.asked)):
-        return () if _is_of_another(question, sentence) else _find(question, sentence, sharp.said)
+        if _is_of_another(question, sentence):
+            return ()
+        return _find(question, sentence, sharp.said) or _named_figures(sentence, sharp.stems)
     finder = FINDERS.get(question.asked)
     if sentence.is_row and question.asked in IN_COLUMNS:
         return _columns(question, sentence)
@@ -116,6 +118,17 @@ def _is_of_another(question: Question, sentence: Sentence) -> bool:
             for field in sentence.fields
         )
         for place in places
+    )
+
+
+def _named_figures(sentence: Sentence, stems: frozenset[str]) -> tuple[int, ...]:
+    """Return the numbers of a row below a name with the asked form: `rotor_area: 21121`, whose unit is elsewhere."""
+    if not sentence.is_row:
+        return ()
+    return tuple(
+        field.value
+        for field in sentence.fields
+        if stems & field.head and field.value < field.end and sentence.words[field.value].is_number
     )
 
 

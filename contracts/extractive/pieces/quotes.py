@@ -27,7 +27,7 @@ MARKUP: Final = re.compile(
     r"[abipsu])\s*/?>|<\w+\s*/>",
     re.IGNORECASE,
 )
-"""Badges, images, lone links, directives, identifiers of a publication, and tags. `<address>` stands for an address."""
+"""Badges, images, lone links, directives, identifiers of a publication, and tags. `<address>` is a placeholder."""
 CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
 """The dots of a table of contents."""
 LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?!(?<=\d\s)\S+\s[-+−±]?\d)(?:\.{3}|…)[\"')\]]*(?:\s|$)")

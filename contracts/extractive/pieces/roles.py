@@ -34,7 +34,7 @@ FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
 def join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
-    """Join the pieces of a sentence that the width of a page has cut, or a command that stands in a line of its own.
+    """Join the pieces of a sentence that the width of a page has cut, or that has a command in a line of its own.
 
     The line before has no end. It is long, or its last word or the first one of the next line is within a sentence.
     """
