@@ -65,7 +65,7 @@ def _separator(run: re.Match[str]) -> str:
     return " " if before.isalnum() and after.isalnum() else ""
 
 
-def find_look_alikes(text: str) -> list[LookAlike]:
+def find_look_alikes(text: str, version: int = 1) -> list[LookAlike]:
     """Find every malformed citation (R5-3).
 
     Look-alikes have another case, other or missing brackets, signs, spaces, leading zeros, lists, or letters of other
@@ -73,6 +73,7 @@ def find_look_alikes(text: str) -> list[LookAlike]:
 
     Args:
         text: An answer.
+        version: The number of the validation contract. From the second on, a release of C++ is none: `(C++14)`.
 
     Returns:
         The look-alikes in order, each once.
@@ -87,7 +88,8 @@ def find_look_alikes(text: str) -> list[LookAlike]:
         if _has_letter(match[0])
     }
     for match in WRAPPED.finditer(masked):
-        if match.start() not in look_alikes and _is_disguised_anchor(match[1]):
+        is_language = version > 1 and "C++" in match[1]
+        if match.start() not in look_alikes and not is_language and _is_disguised_anchor(match[1]):
             look_alikes[match.start()] = LookAlike(match[0], match.start())
     return [look_alikes[start] for start in sorted(look_alikes)]
 

@@ -100,7 +100,7 @@ def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> Answ
             for anchor in first_use_order(citation.anchor for citation in every_citation)
             if anchor not in known_anchors
         ),
-        look_alikes=tuple(find_look_alikes(text)),
+        look_alikes=tuple(find_look_alikes(text, version)),
         statements=tuple(statement for statement, _ in parts),
         literals=tuple(read_literal_findings(parts, sources, bundle.user_question, version)),
         leaks=tuple(find_leaks(text, bundle, cited, version)),

@@ -17,8 +17,11 @@ from sourcebound.contracts.text.segments import Segment, SegmentKind
 from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.leaks import SECOND_PATTERNS
 from sourcebound.contracts.validation.refusals import find_refusal
+from sourcebound.contracts.validation.versions import VERSION
 
 LEAST_WORDS: Final = 3
+LEAST_CASELESS: Final = 8
+"""The least letters of a sentence in a script without cases, such as the Japanese ones."""
 MARKUP: Final = re.compile(
     r"!\[|\]\(\S+\.(?:svg|png|gif)|^\W*https?://\S+\W*$|\bimg\.shields\.io\b|^\W*(?:doi|sha|issn|isbn)\b"
     r"|^\s*\.\. [\w|_]|^_[^\s:]?[^:]*: https?://"
@@ -89,9 +92,9 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
     """
     if sentence.startswith("\\") or sentence.rstrip().endswith((":", "?")):
         return False
-    if not is_item and (len(sentence.split()) < LEAST_WORDS or not any(map(str.islower, sentence))):
+    if not is_item and not _has_words(sentence):
         return False
-    if find_citations(sentence) or find_look_alikes(sentence) or find_refusal(sentence):
+    if find_citations(sentence) or find_look_alikes(sentence, VERSION) or find_refusal(sentence):
         return False
     if any(pattern.search(sentence) for pattern in (MARKUP, CONTENTS, LEFT_OUT)):
         return False
@@ -99,6 +102,13 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
         return False
     statements = read_statements(f"{sentence} [C0]")
     return len(statements) == 1 and bool(statements[0].anchors)
+
+
+def _has_words(sentence: str) -> bool:
+    """Whether a sentence has words that are no title in capitals. Scripts without cases may have no blanks either."""
+    caseless = sum(letter.isalpha() and letter.lower() == letter.upper() for letter in sentence)
+    is_cased = any(map(str.islower, sentence))
+    return caseless >= LEAST_CASELESS or (len(sentence.split()) >= LEAST_WORDS and (is_cased or caseless > 0))
 
 
 def strip_list_marker(text: str) -> str:

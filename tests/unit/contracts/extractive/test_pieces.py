@@ -92,3 +92,17 @@ def test_a_command_in_a_line_of_its_own_is_part_of_its_sentence() -> None:
 def test_what_leads_in_or_begins_anew_is_not_joined() -> None:
     text = "Start the daemon with:\n\nsyslogd -r\n\nThe valve\n\nIt is closed by hand."
     assert [each.text for each in read(text)][1:] == ["syslogd -r", "The valve", "It is closed by hand."]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("sentence", "quoted"),
+    [
+        ("冷蔵庫の温度は四度に設定します。", True),
+        ("اضغط على الزر الأحمر ثم انتظر دقيقة.", True),
+        ("安全", False),
+        ("PUMP AND VALVE", False),
+    ],
+)
+def test_a_sentence_in_a_script_without_cases_is_quotable(sentence: str, quoted: bool) -> None:
+    assert is_quotable(sentence) is quoted

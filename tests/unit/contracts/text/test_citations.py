@@ -108,3 +108,13 @@ def test_an_anchor_of_the_bundle_is_known(anchor: str) -> None:
     verdict = validate(f"The seal is inspected. [{anchor}]", answer_bundle(), enforcing_policy())
     assert verdict.outcome.failure_code is None
     assert verdict.validated_citations == (anchor,)
+
+
+@pytest.mark.contract("R5-3")
+@pytest.mark.parametrize(
+    "text", ["It needs a compiler (C++14).", "The standard [C++ 11] has it.", "(‘C++20’) is used."]
+)
+def test_a_release_of_a_language_is_no_look_alike_from_the_second_version_on(text: str) -> None:
+    assert find_look_alikes(text, 2) == []
+    assert len(find_look_alikes(text, 1)) == 1
+    assert len(find_look_alikes(text.replace("++", ""), 2)) == 1
