@@ -73,7 +73,7 @@ def find_look_alikes(text: str, version: int = 1) -> list[LookAlike]:
 
     Args:
         text: An answer.
-        version: The number of the validation contract. From the second on, a release of C++ is none: `(C++14)`.
+        version: The number of the validation contract. From the second on, `(C++14)` is not a look-alike.
 
     Returns:
         The look-alikes in order, each once.

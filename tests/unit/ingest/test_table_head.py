@@ -1,4 +1,4 @@
-"""The head of a table in a spreadsheet, a CSV file or a web page: below notes, below groups, and among empty columns."""
+"""The head of a table in a spreadsheet or a web page: below notes, below groups, and among empty columns."""
 
 from sourcebound.ingest.loaders.table_rows import linearise
 
