@@ -86,7 +86,7 @@ REASON: Final = pattern(
     r"\bwhy\b",
     r"\bhow come\b",
     r"\bfor what reason\b",
-    r"\bwhat (?:\w+ )?" + one_of("caused? causes reasons? led leads"),
+    r"\bwhat (?:(?:is|are|was|were) the )?(?:\w+ )?" + one_of("caused? causes reasons? led leads"),
 )
 NAME: Final = pattern(
     WHICH
