@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural eval-elsewhere bench bench-index clean
 
 DATA ?= ../shared/data
 SETS := evals/golden/sets
@@ -93,6 +93,9 @@ eval-model: $(VENV)/.dev ## a real small model asked 100 questions under each po
 
 eval-natural: $(VENV)/.dev ## natural questions over 300 real files, into docs/answers.md
 	@$(BIN)/python -m sourcebound.evals.natural --data $(DATA) --page docs/answers.md
+
+eval-elsewhere: $(VENV)/.dev ## natural questions over pages of Debian's packages, into docs/answers.md; UNPACKED=FOLDER
+	@$(BIN)/python -m sourcebound.evals.natural --elsewhere $(UNPACKED) --page docs/answers.md
 
 bench: setup ## speed of the layers, of many runs at once, of ingest and of the graph, beside floors
 	@$(BIN)/python benchmarks/contracts.py

@@ -1,7 +1,8 @@
 """Ask natural questions over real, mixed files through the whole product, and judge the answers.
 
 Run `python -m sourcebound.evals.natural` in the repository, or `make eval-natural`. Questions whose file is absent or
-does not say the expected facts are left out and named.
+does not say the expected facts are left out and named. With `--elsewhere`, a second set asks about pages of Debian's
+packages, which `elsewhere.toml` names.
 """
 
 import argparse
@@ -16,9 +17,17 @@ from time import perf_counter
 from sourcebound.contracts.state import RunContext
 from sourcebound.evals.marked_page import update_page
 from sourcebound.evals.natural.asking import COLLECTION, ask_all, open_corpus
-from sourcebound.evals.natural.questions import DEV, HELD, Question, StaleQuestion, check_place, read_questions
+from sourcebound.evals.natural.questions import (
+    DEV,
+    ELSEWHERE,
+    HELD,
+    Question,
+    StaleQuestion,
+    check_place,
+    read_questions,
+)
 from sourcebound.evals.natural.report import Judged, judge_all, list_failures, render, to_json
-from sourcebound.evals.natural.sources import Collected, collect, read_corpus
+from sourcebound.evals.natural.sources import Collected, collect, collect_unpacked, read_corpus, read_elsewhere
 from sourcebound.evals.retrieval import DATA
 from sourcebound.store.server.embedded import stop_on_sigterm
 
@@ -27,8 +36,11 @@ async def evaluate(options: argparse.Namespace) -> list[Judged]:
     """Collect, ingest, ask and judge, and print the tables."""
     with tempfile.TemporaryDirectory(prefix="sourcebound-natural-") as name:
         folder = Path(name)
-        collected = collect(read_corpus(), folder, Path(), options.data)
-        questions, stale = _usable([each for each in read_questions() if each.part in options.parts], folder)
+        if options.elsewhere:
+            collected, asked = collect_unpacked(read_elsewhere(), folder, options.elsewhere), read_questions(ELSEWHERE)
+        else:
+            collected, asked = collect(read_corpus(), folder, Path(), options.data), read_questions()
+        questions, stale = _usable([each for each in asked if each.part in options.parts], folder)
         started = perf_counter()
         async with open_corpus(folder, options.embedder, options.home) as (engine, summary):
             _say(
@@ -41,7 +53,7 @@ async def evaluate(options: argparse.Namespace) -> list[Judged]:
     table = f"{_describe(options, collected, judged)}\n{render(judged)}"
     print(table)
     if options.page:
-        update_page(options.page, "eval-natural", table)
+        update_page(options.page, "eval-elsewhere" if options.elsewhere else "eval-natural", table)
     for line in [*(f"absent: {each}" for each in collected.absent), *(f"left out: {each}" for each in stale)]:
         _say(line)
     return judged
@@ -77,6 +89,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m sourcebound.evals.natural", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the external evaluation data")
+    parser.add_argument("--elsewhere", type=Path, help="the folder of unpacked packages of Debian, for the second set")
     parser.add_argument("--policy", help="a policy; by default that of the embedder")
     parser.add_argument("--model", help="a generator; by default extractive")
     parser.add_argument("--embedder", choices=("minilm", "lexical"), default="minilm")

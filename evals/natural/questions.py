@@ -19,6 +19,8 @@ from sourcebound.contracts.corpus.document import Block, BlockKind, Page, Parsed
 from sourcebound.evals.natural.sources import FOLDER
 from sourcebound.ingest.loaders.select import load_document
 
+ELSEWHERE: Final = FOLDER / "elsewhere.jsonl"
+"""The questions about pages of Debian's packages, by other authors who never saw the product."""
 DEV: Final = "dev"
 HELD: Final = "held"
 MAX_BYTES: Final = 200_000_000

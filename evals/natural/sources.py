@@ -4,6 +4,7 @@ The long descriptions and licences of installed packages are pinned by the lock 
 digest. A file that is absent or has another version is left out and named.
 """
 
+import gzip
 import hashlib
 import re
 import shutil
@@ -36,6 +37,17 @@ class Corpus(BaseModel):
     data: Mapping[str, str]
 
 
+class Elsewhere(BaseModel):
+    """The content of `elsewhere.toml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    packages: tuple[str, ...]
+    """Packages of Debian with their versions."""
+    files: Mapping[str, str]
+    """The place of each file in the folder of the unpacked packages, `PACKAGE/usr/share/…`. A `.gz` is unpacked too."""
+
+
 class Collected(NamedTuple):
     """The result of a collection."""
 
@@ -48,6 +60,30 @@ class Collected(NamedTuple):
 def read_corpus(path: Path = FOLDER / "corpus.toml") -> Corpus:
     """Read the list of the files."""
     return Corpus.model_validate(tomllib.loads(path.read_text("utf-8")))
+
+
+def read_elsewhere(path: Path = FOLDER / "elsewhere.toml") -> Elsewhere:
+    """Read the list of the pages of Debian's packages."""
+    return Elsewhere.model_validate(tomllib.loads(path.read_text("utf-8")))
+
+
+def collect_unpacked(elsewhere: Elsewhere, folder: Path, unpacked: Path) -> Collected:
+    """Copy the pages of unpacked packages into a folder.
+
+    Args:
+        elsewhere: The list of the pages.
+        folder: An existing folder for the copies.
+        unpacked: A folder with one folder for each package, as `dpkg-deb -x` makes it.
+
+    Returns:
+        The copies, and what is absent.
+    """
+    found = {name: path for name, place in elsewhere.files.items() if (path := unpacked / place).is_file()}
+    for name, path in found.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+    return Collected(tuple(found), tuple(elsewhere.files.keys() - found.keys()))
 
 
 def read_pins(requirements: Path) -> dict[str, set[str]]:

@@ -1,5 +1,6 @@
 """The natural questions: every fact is at its place, the judgement counts what it must, `held` is not shown."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from sourcebound.contracts.outcome import Status
 from sourcebound.evals.marked_page import marks
 from sourcebound.evals.natural.judging import Outcome, Verdict, judge
 from sourcebound.evals.natural.questions import (
+    ELSEWHERE,
     ABSENT,
     DEV,
     HELD,
@@ -21,7 +23,16 @@ from sourcebound.evals.natural.questions import (
     says,
 )
 from sourcebound.evals.natural.report import judge_all, list_failures, render, to_json
-from sourcebound.evals.natural.sources import Collected, Corpus, collect, read_corpus, read_pins
+from sourcebound.evals.natural.sources import (
+    Collected,
+    Corpus,
+    Elsewhere,
+    collect,
+    collect_unpacked,
+    read_corpus,
+    read_elsewhere,
+    read_pins,
+)
 from support.places import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
@@ -170,4 +181,20 @@ def test_the_report_counts_by_kind_and_level_and_shows_nothing_of_held() -> None
 
 def test_the_page_has_a_place_for_the_tables() -> None:
     page = (ROOT / "docs" / "answers.md").read_text("utf-8")
-    assert all(page.count(mark) == 1 for mark in marks("eval-natural"))
+    assert all(page.count(mark) == 1 for name in ("eval-natural", "eval-elsewhere") for mark in marks(name))
+
+
+def test_the_questions_elsewhere_ask_about_named_pages_of_named_packages() -> None:
+    elsewhere, questions = read_elsewhere(), read_questions(ELSEWHERE)
+    packages = {each.split("=")[0] for each in elsewhere.packages}
+    assert {place.split("/")[0] for place in elsewhere.files.values()} == packages
+    assert {place.file for question in questions for place in question.places} <= elsewhere.files.keys()
+    assert len({question.id for question in questions}) == len(questions) > 150
+
+
+def test_pages_of_unpacked_packages_are_copied_and_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "pump/doc").mkdir(parents=True)
+    (tmp_path / "pump/doc/faq.gz").write_bytes(gzip.compress(b"It runs."))
+    elsewhere = Elsewhere(packages=("pump=1",), files={"faq.txt": "pump/doc/faq.gz", "a/b.txt": "pump/doc/b.txt"})
+    assert collect_unpacked(elsewhere, tmp_path, tmp_path) == Collected(("faq.txt",), ("a/b.txt",))
+    assert (tmp_path / "faq.txt").read_text("utf-8") == "It runs."
