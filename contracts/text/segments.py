@@ -5,17 +5,21 @@ It first finds Markdown blocks (headings, list items, table rows, code), and the
 belongs to the sentence before it. Every segment keeps its offsets into the answer.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.blocks import TextBlock, TextBlockKind, split_blocks
 from sourcebound.contracts.text.citations import CITATION
-from sourcebound.contracts.text.sentences import FIRST_VERSION, cut_merged, join_particles, split_sentences
+from sourcebound.contracts.text.sentences import FIRST_VERSION, Span, cut_merged, split_sentences
 
 SEGMENTER: Final = "segment_v1"
 """The version of these rules. A policy names the version that applies."""
+
+PARTICLE: Final = re.compile(r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*[.!][*_]*", re.IGNORECASE)
+"""A sentence that only agrees or denies."""
 
 
 class SegmentKind(StrEnum):
@@ -90,7 +94,7 @@ def _split_block(answer: str, block: TextBlock, version: int, *, says_yes_or_no:
     if version > FIRST_VERSION:
         cited = [position for position, _, _ in visible.citations]
         spans = cut_merged(visible.text, spans, cited)
-        spans = join_particles(visible.text, spans, cited) if says_yes_or_no else spans
+        spans = _join_particles(visible.text, spans, cited) if says_yes_or_no else spans
     if not spans:
         yield Segment(kind, block.start, block.end, answer[block.start : block.end])
         return
@@ -121,3 +125,19 @@ def _hide_citations(answer: str, block: TextBlock) -> _Visible:
     characters.extend(answer[position : block.end])
     origin.extend(range(position, block.end))
     return _Visible("".join(characters).replace("\n", " "), origin, citations)
+
+
+def _join_particles(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]:
+    """Join a bare `Yes.` or `No.` with the statement after it, as if a comma stood between them.
+
+    A particle with a citation of its own, and one that ends the block, stay as they are.
+    """
+    joined: list[Span] = []
+    for start, end in spans:
+        previous = joined[-1] if joined else None
+        is_cited = previous is not None and bisect_left(cited, previous[0]) < bisect_right(cited, start)
+        if previous and PARTICLE.fullmatch(text, *previous) and not is_cited:
+            joined[-1] = (previous[0], end)
+        else:
+            joined.append((start, end))
+    return joined

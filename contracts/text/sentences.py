@@ -51,6 +51,7 @@ SPLIT_AFTER: Final = (LABELLED, ELLIPSIS_END, UNIT_END, COMPANY_END)
 CLOSING_THEN_LOWER: Final = re.compile(r"[\"'”’»」』)\]]$")
 INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<number>\d{1,3}|[a-z])(?:\.\)|\.|\))(?=\s*\S)")
 LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
+SECTION_NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.")
 BULLET: Final = re.compile(r"(?:(?<=\s)|^)[•⁃‣▪]\s*(?=\S)")
 
 STARTER: Final = (
@@ -89,14 +90,12 @@ AFTER_ORDINAL: Final = re.compile(
     r"|Tag|Tages|Woche|Jahr|Jahres|Jahrhundert|Lebensjahr|Stock|Auflage)\b"
 )
 """What follows a German ordinal: `vom 1. März`."""
-PARTICLE: Final = re.compile(r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*[.!][*_]*", re.IGNORECASE)
-"""A sentence that only agrees or denies."""
+LONGEST_CODE: Final = 120
 RANGE: Final = re.compile(r"[^.\s]\.\.\w")
 """The dots of a range, whose ends stand directly at them: `U+0000..U+007F`."""
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
-STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")
-"""What every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds."""
+STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")  # what every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no UTF-8 text can hold and `sentencex` cannot read."""
 
@@ -144,28 +143,6 @@ def cut_merged(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]
     return result
 
 
-def join_particles(text: str, spans: list[Span], cited: Sequence[int]) -> list[Span]:
-    """Join a bare `Yes.` or `No.` with the sentence after it, as if a comma stood between them.
-
-    Args:
-        text: The block without citations.
-        spans: Its statements.
-        cited: The positions of the citations, in ascending order.
-
-    Returns:
-        The statements. A particle with a citation of its own, and one that ends the block, stay as they are.
-    """
-    joined: list[Span] = []
-    for start, end in spans:
-        previous = joined[-1] if joined else None
-        is_cited = previous is not None and bisect_left(cited, previous[0]) < bisect_right(cited, start)
-        if previous and PARTICLE.fullmatch(text, *previous) and not is_cited:
-            joined[-1] = (previous[0], end)
-        else:
-            joined.append((start, end))
-    return joined
-
-
 def _outside_quotes(text: str, start: int, positions: Sequence[int]) -> list[int]:
     """Return the positions at which no quotation is open, in one pass over the text from `start`."""
     outside, depth, is_open = [], 0, False
@@ -201,18 +178,29 @@ def _split_raw(text: str, start: int, end: int) -> list[Span]:
 
 
 def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
-    """Join sentences that were split at an abbreviation, a list marker or a quotation."""
+    """Join sentences that were split at an abbreviation, a list marker, a quotation or within code."""
     merged: list[Span] = []
     for start, end in spans:
         before, after = text[merged[-1][0] : merged[-1][1]].rstrip() if merged else "", text[start:end].lstrip()
-        joins = _is_continuation(before, after) or (
-            version > FIRST_VERSION and (_is_later_continuation(before, after) or bool(RANGE.match(text, start - 3)))
-        )
+        joins = _is_continuation(before, after)
+        if version > FIRST_VERSION and not joins:
+            is_code = merged and _is_within_code(text, merged[-1][0], start)
+            joins = is_code or (before.endswith("`") and after[:1].islower())
+            joins = joins or bool(RANGE.match(text, start - 3)) or _is_later_continuation(before, after)
         if merged and joins:
             merged[-1] = (merged[-1][0], end)
         else:
             merged.append((start, end))
     return merged
+
+
+def _is_within_code(text: str, first: int, cut: int) -> bool:
+    """Return whether a sentence from `first` is cut within code; in `the `first' value`, a mark begins a quotation."""
+    if text.count("`", first, cut) % 2 == 0:
+        return False
+    opening = text.rfind("`", first, cut)
+    closing = text.find("`", cut, opening + LONGEST_CODE)
+    return closing > 0 and "'" not in text[opening:closing]
 
 
 def _is_continuation(before: str, after: str) -> bool:
@@ -228,8 +216,8 @@ def _is_continuation(before: str, after: str) -> bool:
 
 
 def _is_later_continuation(before: str, after: str) -> bool:
-    """Return whether a series (`1, 2, ..., 9`) or an abbreviation or ordinal of other languages goes on at the cut."""
-    if before.endswith(("...", "…")) and after[0] in ",;":
+    """Return whether a series (`1, 2, ..., 9`), a section's number or another language's abbreviation goes on."""
+    if (before.endswith(("...", "…")) and after[0] in ",;") or SECTION_NUMBER.fullmatch(before):
         return True
     if MORE_NEVER_LAST.search(before) or (BIG_NUMBER.search(before) and COUNTED.match(after)):
         return True

@@ -7,9 +7,11 @@ from typing import Final
 from sourcebound.contracts.text.blocks import LIST_MARKER, MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.text.segments import Segment, SegmentKind
 
-HEADING_LINE: Final = re.compile(r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*")
+HEADING_LINE: Final = re.compile(
+    r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*|\d+(?:\.\d+)+\. [^\W\d_a-z][^;|=\n]*"
+)
 """A line in plain text that may be a heading, with the number of its section; never a table row, which contains
-headers or values."""
+headers or values. Below `5.3.`, with a full stop, it may have figures."""
 VALUE: Final = re.compile(r"[|;=]|:\s*\S*\d")
 """What a row or a value has, and a title has not."""
 WRAP: Final = re.compile(r"[ \t]*\n[ \t]*")
@@ -149,7 +151,7 @@ def is_heading_piece(text: str, pieces: Sequence[Segment], index: int) -> bool:
         return False
     if len(piece.text.split()) > MAX_HEADING_WORDS:
         return False
-    if line["parts"]:
+    if line["parts"] or (not line["number"] and line[0][:1].isdigit()):
         return True
     is_separate = "\n\n" in text[piece.end : following[0].start]
     if line["number"]:

@@ -10,9 +10,9 @@ from sourcebound.contracts.outcome import Status
 from sourcebound.evals.marked_page import marks
 from sourcebound.evals.natural.judging import Outcome, Verdict, judge
 from sourcebound.evals.natural.questions import (
-    ELSEWHERE,
     ABSENT,
     DEV,
+    ELSEWHERE,
     HELD,
     Kind,
     Place,

@@ -27,6 +27,8 @@ BREAK: Final = re.compile(r"[;:()\[\]|\n–—\"“”„»«!?]|\.\s|\.$")
 """Marks between two words that end a clause."""
 PRONOUNS: Final = frozenset(["one", "any", "anything"])
 """Words that say nothing of what is denied: `no one`, `not any`."""
+LEADING: Final = frozenset("as to da um comme pour como para poiché per".split())
+"""Further words that begin a reason or an aim at the beginning of a sentence. It ends at the first comma."""
 MAX_WORDS: Final = 60
 """The most content words of a clause. A longer one is cut."""
 MAX_DENIALS: Final = 4
@@ -153,6 +155,7 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
     plain = FUNCTION_WORDS.get(language, frozenset()) - STOP_WORDS
     clauses: list[Clause] = []
     clause = _Open(is_relative=bool(words) and words[0].form in listed.relatives)
+    opens_with_reason = bool(words) and words[0].form in listed.reasons | LEADING
     end = words[0].start if words else 0
 
     def close(is_relative: bool = False) -> None:
@@ -175,8 +178,9 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
         if BREAK.search(gap):
             close()
             clause.is_relative = False
-        elif form in listed.reasons or ("," in gap and form in listed.ands):
+        elif form in listed.reasons or ("," in gap and (form in listed.ands or opens_with_reason)):
             close()
+            opens_with_reason = False
         elif form in listed.relatives and clause.words:
             close(is_relative=True)
         elif len(clause.words) == MAX_WORDS:

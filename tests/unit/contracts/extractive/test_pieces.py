@@ -106,3 +106,17 @@ def test_what_leads_in_or_begins_anew_is_not_joined() -> None:
 )
 def test_a_sentence_in_a_script_without_cases_is_quotable(sentence: str, quoted: bool) -> None:
     assert is_quotable(sentence) is quoted
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("heading", ["5.3. The 513 driver does not start", "4.9. Use of the lower valve", "2.1 Valves"])
+def test_a_line_with_the_number_of_its_section_is_a_heading(heading: str) -> None:
+    first, second = read(f"{heading}\n\nThe valve is closed by hand.")
+    assert (first.text, first.is_heading, first.is_quotable) == (heading, True, False)
+    assert not second.is_heading
+
+
+@pytest.mark.contract("R4-9")
+def test_a_sentence_with_the_number_of_its_section_is_a_sentence() -> None:
+    first, _ = read("4.9. The valve is closed by hand.\n\n4.10. The pump is started by hand.")
+    assert (first.is_heading, first.is_quotable) == (False, True)

@@ -27,6 +27,12 @@ SERIES = [
     "It reads x1; x2; ...; x9 at once.",
     "The values a1, a2, ... , an are read.",
 ]
+CODE = [
+    "Make it executable with `chmod u+x run` and try it with `./run. Then` at once.",
+    "If `?` is the mark of missing data, both handle it.",
+    "Write `a. B` there.",
+]
+SECTIONS = ["5.3. The pump does not start", "4.10.2. Use of the lower valve"]
 RANGES = ["It fails outside U+0000..U+007F because of UTF-8.", "Letters are [a..Z] here.", "The ports are 1024..65535."]
 
 
@@ -58,6 +64,31 @@ def test_an_ellipsis_within_a_series_does_not_end_a_sentence(text: str) -> None:
 def test_the_dots_of_a_range_do_not_end_a_sentence(text: str) -> None:
     assert _sentences(text, 2) == [text]
     assert len(_sentences(f"{text[:-1]}.. The rest fails.", 2)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("text", CODE)
+def test_code_within_a_sentence_does_not_end_it(text: str) -> None:
+    assert _sentences(text, 2) == [text]
+    assert len(_sentences(f"It runs `run`. {text}", 2)) == 2
+
+
+@pytest.mark.contract("R5-5")
+def test_a_mark_that_begins_a_quotation_or_is_alone_joins_nothing() -> None:
+    for text in [
+        "The key is `a'. The other key is `b'.",
+        "The ` is a mark. It is old.",
+        "Say `a. " + "B " * 99 + "is `c.",
+    ]:
+        assert len(_sentences(text, 2)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("text", SECTIONS)
+def test_the_number_of_a_section_is_no_sentence(text: str) -> None:
+    assert _sentences(text, 2) == [text]
+    assert len(_sentences(text, 1)) == 2
+    assert _sentences(f"See part {text}", 2) == [f"See part {text.split(' ')[0]}", text.split(" ", 1)[1]]
 
 
 @pytest.mark.contract("CP-10")

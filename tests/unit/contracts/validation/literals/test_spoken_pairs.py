@@ -6,6 +6,8 @@ from sourcebound.contracts.validation.literals.check import check_literals, read
 from sourcebound.contracts.validation.versions import SECOND
 
 SUPPORTED = [
+    # minutes in short, in a text about time
+    ("It gives up after 5 minutes.", "timeout; Type: time; Default: 5m"),
     # times that count from an hour
     ("It opens at 9:15.", "It opens at quarter past nine."),
     ("It opens at quarter past nine.", "It opens at 9:15."),
@@ -64,6 +66,8 @@ SUPPORTED = [
     ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),
 ]
 UNSUPPORTED = [
+    ("It gives up after 5 minutes.", "The hose is 5m long."),
+    ("It gives up after 5 hours.", "timeout; Type: time; Default: 5m"),
     ("It opens at quarter past nine.", "It opens at quarter to nine."),
     ("It opens at half past nine.", "It opens at quarter past nine."),
     ("It opens at 9:15 pm.", "It opens at quarter past nine in the morning."),

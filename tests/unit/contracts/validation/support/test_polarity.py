@@ -48,6 +48,17 @@ VALVE = "The operator opens the drain valve by hand before each test."
             False,
         ),
         ("Minor deviations require a root cause analysis.", [f"{DEVIATIONS} Major ones do."], True),
+        # the main clause after a reason
+        (
+            "As the daemon cannot recover alone, it should be restarted automatically.",
+            ["The daemon will have to be restarted after an attack. It must not be restarted automatically."],
+            True,
+        ),
+        (
+            "As the daemon cannot recover alone, it must not be restarted automatically.",
+            ["The daemon will have to be restarted after an attack. It must not be restarted automatically."],
+            False,
+        ),
         # a denial that only the statement has may be said in any way
         ("The drain valve is never opened by hand.", [VALVE], False),
         ("No, the operator opens the drain valve.", [VALVE], False),
