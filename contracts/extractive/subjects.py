@@ -19,6 +19,10 @@ PART: Final = re.compile(
 )
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
 YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+OF_YEAR: Final = re.compile(
+    r"\b(?:in|of|for|during|years?|ended|fy|fiscal) ?((?:1[5-9]|20)\d\d)(?![\ds])", re.IGNORECASE
+)
+"""A year that a question asks about; not `since 2012`, and not `in the 1990s`."""
 
 
 class Subjects(NamedTuple):
@@ -116,8 +120,8 @@ def is_other_row(question: Question, sentence: Sentence) -> bool:
 
 
 def is_of_another_year(question: Question, sentence: Sentence) -> bool:
-    """Return whether a sentence has years, and the question has others: `in FY 2010`, where 2012 is asked for."""
-    asked, said = set(YEAR.findall(question.text)), set(YEAR.findall(sentence.text))
+    """Return whether a sentence has years, and the question asks about others: `in FY 2010` for `in 2012`."""
+    asked, said = set(OF_YEAR.findall(question.text)), set(YEAR.findall(sentence.text))
     return bool(asked and said) and asked.isdisjoint(said | sentence.nearby | sentence.heading | sentence.title)
 
 

@@ -201,3 +201,11 @@ def test_what_is_said_of_another_year_is_no_answer(year: int, answered: bool) ->
     assert [each.text for each in found] == ([sentence] if answered else [])
     titled = answer(prompt_of(question, f"Benefits in 2012\n\n{sentence}"), reader_of({sentence: 600}))
     assert [each.text for each in titled] == [sentence]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("time", ["since 2008", "in the 2000s", "between 2008 and 2012"])
+def test_a_span_of_years_is_no_other_year(time: str) -> None:
+    sentence = "In 2010, 7,738 students of Texas were given a benefit."
+    question = f"How many students of Texas were given a benefit {time}?"
+    assert [each.text for each in answer(prompt_of(question, sentence), reader_of({sentence: 600}))] == [sentence]
