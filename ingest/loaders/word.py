@@ -8,7 +8,7 @@ does not store its page breaks, so the whole text is one page without a number.
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocumen
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive
 from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.office.word_numbering import BULLET, Numbering, is_list_marker, read_value
 from sourcebound.ingest.loaders.page_number import is_page_number
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
@@ -40,14 +41,19 @@ _SKIPPED_TAGS = frozenset({f"{_W}{name}" for name in ("del", "moveFrom", "pPr", 
 _CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 _TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
+_NO_LIST = "0"
+_LIST_STYLES = ("List Bullet", "List Number")
 _NOTE_PART_NAMES = ("footnotes", "endnotes")
 _PAGE_PART_NAMES = ("headerReference", "footerReference")
 _RELATIONSHIP_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 class _ParagraphStyle(NamedTuple):
-    level: int
-    is_list: bool
+    level: int = 0
+    is_list: bool = False
+    """Whether its name says that it has bullets or numbers."""
+    list_id: str | None = None
+    list_level: int | None = None
 
 
 def load_word(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
@@ -85,9 +91,10 @@ def _read_page(data: bytes) -> tuple[Page, str]:
     for text in _read_page_parts(document):
         composer.add(BlockKind.PARAGRAPH, text)
     header = composer.page()
-    writer = _BlockWriter(composer, _resolve_styles(document))
+    numbering = Numbering(next(_iter_part_roots(document, ("numbering",)), None))
+    writer = _BlockWriter(composer, _resolve_styles(document), numbering)
     writer.write(document.element.body)
-    for root in _iter_note_roots(document):
+    for root in _iter_part_roots(document, _NOTE_PART_NAMES):
         writer.write_notes(root)
     page = composer.page()
     if page.text == header.text:  # headers alone do not make a document of pictures readable
@@ -103,27 +110,31 @@ def _resolve_styles(document: "Document") -> dict[str, _ParagraphStyle]:
 
 def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphStyle:
     level, is_list = 0, False
+    list_id: str | None = None
+    list_level: str | None = None
     seen: set[str] = set()
     while style_id in elements and style_id not in seen:
         seen.add(style_id)
         style = elements[style_id]
-        name = _read_value(style, "name") or ""
+        name = read_value(style, "name") or ""
         heading = _HEADING_STYLE.fullmatch(name)
-        outline = _read_value(style, "pPr", "outlineLvl")
+        outline = read_value(style, "pPr", "outlineLvl")
         if not level and (heading or name.lower() == "title"):
             level = int(heading[1]) if heading else 1
         elif not level and outline and outline.isdigit() and int(outline) < _BODY_TEXT_OUTLINE_LEVEL:
             level = int(outline) + 1
-        is_list = is_list or name.startswith("List") or _read_value(style, "pPr", "numPr", "numId") is not None
-        style_id = _read_value(style, "basedOn") or ""
-    return _ParagraphStyle(level, is_list)
+        is_list = is_list or name.startswith(_LIST_STYLES)
+        list_id = list_id or read_value(style, "pPr", "numPr", "numId")
+        list_level = list_level or read_value(style, "pPr", "numPr", "ilvl")
+        style_id = read_value(style, "basedOn") or ""
+    return _ParagraphStyle(level, is_list, list_id, int(list_level) if list_level and list_level.isdecimal() else None)
 
 
-def _iter_note_roots(document: "Document") -> Iterator[Element]:
-    """Yield the root elements of the footnotes and endnotes parts, footnotes first."""
+def _iter_part_roots(document: "Document", names: Sequence[str]) -> Iterator[Element]:
+    """Yield the root elements of the parts with these names, in the order of the names."""
     from docx.oxml import parse_xml
 
-    for name in _NOTE_PART_NAMES:
+    for name in names:
         for relationship in document.part.rels.values():
             if not relationship.is_external and relationship.reltype.endswith(f"/{name}"):
                 yield parse_xml(relationship.target_part.blob)
@@ -167,9 +178,10 @@ def _iter_page_lines(container: Element) -> Iterator[list[str]]:
 class _BlockWriter:
     """The writer that adds the elements of a document body to the page as blocks, in order."""
 
-    def __init__(self, composer: PageComposer, styles: dict[str, _ParagraphStyle]) -> None:
+    def __init__(self, composer: PageComposer, styles: dict[str, _ParagraphStyle], numbering: Numbering) -> None:
         self._composer = composer
         self._styles = styles
+        self._numbering = numbering
 
     def write(self, container: Element) -> None:
         for child in container:
@@ -186,17 +198,35 @@ class _BlockWriter:
                 self.write(note)
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        style = self._styles.get(_read_value(paragraph, "pPr", "pStyle") or "", _ParagraphStyle(0, False))
-        numbering = _read_value(paragraph, "pPr", "numPr", "numId")
-        kind = BlockKind.PARAGRAPH
-        if style.level:
-            kind = BlockKind.HEADING
-        elif numbering not in (None, "0") or (style.is_list and numbering != "0"):
-            kind = BlockKind.LIST_ITEM
+        style_id = read_value(paragraph, "pPr", "pStyle") or ""
+        style = self._styles.get(style_id, _ParagraphStyle())
         text = "".join(_iter_text(paragraph))
-        self._composer.add(kind, collapse(text) if style.level else text, level=style.level)
+        marker = self._read_marker(paragraph, style_id, style)
+        if not text.strip():
+            marker = ""
+        if style.level:
+            self._composer.add(BlockKind.HEADING, collapse(text), level=style.level)
+        elif is_list_marker(marker or text.lstrip()):
+            self._composer.add(BlockKind.LIST_ITEM, f"{marker}{text.lstrip()}")
+        else:
+            self._composer.add(BlockKind.PARAGRAPH, f"{marker}{text}")
         for box in _iter_text_boxes(paragraph):
             self.write(box)
+
+    def _read_marker(self, paragraph: Element, style_id: str, style: _ParagraphStyle) -> str:
+        """Return the number or bullet of a paragraph; an empty text if it has none. Numbered headings are counted."""
+        own = read_value(paragraph, "pPr", "numPr", "numId")
+        list_id = own or style.list_id
+        if list_id is None:
+            return BULLET if style.is_list else ""
+        if list_id == _NO_LIST:
+            return ""
+        level = read_value(paragraph, "pPr", "numPr", "ilvl")
+        if level and level.isdecimal():
+            return self._numbering.read_marker(list_id, int(level))
+        inherited = style.list_level if own is None else None
+        found = self._numbering.find_level(list_id, style_id)
+        return self._numbering.read_marker(list_id, found if inherited is None else inherited)
 
     def _write_table(self, table: Element) -> None:
         rows = [list(_iter_cells(row)) for row in _iter_rows(table)]
@@ -207,16 +237,6 @@ class _BlockWriter:
             return
         for line in linearise(_build_grid(rows), has_header=_declares_header(table)):
             self._composer.add(BlockKind.TABLE_ROW, line)
-
-
-def _read_value(element: Element, *names: str) -> str | None:
-    """Return the `w:val` attribute of the descendant at a path of child names; None if there is none."""
-    for name in names:
-        element = element.find(f"{_W}{name}")
-        if element is None:
-            return None
-    value: str | None = element.get(f"{_W}val")
-    return value
 
 
 def _iter_text(element: Element) -> Iterator[str]:
@@ -261,7 +281,7 @@ def _build_grid(rows: list[list[Element]]) -> list[list[str]]:
     for cells in rows:
         texts: list[str] = []
         for cell in cells:
-            span = _read_value(cell, "tcPr", "gridSpan") or "1"
+            span = read_value(cell, "tcPr", "gridSpan") or "1"
             text = _read_cell_text(cell)
             merge = cell.find(f"{_W}tcPr/{_W}vMerge")
             if merge is not None and merge.get(f"{_W}val") != "restart" and grid and len(texts) < len(grid[-1]):

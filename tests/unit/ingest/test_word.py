@@ -52,12 +52,68 @@ def test_word_headings_lists_and_tables_in_order(load: Load) -> None:
         "Pump manual",
         "Maintenance",
         "Drain first.",
-        "Oil",
+        "- Oil",
         "Part: Gland nut; Torque: 45 Nm",
         "Done.",
     ]
-    assert blocks(page, BlockKind.LIST_ITEM) == ["Oil"]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["- Oil"]
     assert (page.number, document.metadata.title) == (None, "Pump manual")
+
+
+NUMBERING = f"""<w:numbering {W}>
+<w:abstractNum w:abstractNumId="90">
+<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>
+<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%2)"/></w:lvl>
+<w:lvl w:ilvl="2"><w:numFmt w:val="lowerRoman"/><w:lvlText w:val="%3)"/></w:lvl>
+<w:lvl w:ilvl="3"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%4"/></w:lvl>
+<w:lvl w:ilvl="4"><w:numFmt w:val="bullet"/><w:lvlText w:val="&#xF0B7;"/></w:lvl>
+<w:lvl w:ilvl="5"><w:numFmt w:val="none"/><w:lvlText w:val=""/></w:lvl></w:abstractNum>
+<w:num w:numId="90"><w:abstractNumId w:val="90"/></w:num>
+<w:num w:numId="91"><w:abstractNumId w:val="90"/></w:num>
+<w:num w:numId="92"><w:abstractNumId w:val="90"/>
+<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride></w:num></w:numbering>"""
+
+
+def make_list(items: list[tuple[int, int, str]]) -> Callable[[WordDocument], None]:
+    """Write paragraphs, each of a list and on a level of it."""
+
+    def write(document: WordDocument) -> None:
+        document.part.numbering_part.element.extend(list(parse_xml(NUMBERING)))
+        for list_id, level, text in items:
+            number = f'<w:numPr {W}><w:ilvl w:val="{level}"/><w:numId w:val="{list_id}"/></w:numPr>'
+            document.add_paragraph(text)._p.get_or_add_pPr().append(parse_xml(number))
+
+    return write
+
+
+def test_items_of_a_word_list_have_their_numbers_and_bullets(load: Load) -> None:
+    items = [(90, 0, "Stop"), (90, 1, "Pump"), (90, 2, "Main"), (90, 1, "Fan"), (90, 4, "Oil"), (90, 0, "Drain")]
+    document = load("a.docx", make_word(make_list([*items, (90, 1, "Tank")])))
+    shown = ["1. Stop", "(a) Pump", "i) Main", "(b) Fan", "- Oil", "2. Drain", "(a) Tank"]
+    assert blocks(document.pages[0], BlockKind.LIST_ITEM) == shown
+    assert document.pages[0].text == "\n".join(shown)
+
+
+def test_a_word_list_goes_on_counting_in_another_of_its_kind_unless_that_starts_anew(load: Load) -> None:
+    items = [(90, 0, "Stop"), (0, 0, "Wait."), (91, 0, "Drain"), (92, 0, "Fill"), (92, 0, "Start")]
+    document = load("a.docx", make_word(make_list(items)))
+    assert blocks(document.pages[0]) == ["1. Stop", "Wait.", "2. Drain", "1. Fill", "2. Start"]
+
+
+def test_a_word_clause_has_its_number_and_is_a_paragraph(load: Load) -> None:
+    items = [(90, 0, "Terms"), (90, 3, "The buyer pays."), (90, 3, "The seller ships."), (90, 5, "No number.")]
+    page = load("a.docx", make_word(make_list(items))).pages[0]
+    assert blocks(page, BlockKind.PARAGRAPH) == ["1.1 The buyer pays.", "1.2 The seller ships.", "No number."]
+
+
+def test_word_items_with_a_typed_marker_are_one_list_and_indented_text_is_none(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        for text in ("• Oil", "• Grease"):
+            document.add_paragraph(text)
+        document.add_paragraph("Both are toxic", style="List Continue")
+        document.add_paragraph("Wear gloves", style="List Continue")
+
+    assert load("a.docx", make_word(write)).pages[0].text == "• Oil\n• Grease\n\nBoth are toxic\n\nWear gloves"
 
 
 def test_word_text_in_insertions_controls_and_boxes_is_read_and_deletions_are_not(load: Load) -> None:
