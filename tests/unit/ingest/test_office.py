@@ -82,7 +82,7 @@ def test_an_opendocument_text_has_its_headings_lists_tables_and_notes(load: Load
     (page,) = document.pages
     assert headings(document) == [(1, "Pump care")]
     assert "Grease the bearing  twice (see the plan) a year." in page.text
-    assert blocks(page, BlockKind.LIST_ITEM) == ["Stop the pump."]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["- Stop the pump."]
     assert blocks(page, BlockKind.TABLE_ROW) == ["Part: Bolt; Torque: 27 N·m"]
     assert "Deleted" not in page.text
 
