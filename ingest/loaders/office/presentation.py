@@ -7,7 +7,7 @@ presentation, which is not that of their file names.
 import io
 import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,8 @@ from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocumen
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive, read_xml
 from sourcebound.ingest.loaders.metadata import build_metadata
+from sourcebound.ingest.loaders.office.presentation_bullets import find_placeholder, read_markers
+from sourcebound.ingest.loaders.office.word_numbering import BULLET, is_list_marker
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
 
@@ -28,6 +30,14 @@ _FURNITURE: Final = ("sldNum", "dt", "ftr", "hdr", "sldImg")
 """Placeholders that repeat on each slide."""
 _PRESENTATION: Final = "ppt/presentation.xml"
 _NOTES: Final = "/notesSlide"
+_LAYOUT: Final = "/slideLayout"
+_MASTER: Final = "/slideMaster"
+_DIAGRAM: Final = "/diagramData"
+_DGM: Final = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_PARENT: Final = "parOf"
+_FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_SHAPES: Final = (f"{_P}sp", f"{_P}graphicFrame")
+_TRUE: Final = ("1", "true")
 
 
 def load_presentation(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
@@ -64,10 +74,14 @@ def _read_slides(archive: zipfile.ZipFile) -> Iterator[Page]:
     for number, entry in enumerate(read_xml(archive, _PRESENTATION).iter(f"{_P}sldId"), start=1):
         part = targets[entry.get(f"{_R}id")]
         composer = PageComposer()
-        _write_shapes(composer, read_xml(archive, part))
-        for _, kind, notes in _relationships(archive, part):
+        related = _relationships(archive, part)
+        _write_shapes(composer, read_xml(archive, part), _read_above(archive, related))
+        for _, kind, name in related:
+            if kind.endswith(_DIAGRAM):
+                _write_diagram(composer, read_xml(archive, name))
+        for _, kind, notes in related:
             if kind.endswith(_NOTES):
-                _write_shapes(composer, read_xml(archive, notes))
+                _write_shapes(composer, read_xml(archive, notes), ())
         page = composer.page(index, number)
         if page.text:
             yield page
@@ -87,31 +101,87 @@ def _relationships(archive: zipfile.ZipFile, part: str) -> list[tuple[str, str, 
     ]
 
 
-def _write_shapes(composer: PageComposer, slide: Element) -> None:
+def _read_above(archive: zipfile.ZipFile, related: list[tuple[str, str, str]]) -> list[Element]:
+    """Return the roots of the layout and the master of a slide, those that there are."""
+    layouts = [name for _, kind, name in related if kind.endswith(_LAYOUT)]
+    masters = [name for each in layouts for _, kind, name in _relationships(archive, each) if kind.endswith(_MASTER)]
+    members = archive.namelist()
+    return [read_xml(archive, name) for name in (*layouts, *masters) if name in members]
+
+
+def _write_shapes(composer: PageComposer, slide: Element, above: Sequence[Element]) -> None:
     """Write the shapes of a slide, the title first, because it may come later in the file."""
-    shapes = [shape for shape in slide.iter(f"{_P}sp", f"{_P}graphicFrame") if _placeholder(shape) not in _FURNITURE]
-    for shape in sorted(shapes, key=lambda each: _placeholder(each) not in _TITLES):
-        if _placeholder(shape) in _TITLES:
+    shapes = [shape for shape in _iter_shown(slide, _SHAPES) if _kind(shape) not in _FURNITURE]
+    for shape in sorted(shapes, key=lambda each: _kind(each) not in _TITLES):
+        if _kind(shape) in _TITLES:
             composer.add(BlockKind.HEADING, collapse(" ".join(map(_read_text, shape.iter(f"{_A}p")))), level=1)
         elif (table := next(shape.iter(f"{_A}tbl"), None)) is not None:
-            rows = [[_read_text(cell) for cell in row.iter(f"{_A}tc")] for row in table.iter(f"{_A}tr")]
-            for line in linearise(rows):
+            for line in linearise(_build_grid(table)):
                 composer.add(BlockKind.TABLE_ROW, line)
-        else:
-            _write_paragraphs(composer, shape)
+        elif shape.tag == f"{_P}sp":
+            _write_paragraphs(composer, shape, above)
 
 
-def _write_paragraphs(composer: PageComposer, shape: Element) -> None:
-    paragraphs = [text for text in map(_read_text, shape.iter(f"{_A}p")) if text.strip()]
-    kind = BlockKind.LIST_ITEM if len(paragraphs) > 1 else BlockKind.PARAGRAPH
-    for text in paragraphs:
-        composer.add(kind, text)
+def _iter_shown(element: Element, tags: tuple[str, ...]) -> Iterator[Element]:
+    """Yield the descendants with these tags, without those that are only for programs that cannot show another."""
+    for child in element:
+        if child.tag in tags:
+            yield child
+        elif child.tag != _FALLBACK:
+            yield from _iter_shown(child, tags)
 
 
-def _placeholder(shape: Element) -> str | None:
+def _build_grid(table: Element) -> list[list[str]]:
+    """Return the cell texts by row and column. A merged cell is repeated in each column or row that it covers."""
+    grid: list[list[str]] = []
+    for row in table.iter(f"{_A}tr"):
+        texts: list[str] = []
+        for cell in row.iter(f"{_A}tc"):
+            text = " ".join(map(_read_text, cell.iter(f"{_A}p")))
+            if cell.get("hMerge") in _TRUE and texts:
+                text = texts[-1]
+            elif cell.get("vMerge") in _TRUE and grid and len(texts) < len(grid[-1]):
+                text = grid[-1][len(texts)]
+            texts.append(text)
+        grid.append(texts)
+    return grid
+
+
+def _write_paragraphs(composer: PageComposer, shape: Element, above: Sequence[Element]) -> None:
+    """Write the paragraphs of a shape; a bullet before its only paragraph is left out."""
+    paragraphs = [each for each in _iter_shown(shape, (f"{_A}p",)) if _read_text(each).strip()]
+    for paragraph, marker in zip(paragraphs, read_markers(shape, paragraphs, above), strict=True):
+        text = _read_text(paragraph).lstrip()
+        if len(paragraphs) == 1 and marker == BULLET:
+            marker = ""
+        kind = BlockKind.LIST_ITEM if is_list_marker(marker or text) else BlockKind.PARAGRAPH
+        composer.add(kind, f"{marker}{text}")
+
+
+def _write_diagram(composer: PageComposer, root: Element) -> None:
+    """Write the texts of a diagram (SmartArt), each point before those below it."""
+    points = {each.get("modelId"): each for each in root.iter(f"{_DGM}pt")}
+    below: dict[str | None, list[tuple[int, str]]] = {}
+    for link in root.iter(f"{_DGM}cxn"):
+        if link.get("type", _PARENT) == _PARENT:
+            below.setdefault(link.get("srcId"), []).append((int(link.get("srcOrd", "0")), link.get("destId")))
+    waiting = [key for key, each in points.items() if each.get("type") == "doc"]
+    seen: set[str | None] = set()
+    while waiting:
+        key = waiting.pop()
+        if key in seen or key not in points:
+            continue
+        seen.add(key)
+        text = collapse(" ".join(map(_read_text, points[key].iter(f"{_A}p"))))
+        if text:
+            composer.add(BlockKind.LIST_ITEM, text if is_list_marker(text) else f"{BULLET}{text}")
+        waiting += [child for _, child in sorted(below.get(key, ()), reverse=True)]
+
+
+def _kind(shape: Element) -> str | None:
     """Return the type of a placeholder; None for another shape."""
-    placeholder = next(shape.iter(f"{_P}ph"), None)
-    return None if placeholder is None else placeholder.get("type", "body")
+    found = find_placeholder(shape)
+    return found[0] if found else None
 
 
 def _read_text(element: Element) -> str:

@@ -27,7 +27,7 @@ def test_a_presentation_has_a_page_for_each_slide_in_the_order_of_the_show(load:
     assert [text for _, text in headings(document)] == ["Torques", "Seals"]
     assert blocks(document.pages[0], BlockKind.TABLE_ROW) == ["Part: Bolt; Torque: 27 N·m"]
     assert document.pages[0].text.endswith("Say why 27.")
-    assert blocks(document.pages[1], BlockKind.LIST_ITEM) == ["Check the seal.", "Replace it every year."]
+    assert blocks(document.pages[1], BlockKind.LIST_ITEM) == ["- Check the seal.", "- Replace it every year."]
     assert document.metadata.title == "Torques"
 
 

@@ -1,0 +1,90 @@
+"""The bullets and numbers of the paragraphs of a slide, which its layout and its master may describe."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sourcebound.ingest.loaders.archive import Element
+from sourcebound.ingest.loaders.office.word_numbering import BULLET, show_number
+
+_A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_FORMS: Final = {
+    "alphaLc": "lowerLetter",
+    "alphaUc": "upperLetter",
+    "romanLc": "lowerRoman",
+    "romanUc": "upperRoman",
+}
+_BODY: Final = "body"
+_BODY_KINDS: Final = ("body", "obj", "subTitle")
+"""The placeholders that have the text style of the body of a slide."""
+_LEVELS: Final = "012345678"
+_MAX_DIGITS: Final = 5
+
+
+def read_markers(shape: Element, paragraphs: Sequence[Element], above: Sequence[Element]) -> Iterator[str]:
+    """Yield the marker of each paragraph of a shape, with a space; an empty text where it has none.
+
+    Args:
+        shape: The shape.
+        paragraphs: Its paragraphs.
+        above: The roots of the layout and the master of the slide, in this order; none for its notes.
+    """
+    styles = list(_iter_styles(shape, above))
+    counts: dict[int, int] = {}
+    for paragraph in paragraphs:
+        own = paragraph.find(f"{_A}pPr")
+        level = own.get("lvl", "0") if own is not None else "0"
+        depth = int(level) if level in _LEVELS else 0
+        named = (style.find(f"{_A}lvl{depth + 1}pPr") for style in styles)
+        bullet = _find_bullet([each for each in (own, *named) if each is not None])
+        for deeper in [each for each in counts if each > depth]:
+            del counts[deeper]
+        if bullet is None or bullet.tag != f"{_A}buAutoNum":
+            counts.pop(depth, None)
+            yield BULLET if bullet is not None else ""
+            continue
+        start = bullet.get("startAt", "1")
+        first = int(start) if start.isdecimal() and len(start) <= _MAX_DIGITS else 1
+        counts[depth] = counts.get(depth, first - 1) + 1
+        yield _show(counts[depth], bullet.get("type", ""))
+
+
+def find_placeholder(shape: Element) -> tuple[str, str] | None:
+    """Return the type and the index of a placeholder; None for another shape."""
+    placeholder = next(shape.iter(f"{_P}ph"), None)
+    return None if placeholder is None else (placeholder.get("type", _BODY), placeholder.get("idx", "0"))
+
+
+def _iter_styles(shape: Element, above: Sequence[Element]) -> Iterator[Element]:
+    """Yield the list styles that a shape has: its own, and those of the placeholders that it fills, nearest first."""
+    yield from (style for body in shape.iterchildren(f"{_P}txBody") for style in body.iterchildren(f"{_A}lstStyle"))
+    filled = find_placeholder(shape)
+    if filled is None:
+        return
+    kind, index = filled
+    for root in above:
+        others = [(find_placeholder(each), each) for each in root.iter(f"{_P}sp")]
+        same = [each for found, each in others if found and found[1] == index and index != "0"]
+        same += [each for found, each in others if found and found[0] == kind]
+        yield from (style for each in same[:1] for style in each.iter(f"{_A}lstStyle"))
+        if kind in _BODY_KINDS:
+            yield from root.iter(f"{_P}bodyStyle")
+
+
+def _find_bullet(formats: Sequence[Element]) -> Element | None:
+    """Return the bullet that the nearest format names; None if it says that there is none, or no format says it."""
+    for each in formats:
+        for child in each:
+            if child.tag == f"{_A}buNone":
+                return None
+            if child.tag in (f"{_A}buChar", f"{_A}buBlip", f"{_A}buAutoNum"):
+                return child
+    return None
+
+
+def _show(number: int, kind: str) -> str:
+    form = next((shown for name, shown in _FORMS.items() if kind.startswith(name)), "decimal")
+    text = show_number(number, form)
+    if kind.endswith("ParenBoth"):
+        return f"({text}) "
+    return f"{text}) " if kind.endswith("ParenR") else f"{text}. "
