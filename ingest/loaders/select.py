@@ -63,7 +63,7 @@ _MIME_LOADERS = {
     b"application/vnd.oasis.opendocument.text": load_opendocument,
     b"application/vnd.oasis.opendocument.spreadsheet": load_spreadsheet,
 }
-"""The loaders of the archives that name their media type in their first member."""
+"""The loaders of the archives that name their media type in a member."""
 
 SUPPORTED_SUFFIXES = frozenset({*_TEXT_LOADERS, *_BINARY_SUFFIXES})
 """The suffixes, in lower case, of the files that are ingested from a folder."""
@@ -73,6 +73,8 @@ _PDF_MAGIC_WINDOW = 1024
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_WORKBOOK = "Workbook\0".encode("utf-16-le")
+_MIME_MEMBER = "mimetype"
+"""The first member by its rules, but an archive that was packed again may have it anywhere."""
 _MAX_MIME_LENGTH = 100
 _OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _RTF_MAGIC = b"{\\rtf"
@@ -149,7 +151,10 @@ def _load_archive(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.namelist()
-            declared = archive.read("mimetype")[:_MAX_MIME_LENGTH] if members[:1] == ["mimetype"] else b""
+            declared = b""
+            if _MIME_MEMBER in members:
+                with archive.open(_MIME_MEMBER) as file:
+                    declared = file.read(_MAX_MIME_LENGTH)
     except ARCHIVE_ERRORS as error:
         raise failures.unreadable(path, f"is a damaged archive ({error})") from error
     if load_declared := _MIME_LOADERS.get(declared.strip()):

@@ -132,6 +132,14 @@ def test_a_book_has_its_chapters_in_reading_order(load: Load) -> None:
     assert document.metadata.title == "The Pump Book"
 
 
+@pytest.mark.parametrize("name", ["book.epub", "care.odt"])
+def test_an_archive_that_was_packed_again_is_read(load: Load, name: str) -> None:
+    data = OFFICE_FILES[name]()
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        members = {each: packed.read(each).decode() for each in reversed(packed.namelist())}
+    assert load(name, archive(members)).pages == load(name, data).pages
+
+
 def test_rich_text_is_read_in_its_code_page(load: Load) -> None:
     assert load("note.rtf", OFFICE_FILES["note.rtf"]()).pages[0].text == "Pump\n\nŁożysko runs at 5 bar."
 
