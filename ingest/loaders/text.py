@@ -59,7 +59,7 @@ def load_text(path: Path, data: bytes) -> ParsedDocument:
         DocumentError: With the code EMPTY, or UNREADABLE if the file is not text.
     """
     composer = PageComposer()
-    _add_paragraphs(composer, _BLANK_LINES.split(decode(path, data)))
+    add_paragraphs(composer, _BLANK_LINES.split(decode(path, data)), HeadingReader())
     page = composer.page()
     if not page.text:
         raise failures.empty(path)
@@ -124,12 +124,17 @@ def _take_telling_parts(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _add_paragraphs(composer: PageComposer, paragraphs: Sequence[str]) -> None:
-    """Add the paragraphs to the page. Consecutive paragraphs of code become one block."""
+def add_paragraphs(composer: PageComposer, paragraphs: Sequence[str], headings: HeadingReader) -> None:
+    """Add paragraphs to a page. Consecutive paragraphs of code become one block.
+
+    Args:
+        composer: The page.
+        paragraphs: The paragraphs of plain text.
+        headings: The reader of the headings of the whole text.
+    """
     may_indent_code = sum(map(_is_indented, paragraphs)) * 2 <= len(paragraphs)
     code: list[str] = []
     is_announced = False
-    headings = HeadingReader()
     for paragraph in paragraphs:
         if _is_indented(paragraph) and (is_announced or (may_indent_code and _reads_as_code(paragraph))):
             code.append(paragraph.strip("\n"))
