@@ -17,6 +17,7 @@ from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.office.word_numbering import BULLET, Numbering, is_list_marker, read_value
+from sourcebound.ingest.loaders.office.word_symbols import read_symbol
 from sourcebound.ingest.loaders.page_number import is_page_number
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
@@ -38,10 +39,11 @@ _WRAPPER_TAGS = frozenset(
     {f"{_W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "body")}
 )
 _SKIPPED_TAGS = frozenset({f"{_W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText")} | {_MC_FALLBACK})
-_CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_CHARACTER_TAGS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}ptab": "\t", f"{_W}noBreakHyphen": "-"}
 _TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _NO_LIST = "0"
+_CONTENTS_STYLES = ("toc ", "table of figures")
 _LIST_STYLES = ("List Bullet", "List Number")
 _NOTE_PART_NAMES = ("footnotes", "endnotes")
 _PAGE_PART_NAMES = ("headerReference", "footerReference")
@@ -54,6 +56,8 @@ class _ParagraphStyle(NamedTuple):
     """Whether its name says that it has bullets or numbers."""
     list_id: str | None = None
     list_level: int | None = None
+    is_contents: bool = False
+    """Whether it is that of a line of a table of contents, which only repeats the headings."""
 
 
 def load_word(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
@@ -109,7 +113,7 @@ def _resolve_styles(document: "Document") -> dict[str, _ParagraphStyle]:
 
 
 def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphStyle:
-    level, is_list = 0, False
+    level, is_list, is_contents = 0, False, False
     list_id: str | None = None
     list_level: str | None = None
     seen: set[str] = set()
@@ -123,11 +127,13 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
             level = int(heading[1]) if heading else 1
         elif not level and outline and outline.isdigit() and int(outline) < _BODY_TEXT_OUTLINE_LEVEL:
             level = int(outline) + 1
+        is_contents = is_contents or name.lower().startswith(_CONTENTS_STYLES)
         is_list = is_list or name.startswith(_LIST_STYLES)
         list_id = list_id or read_value(style, "pPr", "numPr", "numId")
         list_level = list_level or read_value(style, "pPr", "numPr", "ilvl")
         style_id = read_value(style, "basedOn") or ""
-    return _ParagraphStyle(level, is_list, list_id, int(list_level) if list_level and list_level.isdecimal() else None)
+    depth = int(list_level) if list_level and list_level.isdecimal() else None
+    return _ParagraphStyle(level, is_list, list_id, depth, is_contents)
 
 
 def _iter_part_roots(document: "Document", names: Sequence[str]) -> Iterator[Element]:
@@ -200,7 +206,7 @@ class _BlockWriter:
     def _write_paragraph(self, paragraph: Element) -> None:
         style_id = read_value(paragraph, "pPr", "pStyle") or ""
         style = self._styles.get(style_id, _ParagraphStyle())
-        text = "".join(_iter_text(paragraph))
+        text = "" if style.is_contents else "".join(_iter_text(paragraph))
         marker = self._read_marker(paragraph, style_id, style)
         if not text.strip():
             marker = ""
@@ -247,6 +253,8 @@ def _iter_text(element: Element) -> Iterator[str]:
             yield child.text or ""
         elif child.tag in _CHARACTER_TAGS:
             yield _CHARACTER_TAGS[child.tag]
+        elif child.tag == f"{_W}sym":
+            yield read_symbol(child.get(f"{_W}font", ""), child.get(f"{_W}char", ""))
         else:
             yield from _iter_text(child)
 
@@ -261,7 +269,7 @@ def _iter_text_boxes(element: Element) -> Iterator[Element]:
 
 def _iter_rows(table: Element) -> Iterator[Element]:
     for child in table:
-        if child.tag == f"{_W}tr":
+        if child.tag == f"{_W}tr" and child.find(f"{_W}trPr/{_W}del") is None:
             yield child
         elif child.tag in _WRAPPER_TAGS:
             yield from _iter_rows(child)
@@ -292,7 +300,16 @@ def _build_grid(rows: list[list[Element]]) -> list[list[str]]:
 
 
 def _read_cell_text(cell: Element) -> str:
-    return " ".join("".join(_iter_text(paragraph)) for paragraph in cell.iter(f"{_W}p"))
+    return " ".join("".join(_iter_text(paragraph)) for paragraph in _iter_paragraphs(cell))
+
+
+def _iter_paragraphs(element: Element) -> Iterator[Element]:
+    """Yield the paragraphs of an element, with those of its tables and text boxes."""
+    for child in element:
+        if child.tag not in _SKIPPED_TAGS:
+            if child.tag == f"{_W}p":
+                yield child
+            yield from _iter_paragraphs(child)
 
 
 def _declares_header(table: Element) -> bool | None:

@@ -83,7 +83,7 @@ def _write_paragraphs(composer: PageComposer, paragraphs: Sequence[str], heading
         if not is_list_marker(f"{marker} ") and len(marker) < _MIN_NUMBER:  # a bullet of another font, or none
             marker = "•"
         kind = BlockKind.LIST_ITEM if is_list_marker(f"{marker} ") else BlockKind.PARAGRAPH
-        composer.add(kind, f"{marker} {body.replace(ITEM, str())}")
+        composer.add(kind, f"{marker} {body.replace(ITEM, '')}")
     add_paragraphs(composer, waiting, headings)
 
 

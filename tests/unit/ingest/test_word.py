@@ -144,6 +144,66 @@ def test_word_merged_cells_give_their_text_to_each_row_and_column(load: Load) ->
     assert rows == ["Pump: P-101; Flow (l/s): 40", "Pump: P-101; Flow (l/s): 45"]
 
 
+def test_a_text_box_in_a_cell_is_read_once_and_a_deleted_row_is_not(load: Load) -> None:
+    box = "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>new</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>"
+    names = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    both = f'<mc:Choice Requires="wps">{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>'
+
+    def write(document: WordDocument) -> None:
+        table = document.add_table(rows=3, cols=2)
+        for cell, text in zip(table._cells, ["Part", "Torque", "Bolt", "45", "Nut", "30"], strict=True):
+            cell.text = text
+        content = f"<w:r {W} {names}><mc:AlternateContent>{both}</mc:AlternateContent></w:r>"
+        table.cell(1, 0).paragraphs[0]._p.append(parse_xml(content))
+        table.rows[2]._tr.get_or_add_trPr().append(parse_xml(f'<w:del {W} w:id="1" w:author="a"/>'))
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["Part: Bolt new; Torque: 45"]
+
+
+def test_a_word_table_of_contents_is_not_read(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        style = f'<w:style {W} w:type="paragraph" w:styleId="Inhalt1"><w:name w:val="toc 1"/></w:style>'
+        document.styles.element.append(parse_xml(style))
+        document.add_paragraph("Care\t3")._p.get_or_add_pPr().append(parse_xml(f'<w:pStyle {W} w:val="Inhalt1"/>'))
+        document.add_heading("Care", 1)
+        document.add_paragraph("It runs.")
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["Care", "It runs."]
+
+
+@pytest.mark.parametrize(
+    ("font", "place", "shown"),
+    [
+        ("Symbol", "F0B1", "±"),
+        ("Symbol", "F06D", "μ"),
+        ("Symbol", "F057", "Ω"),
+        ("Symbol", "F03C", "<"),
+        ("Wingdings", "F0FC", "✓"),
+        ("Wingdings 3", "F0FC", ""),
+        ("Wingdings", "F04A", ""),
+        ("Arial", "00B5", "µ"),
+        ("Other", "F041", ""),
+        ("Symbol", "x", ""),
+    ],
+)
+def test_a_symbol_of_word_is_its_character(load: Load, font: str, place: str, shown: str) -> None:
+    def write(document: WordDocument) -> None:
+        symbol = f'<w:r {W}><w:sym w:font="{font}" w:char="{place}"/></w:r>'
+        document.add_paragraph("45 ")._p.append(parse_xml(symbol))
+
+    assert load("a.docx", make_word(write)).pages[0].text == f"45 {shown}".rstrip()
+
+
+def test_an_aligned_tab_of_a_page_header_separates_words(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_paragraph("It runs.")
+        header = document.sections[0].header.paragraphs[0]
+        header.text = "PX-7"
+        header._p.append(parse_xml(f'<w:r {W}><w:ptab w:alignment="right"/><w:t>Revision 3</w:t></w:r>'))
+
+    assert load("a.docx", make_word(write)).pages[0].text == "PX-7 Revision 3\n\nIt runs."
+
+
 def test_word_without_text_needs_ocr(load: Load) -> None:
     assert refusal(load, "scan.docx", make_word(lambda document: None)).failure_code == "NO_TEXT"
 
