@@ -63,8 +63,10 @@ def _is_caption(row: Sequence[str]) -> bool:
 
 
 def _render_with_headers(header: Sequence[str], row: Sequence[str]) -> str:
-    """Return the cells with their names. A note below the table, in a row of its own, has no name."""
-    if not any(row[1:]) and len(row[0].split()) >= _MIN_NOTE_WORDS:
+    """Return the cells with their names. A note or title in a row of its own, also in one merged cell, has no name."""
+    is_note = len(row[0].split()) >= _MIN_NOTE_WORDS
+    is_merged = len(set(row)) == 1 and (is_note or (len(row) >= _MIN_COLUMNS and row[0].replace(" ", "").isalpha()))
+    if is_merged or (is_note and not any(row[1:])):
         return row[0]
     pairs = []
     for position, cell in enumerate(row):

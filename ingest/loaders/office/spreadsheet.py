@@ -6,7 +6,7 @@ Cells have the values that were stored last. A formula without a stored value is
 import io
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer
@@ -14,6 +14,9 @@ from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, check_archive
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
 
 MEDIA_TYPES: Final = {
     ".xls": "application/vnd.ms-excel",
@@ -45,14 +48,14 @@ def load_spreadsheet(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
         if data.startswith(_ZIP):
             check_archive(path, data, max_bytes)
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = [(name, workbook.get_sheet_by_name(name).to_python()) for name in workbook.sheet_names]
+        sheets = [(name, _read_rows(workbook.get_sheet_by_name(name))) for name in workbook.sheet_names]
     except PasswordError as error:
         raise failures.encrypted(path) from error
     except (*ARCHIVE_ERRORS, CalamineError, ValueError) as error:
         raise failures.unreadable(path, f"is not a readable spreadsheet ({error})") from error
     pages: list[Page] = []
     for name, rows in sheets:
-        lines = linearise([[show_cell(cell) for cell in row] for row in rows])
+        lines = linearise(rows)
         if not lines:
             continue
         composer = PageComposer()
@@ -65,6 +68,20 @@ def load_spreadsheet(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
     media_type = MEDIA_TYPES.get(path.suffix.lower(), XLSX)
     metadata = build_metadata(path, tuple(pages), title=path.stem)
     return ParsedDocument(media_type=media_type, metadata=metadata, pages=tuple(pages))
+
+
+def _read_rows(sheet: "CalamineSheet") -> list[list[str]]:
+    """Return the texts of the cells. A merged cell is repeated in each row and column that it covers (not in .ods)."""
+    rows = [[show_cell(cell) for cell in row] for row in sheet.to_python()]
+    top, left = sheet.start or (0, 0)
+    for (first_row, first_column), (last_row, last_column) in sheet.merged_cell_ranges or ():
+        covered = rows[max(first_row - top, 0) : max(last_row - top + 1, 0)]
+        start = max(first_column - left, 0)
+        text = covered[0][start] if covered and start < len(covered[0]) else ""
+        for row in covered if text else ():
+            for column in range(start, min(last_column - left + 1, len(row))):
+                row[column] = row[column] or text
+    return rows
 
 
 def show_cell(cell: Cell) -> str:

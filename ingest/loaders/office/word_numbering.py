@@ -1,7 +1,7 @@
 """The numbers and bullets of the lists of a Word document: Word computes them from a part of its own.
 
 A paragraph names a list (`numId`) and a level in it. The list names its levels, each with a kind of number and a text
-such as `%1.%2)`. Lists of the same levels go on with the same numbers, unless one starts anew.
+such as `%1.%2)`. Lists of the same levels go on with the same numbers, unless one restarts.
 """
 
 import re

@@ -5,6 +5,7 @@ import zipfile
 from datetime import date, datetime, time, timedelta
 
 import pytest
+import xlsxwriter
 
 from sourcebound.contracts.corpus.document import BlockKind
 from sourcebound.ingest.loaders.office.spreadsheet import show_cell
@@ -38,6 +39,24 @@ def test_a_spreadsheet_has_a_page_for_each_sheet_and_rows_with_their_headers(loa
         "Sum\n\n2",
     ]
     assert (document.metadata.title, document.pages[1].index) == ("parts", 1)
+
+
+def test_merged_cells_of_a_spreadsheet_give_their_text_to_each_row_and_column(load: Load) -> None:
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(buffer, {"in_memory": True}) as book:
+        sheet = book.add_worksheet("Pumps")
+        sheet.write_row(3, 1, ["Pump", "Flow", "Head"])
+        sheet.merge_range(4, 1, 5, 1, "P-101")
+        sheet.write_row(4, 2, [40, 9])
+        sheet.write_row(5, 2, [45, 8])
+        sheet.write(6, 1, "P-102")
+        sheet.merge_range(6, 2, 6, 3, "none yet")
+        sheet.merge_range(8, 0, 9, 0, "")
+    assert blocks(load("pumps.xlsx", buffer.getvalue()).pages[0], BlockKind.TABLE_ROW) == [
+        "Pump: P-101; Flow: 40; Head: 9",
+        "Pump: P-101; Flow: 45; Head: 8",
+        "Pump: P-102; Flow: none yet; Head: none yet",
+    ]
 
 
 @pytest.mark.parametrize(

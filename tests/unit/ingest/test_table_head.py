@@ -62,3 +62,11 @@ def test_a_note_that_is_drawn_as_a_table_is_one_line() -> None:
 def test_a_note_below_a_table_has_no_name() -> None:
     note = "Ages are those of the last day of May."
     assert linearise([*PEOPLE, [note, "", ""], ["Total", "", ""]]) == [*NAMED, note, "Name: Total"]
+
+
+def test_a_title_or_note_in_a_merged_cell_among_the_rows_has_no_name() -> None:
+    note = "Ages are those of the last day of May."
+    rows = [*PEOPLE, ["Staff of Leeds"] * 3, ["1", "1", "1"], [note] * 3]
+    assert linearise(rows)[-3:-2] + linearise(rows)[-1:] == ["Staff of Leeds", note]
+    assert "Name: 1" in linearise(rows)[-2]
+    assert linearise([["Valve", "Open"], ["V1", "no"], ["yes", "yes"]])[-1] == "Valve: yes; Open: yes"
