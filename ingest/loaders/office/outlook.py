@@ -7,6 +7,8 @@ read: a message that has nothing else is refused.
 import io
 import struct
 from datetime import datetime
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
 from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -109,8 +111,19 @@ def _read_headers(message: "Message", sent: datetime | None) -> list[tuple[str, 
         address = f"<{recipient.email_address}>" if recipient.email_address else ""
         if kind and (name := f"{recipient.name} {address}".strip()):
             recipients[kind].append(address.strip("<>") if recipient.name == recipient.email_address else name)
-    headers = [("From", message.sender or ""), *((kind, ", ".join(names)) for kind, names in recipients.items())]
+    headers = [
+        ("From", _decode_words(message.sender or "")),
+        *((kind, ", ".join(names)) for kind, names in recipients.items()),
+    ]
     return [(name, value) for name, value in headers if value] + ([("Date", format_datetime(sent))] if sent else [])
+
+
+def _decode_words(header: str) -> str:
+    """Return a header with its encoded words decoded: `=?utf-8?q?...?=`, for names with other letters than ASCII."""
+    try:
+        return str(make_header(decode_header(header)))
+    except (HeaderParseError, LookupError, ValueError):
+        return header
 
 
 def _name_attachment(attachment: "Attachment") -> str:

@@ -36,6 +36,20 @@ def test_the_date_is_that_of_the_header_in_the_time_zone_of_the_sender(load: Loa
     assert "From: ann@example.org\nDate: Fri, 01 Mar 2024 00:30:00 +0200" in document.pages[0].text
 
 
+@pytest.mark.parametrize(
+    ("sender", "shown"),
+    [
+        ("=?utf-8?q?J=C3=BCrgen?= <j@example.org>", "Jürgen <j@example.org>"),
+        ("=?GBK?B?1cXI/Q==?= <z@example.org>", "张三 <z@example.org>"),
+        ("=?none?q?J?= <j@example.org>", "=?none?q?J?= <j@example.org>"),
+        ("=?utf-8?b?A?= <j@example.org>", "=?utf-8?b?A?= <j@example.org>"),
+    ],
+)
+def test_a_sender_with_other_letters_is_decoded(load: Load, sender: str, shown: str) -> None:
+    data = outlook_message({outlook.HEADERS: f"From: {sender}\r\n", outlook.BODY: "Hello."})
+    assert load("a.msg", data).pages[0].text == f"From: {shown}\n\nHello."
+
+
 @pytest.mark.parametrize("code_page", [1250, 65001])
 def test_a_message_without_plain_text_is_read_from_its_html(load: Load, code_page: int) -> None:
     markup = "<html><h1>Care</h1><p>Łożysko runs <b>at</b> 5 bar.</p></html>"
