@@ -1,1 +1,1 @@
-"""Loaders of office formats other than Word: sheets, slides, OpenDocument, EPUB, mail, Outlook and rich text."""
+"""Loaders of office formats: sheets, slides, OpenDocument, EPUB, mail, Outlook, rich text, and parts of Word's."""

@@ -188,10 +188,14 @@ def _iter_paragraphs(container: Element) -> Iterator[Element]:
 def _iter_shapes(paragraph: Element) -> Iterator[Element]:
     """Yield the shapes and frames in a paragraph, whose text is not part of its own."""
     for child in paragraph:
-        if child.tag.startswith(_DRAW):
+        if _is_shape(child):
             yield child
         elif child.tag not in _SKIPPED and child.tag != f"{_TEXT}note":
             yield from _iter_shapes(child)
+
+
+def _is_shape(element: Element) -> bool:
+    return isinstance(element.tag, str) and element.tag.startswith(_DRAW)  # an entity has no name
 
 
 def _read_count(cell: Element, name: str) -> int:
@@ -208,7 +212,7 @@ def _read(element: Element) -> str:
             pieces.append("\t" if child.tag == f"{_TEXT}tab" else "\n")
         elif child.tag == f"{_TEXT}note":
             pieces.append(f" ({' '.join(map(_read, child.iter(f'{_TEXT}p')))})")
-        elif child.tag not in _SKIPPED and not child.tag.startswith(_DRAW):
+        elif child.tag not in _SKIPPED and not _is_shape(child):
             pieces.append(_read(child))
         pieces.append(child.tail or "")
     return "".join(pieces)

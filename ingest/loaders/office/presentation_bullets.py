@@ -17,7 +17,6 @@ _FORMS: Final = {
 _BODY: Final = "body"
 _BODY_KINDS: Final = ("body", "obj", "subTitle")
 """The placeholders that have the text style of the body of a slide."""
-_LEVELS: Final = "012345678"
 _MAX_DIGITS: Final = 5
 
 
@@ -34,7 +33,7 @@ def read_markers(shape: Element, paragraphs: Sequence[Element], above: Sequence[
     for paragraph in paragraphs:
         own = paragraph.find(f"{_A}pPr")
         level = own.get("lvl", "0") if own is not None else "0"
-        depth = int(level) if level in _LEVELS else 0
+        depth = int(level) if level.isdecimal() and len(level) == 1 else 0
         named = (style.find(f"{_A}lvl{depth + 1}pPr") for style in styles)
         bullet = _find_bullet([each for each in (own, *named) if each is not None])
         for deeper in [each for each in counts if each > depth]:

@@ -1,5 +1,8 @@
 """OpenDocument texts: the numbers of lists, and the cells and shapes that other readers write twice or glue."""
 
+import io
+import zipfile
+
 import pytest
 
 from sourcebound.contracts.corpus.document import BlockKind
@@ -134,3 +137,12 @@ def test_indexes_of_an_opendocument_text_are_not_read(load: Load) -> None:
     index = "<text:index-body><text:p>Pump\t7</text:p></text:index-body>"
     body = f"<text:alphabetical-index>{index}</text:alphabetical-index><text:p>It runs.</text:p>"
     assert load("a.odt", make_text(body)).pages[0].text == "It runs."
+
+
+def test_an_entity_in_an_opendocument_text_does_no_harm(load: Load) -> None:
+    body = "<text:p>It &x; runs.</text:p>"
+    content = make_text(body)
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        members = {name: packed.read(name).decode() for name in packed.namelist()}
+    members["content.xml"] = f'<!DOCTYPE d [<!ENTITY x "really">]>{members["content.xml"]}'
+    assert load("a.odt", archive(members)).pages[0].text == "It &x; runs."
