@@ -5,7 +5,8 @@ become furniture, so it is furniture only if all of this holds:
 
 1. It is among the outermost rows of its page.
 2. Its text is on at least two pages in five, with other digits at most. It is at one height of the page, or is a page
-   number alone.
+   number alone. Running heads that change with the chapter are on as many pages together. Each is on two pages nearby,
+   and has not the style of a heading, unless it names a numbered section next to a page number.
 3. Unless it is a page number alone, a gap separates it from the text of the page, so that it is not the head of a table
    that continues. It begins with no signal word of a warning, is no value after a label ("Result: passed"), and is
    not a row of a table.
@@ -20,7 +21,7 @@ compared without their page numbers.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from statistics import median
 from typing import Final, NamedTuple
@@ -35,6 +36,8 @@ _MIN_PAGES: Final = 4
 _MIN_NUMBERED_PAGES: Final = 3
 _MIN_COUNTING: Final = 0.6
 _HEIGHT_TOLERANCE: Final = 3.0
+_MAX_PAGES_APART: Final = 2
+"""Left and right pages may have different headers."""
 _SAME_ROW: Final = 0.5
 _MIN_GAP: Final = 1.6
 """The smallest gap between furniture and text, in distances between lines."""
@@ -54,6 +57,8 @@ _CONTENT: Final = re.compile(
     re.IGNORECASE,
 )
 """A value after its label, and the signal word of a warning."""
+_SECTION: Final = re.compile(r"(?:[^\W\d_]+ )?(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*[.:]? .*[^\W\d_]{2}.*")
+"""A numbered section with its name: `Chapter 8: Spare parts`, `4.6. The motor`."""
 
 
 class _Place(NamedTuple):
@@ -67,6 +72,8 @@ class _Place(NamedTuple):
     """The numbers that may be the page number."""
     is_number: bool
     """Whether the line is a page number alone."""
+    is_heading: bool
+    """Whether it has the style of a heading."""
 
 
 class _Found(NamedTuple):
@@ -96,8 +103,9 @@ def find_furniture(pages: Sequence[Sequence[Line]]) -> list[PageFurniture]:
     rows = [_group_rows(lines) for lines in pages]
     candidates: dict[tuple[int, int], _Found] = {}
     for is_above in (True, False):
-        for places in _group_places(pages, rows, is_above).values():
-            candidates |= {(place.page, place.line): found for place, found in _judge(places, len(pages))}
+        groups = _group_places(pages, rows, is_above).values()
+        judged = [_judge_changing(groups, len(pages)), *(_judge(places, len(pages)) for places in groups)]
+        candidates |= {(place.page, place.line): found for place, found in chain.from_iterable(judged)}
     furniture = []
     seen: set[str] = set()
     for number, (lines, page_rows) in enumerate(zip(pages, rows, strict=True)):
@@ -130,12 +138,14 @@ def _group_places(
         edge = page_rows[:_EDGE_ROWS] if is_above else page_rows[-_EDGE_ROWS:]
         for index in (index for row in edge for index in row):
             line = lines[index]
-            is_number = is_page_number(line.text)
-            if line.is_row or len(line.text) > _MAX_LENGTH or (_CONTENT.match(line.text) and not is_number):
+            is_number, names_section = is_page_number(line.text), _names_section(line)
+            is_heading = is_heading_style(get_style(line), usual) and not (names_section and line.size <= usual.size)
+            has_number = is_number or (_has_page_number(line) and not is_heading)
+            is_value = _CONTENT.match(line.text) and not (is_number or names_section)
+            if line.is_row or len(line.text) > _MAX_LENGTH or is_value:
                 continue
-            has_number = is_number or (_has_page_number(line) and not is_heading_style(get_style(line), usual))
             numbers = tuple(int(found[0][:9]) for found in _find_numbers(line.text, is_number)) if has_number else ()
-            place = _Place(number, index, line.bottom, line.text, numbers, is_number)
+            place = _Place(number, index, line.bottom, line.text, numbers, is_number, is_heading)
             groups[tuple(_DIGITS.split(line.text))].append(place)
     return groups
 
@@ -150,6 +160,12 @@ def _find_usual_style(pages: Sequence[Sequence[Line]]) -> Style:
 def _has_page_number(line: Line) -> bool:
     """Check whether a part of a line is a page number: a cell, or what is between two separators."""
     return any(map(is_page_number, (*(cell.text for cell in line.cells), *_SEPARATOR.split(line.text))))
+
+
+def _names_section(line: Line) -> bool:
+    """Check whether a line has two cells: the name of a numbered section, and a page number."""
+    texts = sorted((cell.text for cell in line.cells), key=str.isdecimal)
+    return len(texts) == 2 and texts[1].isdecimal() and _SECTION.fullmatch(texts[0]) is not None
 
 
 def _find_numbers(text: str, is_number: bool) -> list[re.Match[str]]:
@@ -169,6 +185,43 @@ def _judge(places: Sequence[_Place], page_count: int) -> list[tuple[_Place, _Fou
     if len({place.page for place in level}) < max(_MIN_PAGES, page_count * _MIN_SHARE):
         return []
     return [(place, _Found(_mask(place, slot), is_number=False)) for place in level]
+
+
+def _judge_changing(groups: Collection[Sequence[_Place]], page_count: int) -> list[tuple[_Place, _Found]]:
+    """Return the places of running heads that change with the chapter: together they are on as many pages as others.
+
+    Each is at one height with them, and has the number of its page or the same text as one at most two pages away.
+    """
+    running = [place for places in groups for place in _find_running(places)]
+    heights = Counter(round(place.height) for place, _ in running)
+    level: list[tuple[_Place, _Found]] = []
+    for height in heights:
+        near = [each for each in running if abs(each[0].height - height) <= _HEIGHT_TOLERANCE]
+        numbered = [
+            place
+            for place in chain.from_iterable(groups)
+            if place.numbers and not place.is_number and abs(place.height - height) <= _HEIGHT_TOLERANCE
+        ]
+        offsets = Counter(number - place.page for place in numbered for number in set(place.numbers))
+        offset = max(offsets, key=offsets.__getitem__, default=0)
+        on_pages = {place.page for place in numbered if place.page + offset in place.numbers}
+        if len({place.page for place, _ in near} | on_pages) >= max(_MIN_PAGES, page_count * _MIN_SHARE):
+            level.extend(near)
+    return level
+
+
+def _find_running(places: Sequence[_Place]) -> Iterator[tuple[_Place, _Found]]:
+    """Yield the places of one text that have another one within two pages at their height."""
+    slot = _find_page_number(places)
+    by_page: dict[int, list[_Place]] = defaultdict(list)
+    for place in places:
+        by_page[place.page].append(place)
+    steps = [step for step in range(-_MAX_PAGES_APART, _MAX_PAGES_APART + 1) if step]
+    for place in places:
+        near = (other for step in steps for other in by_page.get(place.page + step, ()))
+        is_repeated = any(abs(place.height - other.height) <= _HEIGHT_TOLERANCE for other in near)
+        if is_repeated and not place.is_heading and not place.is_number:
+            yield place, _Found(_mask(place, slot), is_number=False)
 
 
 def _find_page_number(places: Sequence[_Place]) -> int | None:

@@ -86,6 +86,50 @@ def test_each_text_of_a_header_stays_where_it_occurs_first() -> None:
     assert found == [[], ["Section 3.1"], [], ["Section 3.2"], ["Section 3.2"], []]
 
 
+def test_headers_that_change_with_the_chapter_are_furniture_after_their_first_occurrence() -> None:
+    def write(number: int) -> Page:
+        name = ("Pump care", "Chapter on seals", "The motor", "Spare parts", "Index")[number // 4]
+        return [line(-3, (50, name), (300, str(number + 1))), *body(number)]
+
+    found = furniture(*pages(20, write))
+    assert [index for index, lines in enumerate(found) if not lines] == [0, 4, 8, 12, 16]
+    assert found[5] == ["Chapter on seals 6"]
+
+
+@pytest.mark.parametrize("name", ["Chapter {}: R packages", "{}.2. The motor", "Appendix {}. Of the parts"])
+def test_a_bold_header_of_numbered_sections_beside_the_page_number_is_furniture(name: str) -> None:
+    def write(number: int) -> Page:
+        text = name.format(number // 4 + 1)
+        return [line(-3, (50, text), (300, str(number + 9)), bold=True), *body(number)]
+
+    found = furniture(*pages(20, write))
+    assert [index for index, lines in enumerate(found) if not lines] == [0, 4, 8, 12, 16]
+
+
+def test_headers_on_single_pages_count_if_they_have_the_page_number() -> None:
+    def write(number: int) -> Page:
+        odd = f"{number}.1. Care of the {'abcdefghijklmnopqrst'[number]}"
+        text = "Chapter 4. Pumps" if 4 <= number < 9 and number % 2 == 0 else odd
+        return [line(-3, (50, text), (300, str(number + 1))), *body(number)]
+
+    found = furniture(*pages(20, write))
+    assert [lines for lines in found if lines] == [["Chapter 4. Pumps 7"], ["Chapter 4. Pumps 9"]]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda n: [line(-3, (50, f"Part {'abcdefghij'[n // 2]} of the list")), *body(n)] if n < 4 else body(n, -3),
+        lambda n: [line(-3, (50, f"Part {'abcdefghij'[n % 5]} of the list")), *body(n)],
+        lambda n: [line(-3, (50, f"Part {'abcdefghij'[n // 2]} of the list"), bold=True), *body(n)],
+        lambda n: [line(-1, (50, f"Part {'abcdefghij'[n // 2]} of the list")), *body(n)],
+        lambda n: [line(-3 - n % 4, (50, f"Part {'abcdefghij'[n // 2]} of the list")), *body(n)],
+    ],
+)
+def test_lines_on_few_pages_or_far_apart_or_like_headings_are_no_changing_headers(write: Write) -> None:
+    assert furniture(*pages(11, write)) == [[]] * 11
+
+
 @pytest.mark.contract("IX-1")
 @pytest.mark.parametrize(
     ("write", "content"),
@@ -104,6 +148,8 @@ def test_each_text_of_a_header_stays_where_it_occurs_first() -> None:
         (lambda n: [*body(n), line(9, (50, "Result: passed"))], "a value of each page"),
         (lambda n: [line(-3, (50, "Approved by:"), (200, "J. Roth")), *body(n)], "a value beside its label"),
         (lambda n: [line(-3 - n, (50, "See the plan.")), *body(n)], "a sentence at different heights"),
+        (lambda n: [line(-3, (50, "Result: passed"), (300, "8")), *body(n)], "a value beside a number"),
+        (lambda n: [line(-3, (50, "Record:"), (300, str(n + 1))), *body(n)], "a record that counts the pages"),
         (lambda n: [*body(n), line(9, (50, f"{9 - n * 3} bar"))], "a number that does not count the pages"),
         (lambda n: [*body(n), line(6, (50, "See the notes."))], "a line directly below the text"),
         (lambda n: [line(-3, (50, "Hot")), *body(n)][n > 3 :], "a line on four pages of twelve"),
