@@ -10,7 +10,14 @@ from sourcebound.contracts.corpus.document import Block, BlockKind, Page
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_END = re.compile("\r\n?|\f")
-_BULLET = re.compile(r"^([ \t]*)[●○■□➢➤►❖\uf0b7\uf0a7\uf06f\uf0d8](?=[ \t]*[^\W_])", re.MULTILINE)
+_BULLET = re.compile(
+    r"^([ \t]*)(?:[●○■□♦➢➤►❖\uf0b7\uf0a7\uf06f\uf0d8](?=[ \t]*[^\W_])"
+    r"|[−∗](?=[ \t]+(?!(?:log|ln|exp|sin|cos|tan|min|max)\b)(?:[aA][ \t]+)?[^\W\d_]{2})"
+    r"|[\x80-\x84\x86-\x9f](?=[ \t]+[^\W_]))",
+    re.MULTILINE,
+)
+"""A mark of a list item. A minus is one before a word that is no function. A control character is the mark of a font
+without a table of characters."""
 _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})
 
 

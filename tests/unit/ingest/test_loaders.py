@@ -457,7 +457,7 @@ def test_foreign_formats_are_named(load: Load) -> None:
     assert refusal(load, "a.docx", legacy + "EncryptedPackage".encode("utf-16-le")).failure_code == "ENCRYPTED"
 
 
-@pytest.mark.parametrize("mark", "●■➢❖\uf0b7")
+@pytest.mark.parametrize("mark", "●■➢❖\uf0b7−∗♦\x84\x88")
 @pytest.mark.parametrize("name", ["list.txt", "list.md"])
 def test_a_mark_of_a_list_in_another_shape_is_a_bullet(load: Load, name: str, mark: str) -> None:
     text = f"You need:\n\n{mark} a pump\n{mark} a valve\n"
@@ -465,7 +465,7 @@ def test_a_mark_of_a_list_in_another_shape_is_a_bullet(load: Load, name: str, ma
 
 
 def test_a_mark_within_a_line_or_alone_is_left(load: Load) -> None:
-    text = "The lamp shows ● when it runs.\n\n●\n\n■ ■ ■"
+    text = "The lamp shows ● when it runs.\n\n●\n\n■ ■ ■\n\n− 5 and − x\n\n− log p\n\n−dry"
     assert load("lamp.txt", text).pages[0].text == text
 
 
