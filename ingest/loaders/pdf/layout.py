@@ -27,6 +27,7 @@ _MAX_OFF_CENTRE = 0.02
 _MAX_LEVELS = 6
 _MAX_WORDS_BEFORE_FULL_STOP = 14
 _LIST_MARKER = re.compile(r"[•●○▪■◦‣⁃\uf0b7\uf0a7\uf06f]\s*|[-–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+\S")
+_DASH_MARKER = re.compile(r"^[-–—*]\s+(?=[^\W\d_])")
 _NUMBER = re.compile(r"[-–—+(]*[$€£]?[-–—(]*\d[\d.,:/%)]*|[$€£%)—–-]+")
 _SENTENCE_END = re.compile(r"[.!?:;。！？][\"”’)\]]*$")
 _OPENING_MARKS = "“\"'‘([§¿¡"
@@ -60,6 +61,8 @@ class Line(NamedTuple):
     """The cells of the line; empty if the line has a word that is hyphenated at a line's end."""
     is_row: bool = False
     """Whether the text is a table row with its headers."""
+    drop: float = 0.0
+    """How far its end is below its beginning: a word that is hyphenated at a line's end joins two lines."""
 
 
 class Style(NamedTuple):
@@ -212,7 +215,10 @@ def _looks_like_heading(line: Line) -> bool:
 
 
 def _find_title(lines: Sequence[Line], title: str) -> range:
-    """Return the positions of the one to three lines that together form a title; empty if there are none."""
+    """Return the positions of the one to three lines that together form a title; empty if there are none.
+
+    A number alone above them belongs to the title only if the title needs it: it may be the number of the page.
+    """
     normalized = _normalize_title(title)
     targets = {normalized, _normalize_title(_NUMBERING.sub("", title))} - {""}
     for start in range(len(lines)):
@@ -220,7 +226,8 @@ def _find_title(lines: Sequence[Line], title: str) -> range:
         for end in range(start, min(start + _MAX_HEADING_LINES, len(lines))):
             joined = f"{joined} {lines[end].text}"
             if _normalize_title(joined) in targets or _normalize_title(_NUMBERING.sub("", joined.strip())) in targets:
-                return range(start, end + 1)
+                is_paged = lines[start].text.isdecimal() and not normalized.startswith(lines[start].text)
+                return range(start + (is_paged and end > start), end + 1)
     return range(0)
 
 
@@ -255,7 +262,9 @@ def _classify_line(line: Line) -> BlockKind:
 def _is_table_row(line: Line) -> bool:
     if line.is_row:
         return True
-    tokens = line.text.split()
+    if line.text.startswith("•") or line.text.endswith("."):
+        return False
+    tokens = _DASH_MARKER.sub("", line.text).split()
     numbers = sum(_NUMBER.fullmatch(token) is not None for token in tokens)
     return numbers >= 2 and numbers >= len(tokens) * 0.35
 
@@ -294,5 +303,5 @@ def _is_separated(previous: Line, line: Line) -> bool:
 
 
 def _measure_gap(previous: Line, line: Line) -> float:
-    """Return the distance of `line` below `previous`; negative if it is above, as at the top of a column."""
-    return previous.bottom - line.bottom
+    """Return the distance of `line` below the end of `previous`; negative if it is above, as in a new column."""
+    return previous.bottom - previous.drop - line.bottom

@@ -18,6 +18,7 @@ from sourcebound.ingest.chunking.page_text import clean_text
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.pdf.columns import starts_cell
 from sourcebound.ingest.loaders.pdf.furniture import PageFurniture, find_furniture
+from sourcebound.ingest.loaders.pdf.hyphens import HYPHEN_MARK, join_divided_words
 from sourcebound.ingest.loaders.pdf.layout import (
     Cell,
     Line,
@@ -38,9 +39,6 @@ MEDIA_TYPE = "application/pdf"
 PDFIUM_LOCK = threading.RLock()
 
 _PASSWORD_ERROR = 4
-_HYPHEN_MARK = "\x02"
-_HYPHENATED = re.compile(rf"(\w+){_HYPHEN_MARK}(\w+)")
-_WORD = re.compile(r"\w+")
 _LINE = re.compile(r"[^\n]+")
 _NON_SPACE = re.compile(r"\S+")
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
@@ -91,7 +89,7 @@ def load_pdf(path: Path, data: bytes, recognize: Recognize | None = None) -> Par
                 title = _read_string(lambda: document.get_metadata_value("Title"))
         except pypdfium2.PdfiumError as error:
             raise _make_error(path, error) from error
-    raw_pages = _assemble_pages([page.lines for page in read])
+    raw_pages = _assemble_pages(join_divided_words([page.lines for page in read]))
     if not any(page.text.strip() for page in raw_pages):
         raise failures.nothing_recognized(path) if recognize else failures.no_text(path)
     pages = _split_into_blocks(raw_pages, outline)
@@ -183,11 +181,12 @@ def _read_lines(text_page: "PdfTextPage", extracted: str, char_indices: Sequence
     lines: list[Line] = []
     for match in _LINE.finditer(extracted.replace("\r", "\n")):
         visible = match.group().strip()
-        text = clean_text(_replace_hyphen_marks(visible, extracted))
+        text = clean_text(visible)
         if not text.strip():
             continue
         first = match.start() + len(match.group()) - len(match.group().lstrip())
-        style = _measure_line(text_page, char_indices[first], char_indices[first + len(visible) - 1])
+        last = char_indices[first + len(visible) - 1]
+        style = _measure_line(text_page, char_indices[first], last, is_divided=HYPHEN_MARK in visible)
         cells = _split_cells(text_page, extracted, range(first, first + len(visible)), char_indices)
         lines.append(style._replace(text=text, cells=cells))
     return replace_tables(lines)
@@ -232,7 +231,7 @@ def _split_cells(
         raw.FPDFText_GetLooseCharBox(text_page, char_indices[word.start()], box)
         raw.FPDFText_GetLooseCharBox(text_page, char_indices[word.end() - 1], end_box)
         left, right = min(box.left, end_box.left), max(box.right, end_box.right)
-        if _HYPHEN_MARK in word.group():
+        if HYPHEN_MARK in word.group():
             return ()
         if cells and not starts_cell(left - cells[-1].right, cells[-1].size, word.group()):
             previous = cells[-1]
@@ -263,25 +262,11 @@ def _measure_font_size(text_page: "PdfTextPage", char_index: int) -> float:
     return float(raw.FPDFText_GetFontSize(text_page, char_index)) * scale
 
 
-def _replace_hyphen_marks(line: str, page_text: str) -> str:
-    """Replace PDFium's marks for hyphens at a line's end.
+def _measure_line(text_page: "PdfTextPage", first: int, last: int, *, is_divided: bool) -> Line:
+    """Return a line without text, with its style and extent from its first and last characters.
 
-    The parts of a word are joined if the page has the joined word elsewhere. Otherwise the mark becomes a hyphen. An
-    extra hyphen is harmless, but a missing one would turn `IO-470` into another part number.
+    A line with a divided word ends on another line of the page.
     """
-    if _HYPHEN_MARK not in line:
-        return line
-    words = set(_WORD.findall(page_text))
-
-    def join(match: re.Match[str]) -> str:
-        joined = match[1] + match[2]
-        return joined if joined.isalpha() and joined in words else f"{match[1]}-{match[2]}"
-
-    return _HYPHENATED.sub(join, line).replace(_HYPHEN_MARK, "-")
-
-
-def _measure_line(text_page: "PdfTextPage", first: int, last: int) -> Line:
-    """Return a line without text, with its style and extent from its first and last characters."""
     from pypdfium2 import raw
 
     box, end_box = raw.FS_RECTF(), raw.FS_RECTF()
@@ -296,6 +281,7 @@ def _measure_line(text_page: "PdfTextPage", first: int, last: int) -> Line:
         left=box.left,
         right=end_box.right,
         bottom=box.bottom,
+        drop=box.bottom - end_box.bottom if is_divided else 0.0,
     )
 
 

@@ -3,7 +3,13 @@
 import pytest
 
 from sourcebound.contracts.corpus.document import BlockKind
-from sourcebound.ingest.loaders.pdf.layout import Line, rank_heading_styles, split_by_style
+from sourcebound.ingest.loaders.pdf.layout import (
+    Line,
+    OutlineEntry,
+    rank_heading_styles,
+    split_by_outline,
+    split_by_style,
+)
 
 
 def _line(number: int, text: str, size: float = 10, bold: bool = False, bottom: float | None = None) -> Line:
@@ -89,3 +95,39 @@ def test_a_run_of_large_lines_in_capitals_that_is_too_long_for_a_heading_has_no_
     large = [_title(number, "CERTIFICATION PURSUANT TO")._replace(size=20) for number in range(5)]
     large[2] = large[2]._replace(text="Rule 13a of the Act")
     assert headings([*large, PROSE]) == []
+
+
+def _kinds(*texts: str) -> list[BlockKind]:
+    lines = [_line(number * 3, text) for number, text in enumerate(texts)]
+    return [block.kind for block in split_by_style(lines, {}, frozenset())]
+
+
+def test_a_list_item_with_numbers_or_dashes_is_no_row() -> None:
+    items = ("• Copyright 2004 - 2007", "– latency-test - standard test", "2. TERRAIN CONDITION - GRASS")
+    assert _kinds(*items, "Sales – 46 51") == [*[BlockKind.LIST_ITEM] * 2, BlockKind.TABLE_ROW, BlockKind.TABLE_ROW]
+
+
+def test_a_line_that_ends_a_sentence_is_no_row() -> None:
+    lines = [_line(0, "You can start them from the root shell. See"), _line(1, "Section 1.1.4 and Section 7.8.")]
+    assert [block.kind for block in split_by_style(lines, {}, frozenset())] == [BlockKind.PARAGRAPH]
+
+
+def test_a_line_that_ends_lower_than_it_begins_is_close_to_the_next_one() -> None:
+    lines = [_line(0, "The administration of"), *(_line(number, "the box and") for number in range(2, 6))]
+    assert len(split_by_style([lines[0]._replace(drop=12), *lines[1:]], {}, frozenset())) == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "title", "expected"),
+    [
+        (("32", "5 Transactions", "Ordinary text."), "5 Transactions", "5 Transactions"),
+        (("5", "Transactions", "Ordinary text."), "5 Transactions", "5/Transactions"),
+        (("Chapter one", "Transactions", "Ordinary text."), "Chapter one Transactions", "Chapter one/Transactions"),
+        (("2023", "Ordinary text."), "2023", "2023"),
+    ],
+)
+def test_the_number_of_a_page_above_a_title_is_no_part_of_it(texts: tuple[str, ...], title: str, expected: str) -> None:
+    lines = [_line(number, text) for number, text in enumerate(texts)]
+    found = [block for block in split_by_outline(lines, [OutlineEntry(0, 1, title)]) if block.level]
+    within = [line.text for line in lines for block in found if block.char_start <= line.start < block.char_end]
+    assert "/".join(within) == expected
