@@ -110,21 +110,51 @@ def _split_into_blocks(raw_pages: Sequence[_RawPage], outline: Sequence[OutlineE
         for index, page in enumerate(raw_pages)
     ]
     heading_count = sum(block.level > 0 for blocks in by_outline for block in blocks)
-    if outline and heading_count * 2 >= len(outline):
+    is_outlined = bool(outline) and heading_count * 2 >= len(outline)
+    if is_outlined:
         all_blocks: list[tuple[Block, ...]] = by_outline
     else:
         all_lines = [(*page.above, *page.lines, *page.below) for page in raw_pages]
         levels, running_heads = rank_heading_styles(all_lines), find_running_heads(all_lines)
         all_blocks = [split_by_style(page.lines, levels, running_heads) for page in raw_pages]
+    framed = [
+        (*_make_furniture(page.above), *blocks, *_make_furniture(page.below))
+        for page, blocks in zip(raw_pages, all_blocks, strict=True)
+    ]
     return tuple(
-        Page(
-            index=index,
-            number=index + 1,
-            text=page.text,
-            blocks=(*_make_furniture(page.above), *blocks, *_make_furniture(page.below)),
-        )
-        for index, (page, blocks) in enumerate(zip(raw_pages, all_blocks, strict=True))
+        _make_page(index, page.text, blocks, is_outlined=is_outlined)
+        for index, (page, blocks) in enumerate(zip(raw_pages, framed, strict=True))
     )
+
+
+def _make_page(index: int, text: str, blocks: Sequence[Block], *, is_outlined: bool) -> Page:
+    """Make a page of blocks, with a blank line between a heading and the text, so that no sentence goes on in it."""
+    parts: list[str] = []
+    moved: list[Block] = []
+    start = 0
+    for number, block in enumerate(blocks):
+        is_apart = number > 0 and _are_apart(text, blocks[number - 1], block, is_outlined=is_outlined)
+        separator = "\n\n" if is_apart else "\n" * (number > 0)
+        part = text[block.char_start : block.char_end]
+        start += len(separator)
+        parts += [separator, part]
+        moved.append(block.model_copy(update={"char_start": start, "char_end": start + len(part)}))
+        start += len(part)
+    return Page(index=index, number=index + 1, text="".join(parts), blocks=tuple(moved))
+
+
+def _are_apart(text: str, above: Block, below: Block, *, is_outlined: bool) -> bool:
+    """Check whether a blank line is between two blocks: one is a heading, and no sentence runs over both.
+
+    A line in the style of a heading may be a part of a sentence, if no outline names it. Then it ends with a full stop,
+    a line above it with a comma, or the line below begins in lower case.
+    """
+    kinds = {above.kind, below.kind}
+    if BlockKind.HEADING not in kinds or BlockKind.FURNITURE in kinds:
+        return False
+    ends = [text[block.char_end - 1] for block in (above, below) if block.kind is BlockKind.HEADING]
+    runs_on = text[below.char_start].islower() or "." in ends or text[above.char_end - 1] == ","
+    return is_outlined or not runs_on
 
 
 def _read_outline(document: "PdfDocument") -> Iterator[OutlineEntry]:

@@ -1,8 +1,9 @@
 """Blocks and headings of a PDF page, over hand-made lines."""
 
 import pytest
+from fpdf import FPDF
 
-from sourcebound.contracts.corpus.document import BlockKind
+from sourcebound.contracts.corpus.document import BlockKind, Page
 from sourcebound.ingest.loaders.pdf.layout import (
     Line,
     OutlineEntry,
@@ -10,6 +11,7 @@ from sourcebound.ingest.loaders.pdf.layout import (
     split_by_outline,
     split_by_style,
 )
+from support.loading import Load, blocks
 
 
 def _line(number: int, text: str, size: float = 10, bold: bool = False, bottom: float | None = None) -> Line:
@@ -131,3 +133,42 @@ def test_the_number_of_a_page_above_a_title_is_no_part_of_it(texts: tuple[str, .
     found = [block for block in split_by_outline(lines, [OutlineEntry(0, 1, title)]) if block.level]
     within = [line.text for line in lines for block in found if block.char_start <= line.start < block.char_end]
     assert "/".join(within) == expected
+
+
+def _page(load: Load, *texts: tuple[int, str], section: str = "") -> Page:
+    pdf = FPDF()
+    pdf.add_page()
+    if section:
+        pdf.set_font("Helvetica")
+        pdf.start_section(section)
+    for size, text in (*texts, (11, "The box is of wood. " * 20)):
+        pdf.set_font("Helvetica", size=size)
+        pdf.multi_cell(0, 8, text, new_x="LMARGIN", new_y="NEXT")
+    return load("box.pdf", bytes(pdf.output())).pages[0]
+
+
+def test_a_blank_line_is_between_a_heading_and_the_text(load: Load) -> None:
+    title = "Common misconceptions about the lid of the box"
+    page = _page(load, (11, "The lid is red."), (18, title), (11, "Its steel is heavy."))
+    assert page.text.startswith(f"The lid is red.\n\n{title}\n\nIts steel is heavy.\nThe box")
+    assert blocks(page, BlockKind.HEADING) == [title]
+
+
+@pytest.mark.parametrize(
+    ("above", "title", "below"),
+    [
+        ("The lid is red.", "Its steel is heavy, and the hinges are", "of brass."),
+        ("It was filed with the Securities and", "Exchange Commission.", "The lid is red."),
+        ("The lid, the box,", "The Hinges and the Lock", "are red."),
+    ],
+)
+def test_no_blank_line_is_within_a_sentence_in_two_styles(load: Load, above: str, title: str, below: str) -> None:
+    page = _page(load, (11, above), (18, title), (11, below))
+    assert blocks(page, BlockKind.HEADING) == [title]
+    assert f"{title}\n{below}" in page.text
+    assert (f"{above}\n{title}" in page.text) is not above.endswith("red.")
+
+
+def test_a_blank_line_is_below_a_heading_of_the_outline_whatever_follows(load: Load) -> None:
+    page = _page(load, (11, "The lid,"), (11, "The command"), (11, "disassemble is one."), section="The command")
+    assert page.text.startswith("The lid,\n\nThe command\n\ndisassemble is one.")
