@@ -86,7 +86,8 @@ REASON: Final = pattern(
     r"\bwhy\b",
     r"\bhow come\b",
     r"\bfor what reason\b",
-    r"\bwhat (?:(?:is|are|was|were) the )?(?:\w+ )?" + one_of("caused? causes reasons? led leads"),
+    r"\bwhat (?:\w+ )?" + one_of("caused? causes reasons? led leads"),
+    r"\bwhat (?:is|are|was|were) the (?:\w+ )?reasons?\b",
 )
 NAME: Final = pattern(
     WHICH
