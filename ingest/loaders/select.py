@@ -20,9 +20,9 @@ from sourcebound.ingest.loaders.office.opendocument import load_opendocument
 from sourcebound.ingest.loaders.office.outlook import is_outlook_message, load_outlook
 from sourcebound.ingest.loaders.office.presentation import load_presentation
 from sourcebound.ingest.loaders.office.rich_text import load_rich_text
-from sourcebound.ingest.loaders.office.spreadsheet import load_spreadsheet
 from sourcebound.ingest.loaders.pdf.load import load_pdf
 from sourcebound.ingest.loaders.pdf.ocr import Recognize
+from sourcebound.ingest.loaders.sheets.load import load_spreadsheet
 from sourcebound.ingest.loaders.text import load_text
 from sourcebound.ingest.loaders.word import load_word
 from sourcebound.ingest.sandbox import failures

@@ -6,7 +6,7 @@ People write titles and notes above the head of a table in a spreadsheet, and le
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from statistics import median
 from typing import NamedTuple
 
@@ -37,12 +37,22 @@ class Head(NamedTuple):
 def find_head(rows: Sequence[Row], has_header: bool | None = None) -> Head:
     """Find the head of a table.
 
-    Names below notes, and names below those of groups, must stand above figures, because rows of words look like names.
+    Names below notes, names below those of groups, and further lines of names must stand above figures, because rows of
+    words look like names.
 
     Args:
         rows: The cells of each row, without empty columns.
         has_header: Whether the first row is a header. If None, `looks_like_header` decides.
     """
+    head = _find_names(rows, has_header)
+    names, below = head.names, head.below
+    while names and _goes_on(names, below):
+        names = [f"{above} {name}".strip() for above, name in zip_longest(names, below[0], fillvalue="")]
+        below = below[1:]
+    return Head(head.above, names, below)
+
+
+def _find_names(rows: Sequence[Row], has_header: bool | None) -> Head:
     if has_header is not False and (joined := _join_groups(rows)):
         return Head((), joined, rows[2:])
     if has_header or (has_header is None and looks_like_header(rows)):
@@ -58,6 +68,14 @@ def find_head(rows: Sequence[Row], has_header: bool | None = None) -> Head:
         if len(rest[0]) >= _MIN_COLUMNS and all(rest[0]) and looks_like_header(rest) and _names_figures(rest):
             return Head(rows[:start], rest[0], rest[1:])
     return Head((), None, rows)
+
+
+def _goes_on(names: Row, below: Sequence[Row]) -> bool:
+    """Check whether the names go on in the next row: nothing in its first cell, and words above figures in others."""
+    if not names[0] or below[0][0] or not any(row[0] for row in below[1:3]):
+        return False
+    cells = [cell for cell in below[0] if cell]
+    return bool(cells) and all(map(_looks_like_column_name, cells)) and _names_figures(below)
 
 
 def _join_groups(rows: Sequence[Row]) -> Row | None:

@@ -1,1 +1,1 @@
-"""Loaders of office formats: sheets, slides, OpenDocument, EPUB, mail, Outlook, rich text, and parts of Word's."""
+"""Loaders of office formats: slides, OpenDocument, EPUB, mail, Outlook, rich text, and parts of Word's."""

@@ -6,12 +6,13 @@ The names or types of attachments are listed. Their content is not read: save an
 from collections.abc import Sequence
 from datetime import date
 from email import policy
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.corpus.document import Block, BlockKind, Page, ParsedDocument
+from sourcebound.errors import DocumentError
 from sourcebound.ingest.chunking.page_text import PageComposer
 from sourcebound.ingest.loaders.html import load_html
 from sourcebound.ingest.loaders.metadata import build_metadata
@@ -22,6 +23,7 @@ MEDIA_TYPE: Final = "message/rfc822"
 _SHOWN: Final = ("From", "To", "Cc", "Date")
 _MAIL_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError)
 """The exceptions that the parser of the standard library raises for malformed headers and parts."""
+_MUCH_MORE: Final = 2
 
 
 class Mail(NamedTuple):
@@ -74,8 +76,7 @@ def compose_mail(path: Path, mail: Mail, media_type: str) -> ParsedDocument:
     composer.add(BlockKind.HEADING, " ".join(mail.subject.split()), level=1)
     composer.add(BlockKind.PARAGRAPH, "\n".join(f"{name}: {' '.join(value.split())}" for name, value in mail.headers))
     if mail.body.strip():
-        body = ("\ufeff" + mail.body).encode()  # the mark overrides an encoding that HTML declares
-        _append(composer, (load_html if mail.is_html else load_text)(path, body).pages[0])
+        _append(composer, (load_html if mail.is_html else load_text)(path, _encode(mail.body)).pages[0])
     for name in mail.attachments:
         composer.add(BlockKind.LIST_ITEM, f"Attachment: {name}")
     page = composer.page()
@@ -86,17 +87,37 @@ def compose_mail(path: Path, mail: Mail, media_type: str) -> ParsedDocument:
 
 
 def _read_body(path: Path, message: EmailMessage) -> tuple[str, bool]:
-    """Return the text of the body, and whether it is HTML. Plain text is preferred."""
-    part = message.get_body(preferencelist=("plain", "html"))
+    """Return the text of the body, and whether it is HTML. Plain text is preferred, unless it leaves much out."""
+    plain, markup = (_read_part(path, message.get_body(preferencelist=(kind,))) for kind in ("plain", "html"))
+    if plain.strip() and not _says_more(path, markup, plain):
+        return plain, False
+    return markup, bool(markup)
+
+
+def _read_part(path: Path, part: MIMEPart | None) -> str:
     if part is None:
-        return "", False
+        return ""
     payload = part.get_payload(decode=True)
     raw = payload if isinstance(payload, bytes) else str(payload or "").encode("utf-8", "surrogateescape")
     try:
-        text = raw.decode(part.get_content_charset() or "ascii")
+        return raw.decode(part.get_content_charset() or "ascii")
     except (LookupError, UnicodeError):
-        text = decode(path, raw)
-    return text, part.get_content_type() == "text/html"
+        return decode(path, raw)
+
+
+def _says_more(path: Path, markup: str, plain: str) -> bool:
+    """Return whether HTML shows twice the words of the plain text. Some programs cut this, or quote no HTML in it."""
+    if not markup:
+        return False
+    try:
+        shown = load_html(path, _encode(markup)).pages[0].text
+    except DocumentError:
+        return False
+    return len(shown.split()) > _MUCH_MORE * len(plain.split())
+
+
+def _encode(body: str) -> bytes:
+    return ("\ufeff" + body).encode()  # the mark overrides an encoding that HTML declares
 
 
 def _append(composer: PageComposer, page: Page) -> None:

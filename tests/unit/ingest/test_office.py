@@ -8,8 +8,8 @@ import pytest
 import xlsxwriter
 
 from sourcebound.contracts.corpus.document import BlockKind
-from sourcebound.ingest.loaders.office.spreadsheet import show_cell
 from sourcebound.ingest.loaders.select import SUPPORTED_SUFFIXES
+from sourcebound.ingest.loaders.sheets.load import show_cell
 from sourcebound.ingest.loaders.text import decode
 from support.loading import Load, blocks, headings, refusal
 from support.office_files import CONTAINER, CONTENT, MASTERS, ODF, OFFICE_FILES, PACKAGE, archive, chapter
@@ -94,6 +94,16 @@ def test_a_mail_without_plain_text_is_read_from_its_html(load: Load) -> None:
     document = load("mail.eml", text)
     assert headings(document) == [(1, "Pump"), (2, "Care")]
     assert document.pages[0].text.endswith("Grease it.")
+
+
+@pytest.mark.parametrize(("plain", "shown"), [("Grease it. See the rest.", False), ("Thanks.", True)])
+def test_a_mail_whose_plain_text_leaves_much_out_is_read_from_its_html(load: Load, plain: str, shown: bool) -> None:
+    part = "--cut\nContent-Type: text/{}; charset=utf-8\n\n{}\n"
+    html = "<style>p { margin: 0 }</style><p>Thanks.</p><blockquote>It costs $50.</blockquote>"
+    parts = part.format("plain", plain) + part.format("html", html)
+    head = "Subject: Pump\nFrom: ann@example.org\nContent-Type: multipart/alternative; boundary=cut\n\n"
+    text = load("mail.eml", f"{head}{parts}--cut--\n").pages[0].text
+    assert ("It costs $50." in text, plain in text) == (shown, True)
 
 
 def test_an_opendocument_text_has_its_headings_lists_tables_and_notes(load: Load) -> None:

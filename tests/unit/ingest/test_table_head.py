@@ -70,3 +70,24 @@ def test_a_title_or_note_in_a_merged_cell_among_the_rows_has_no_name() -> None:
     assert linearise(rows)[-3:-2] + linearise(rows)[-1:] == ["Staff of Leeds", note]
     assert "Name: 1" in linearise(rows)[-2]
     assert linearise([["Valve", "Open"], ["V1", "no"], ["yes", "yes"]])[-1] == "Valve: yes; Open: yes"
+
+
+def test_names_over_several_lines_are_joined() -> None:
+    rows = [
+        ["Function", "Share", "Least", "Most"],
+        ["", "of all", "monthly", "monthly"],
+        ["", "", "pay", "pay"],
+        ["Sales", "16.4%", "1,000", "12,800"],
+        ["Finance", "59.5%", "900", "13,900"],
+    ]
+    names = "Function: Sales; Share of all: 16.4%; Least monthly pay: 1,000; Most monthly pay: 12,800"
+    assert linearise(rows)[0] == names
+    assert linearise(rows, has_header=True) == linearise(rows)
+    assert len(linearise(rows)) == 2
+
+
+def test_a_row_of_words_below_the_names_is_no_line_of_names() -> None:
+    rows = [["Day", "Cook", "Meal"], ["", "Ann", "soup"], ["Tuesday", "Ben", "fish"], ["Friday", "Cleo", "stew"]]
+    assert linearise(rows)[0] == "Cook: Ann; Meal: soup"
+    unnamed = [["", "2023", "2022"], ["", "unaudited", "audited"], ["Sales", "46", "51"], ["Costs", "12", "13"]]
+    assert linearise(unnamed)[0] == "2023: unaudited; 2022: audited"
