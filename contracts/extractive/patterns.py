@@ -148,6 +148,8 @@ EXPLAINED: Final = re.compile(rf"^\W*(?:\w+ ){{0,4}}how {AUXILIARY}\b", re.IGNOR
 COMPARED: Final = pattern(
     r"\bcompares?\b|\bcompared (?:with|to|against)\b",
     r"\bdiffer(?:s|ence|ences|ent)?\b.{0,40}\b(?:between|from|to)\b",
+    r"\b(?:do|did) .{1,80} and .{1,80} differ\b",
+    r"\b(?:distinguish(?:es)?|sets?) .{1,80} (?:from|apart)\b",
     r"\b(?:versus|vs)\b",
     r"\b(?:both|either)\b.{1,60}\band\b",
     r"\bon the .{1,60}\band on the\b",
@@ -163,6 +165,9 @@ SIDES: Final = (
         r"\b(?:does|do) (?P<first>.{1,80}?) compare (?:with|to|against) (?:th(?:at|ose) of )?"
         r"(?P<second>.{1,80}?)(?:\?|$)"
     ),
+    pattern(r"\b(?:do|did) (?P<first>.{1,80}?) and (?P<second>.{1,80}?) differ\b"),
+    pattern(r"\bdistinguish(?:es)? (?P<first>.{1,80}?) from (?P<second>.{1,80}?)(?:\?|$)"),
+    pattern(r"\bsets? (?P<first>.{1,80}?) apart from (?P<second>.{1,80}?)(?:\?|$)"),
     pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
     pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
     pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),

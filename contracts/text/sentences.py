@@ -93,6 +93,8 @@ AFTER_ORDINAL: Final = re.compile(
 LONGEST_CODE: Final = 120
 RANGE: Final = re.compile(r"[^.\s]\.\.\w")
 """The dots of a range, whose ends stand directly at them: `U+0000..U+007F`."""
+MARK_WITHIN: Final = re.compile(r"\S[,;:]")
+"""A mark within a sentence, directly after what looks like its end: `Complete?: yes`."""
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")  # what every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds
@@ -185,7 +187,9 @@ def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
         joins = _is_continuation(before, after)
         if version > FIRST_VERSION and not joins:
             is_code = merged and _is_within_code(text, merged[-1][0], start)
-            joins = is_code or (before.endswith("`") and after[:1].islower())
+            joins = (
+                is_code or (before.endswith("`") and after[:1].islower()) or bool(MARK_WITHIN.match(text, start - 1))
+            )
             joins = joins or bool(RANGE.match(text, start - 3)) or _is_later_continuation(before, after)
         if merged and joins:
             merged[-1] = (merged[-1][0], end)

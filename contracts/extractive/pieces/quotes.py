@@ -31,6 +31,7 @@ MARKUP: Final = re.compile(
     re.IGNORECASE,
 )
 """Badges, images, lone links, directives, identifiers of a publication, and tags. `<address>` is a placeholder."""
+LINK: Final = re.compile(r"\s*<?https?://\S+\s*")
 CONTENTS: Final = re.compile(r"\.{4,}|(?:\. ){4,}")
 """The dots of a table of contents."""
 LEFT_OUT: Final = re.compile(r"^(?:\.{3}|…)|(?<![,\]>])\s(?!(?<=\d\s)\S+\s[-+−±]?\d)(?:\.{3}|…)[\"')\]]*(?:\s|$)")
@@ -60,7 +61,7 @@ def quote(text: str, pieces: Sequence[Segment], index: int, head: str) -> str:
 def _with_code(pieces: Sequence[Segment], index: int, quote: str) -> str:
     """Return a lead-in or a caption with the short code below it; a lead-in to none that says something, as it is.
 
-    `Or from the command line::` becomes ``Or from the command line: `python -m certifi```.
+    `Or from the command line::` becomes ``Or from the command line: `python -m certifi```. So does one with a link.
     """
     is_lead = quote.endswith(":")
     if pieces[index].kind not in (SegmentKind.SENTENCE, SegmentKind.LIST_ITEM) or not (
@@ -68,6 +69,8 @@ def _with_code(pieces: Sequence[Segment], index: int, quote: str) -> str:
     ):
         return quote
     below = next((piece for piece in pieces[index + 1 :] if not DIRECTIVE.match(piece.text)), None)
+    if is_lead and below is not None and LINK.fullmatch(below.text):
+        return f"{quote} {below.text.strip()}"
     if below is not None and below.kind is SegmentKind.CODE:
         code = write_code(below.text)
         if code:
@@ -88,9 +91,9 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
 
     Args:
         sentence: The sentence.
-        is_item: Whether it is quoted as an item of its list, which may be a word.
+        is_item: Whether it is quoted as an item of its list, which may be a word, or a question among others.
     """
-    if sentence.startswith("\\") or sentence.rstrip().endswith((":", "?")):
+    if sentence.startswith("\\") or sentence.rstrip().endswith(":" if is_item else (":", "?")):
         return False
     if not is_item and not _has_words(sentence):
         return False

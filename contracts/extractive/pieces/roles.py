@@ -28,9 +28,10 @@ NAMED_ROW: Final = (
     r"[\w(][^:;\n]{0,150}(?:(?:; [^:;\n]{1,80}: [^;\n]+){2}|; [^:;\n]{1,80}: [(<>~+$€£¥]*[-–—]?\d[^\n;]{0,30}$)"
 )
 """A row whose first column has no name: `Sales; 2023: 46; 2022: 51`, or `Sales; 2023: 46`."""
-ROW: Final = re.compile(rf"[^\W\d_][^:;\n]{{0,60}}: [^;\n]+;|{NAMED_ROW}")
+FIRST_NAME: Final = r"(?:[^\W\d_][^:;\n]{0,60}|[#№%])"
+ROW: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+;|{NAMED_ROW}")
 """The beginning of a row that names its values. It continues no line."""
-ROW_OF_FIELDS: Final = re.compile(rf"[^\W\d_][^:;\n]{{0,60}}: [^;\n]+; [^:;\n]{{1,60}}: |{NAMED_ROW}")
+ROW_OF_FIELDS: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+; [^:;\n]{{1,60}}: |{NAMED_ROW}")
 """The beginning of one that names two of its values, or one below an unnamed column. It ends with its line."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 

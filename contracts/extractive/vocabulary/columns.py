@@ -6,7 +6,7 @@ from sourcebound.contracts.validation.support.word_lists import root_of
 
 HEADS: Final = {
     "person": "who by name person people operator mechanic technician responsible owner author contact role position "
-    "department performer executor approver reviewer auditor inspector investigator lead holder assignee",
+    "department performer executor approver reviewer auditor inspector investigator lead holder assignee assigned",
     "time": "when date day weekday month year time due deadline until expiry valid since start end begin next last",
     "place": "where place location site room area building position store warehouse city country address point",
     "count": "number quantity count pieces amount units total stock qty",

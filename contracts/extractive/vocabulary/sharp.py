@@ -46,7 +46,8 @@ ONCE: Final = pattern(
 """A time that is not the interval of a repetition, for what happens at one time."""
 SEASON: Final = r"\b(?:spring|summer|autumn|winter|monthly|(?:every|each|all) months?)\b"
 LENGTHS: Final = (
-    '[kcdmµn]?m (?:kilo|centi|milli|micro)?met(?:er|re)s? microns? miles? feet foot ft inch(?:es)? in yards? "'
+    '[kcdmµn]?m (?:kilo|centi|milli|micro)?met(?:er|re)s? microns? miles? feet foot ft inch(?:es)? in yards? " '
+    "char(?:acter)?s? columns? letters? digits? words? lines? bits? bytes? octets? pixels? px points? pt"
 )
 UNITS: Final = tuple(
     (

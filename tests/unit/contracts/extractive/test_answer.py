@@ -90,6 +90,17 @@ def test_a_comparison_gets_one_sentence_for_each_side_in_the_order_of_the_questi
 
 
 @pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    "question",
+    ["What distinguishes the probe from the gauge?", "What sets the probe apart from the gauge?",
+     "How do the probe and the gauge differ in what they measure?"],
+)  # fmt: skip
+def test_a_comparison_in_other_words_gets_one_sentence_for_each_side(question: str) -> None:
+    text = "The gauge measures the level. It is old. The probe measures the pressure. Both are blue."
+    assert texts(question, text) == ["The probe measures the pressure.", "The gauge measures the level."]
+
+
+@pytest.mark.contract("R4-9")
 def test_a_reason_comes_with_the_sentence_that_it_goes_on_from() -> None:
     text = (
         "The guard of the saw stays closed. This prevents injuries, because the blade of the saw is sharp. "

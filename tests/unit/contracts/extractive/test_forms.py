@@ -171,6 +171,8 @@ def test_a_sentence_with_a_form_of_many_members_precedes_the_others(question: st
         ("Which year group uses the hall?", "The hall is used by the youngest year group."),
         ("What is the diameter of the pipe?", "The diameter of the pipe is DN 50."),
         ("What is the length of the cable?", "The crane has a 30-metre cable."),
+        ("What is the maximum length of a name?", "A name cannot be longer than 32 characters."),
+        ("What line width does the editor wrap at?", "The editor wraps lines at 80 columns of text."),
         ("What colour is the frame?", "The colour of the frame is RAL 3000."),
         ("What colour is the frame?", "The frame is painted in copper."),
         ("At what temperature is the sample kept?", "The sample is kept at room temperature."),

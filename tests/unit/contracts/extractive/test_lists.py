@@ -114,6 +114,24 @@ def test_a_lead_in_is_quoted_with_the_short_code_below_it() -> None:
 
 
 @pytest.mark.contract("R4-9")
+def test_a_lead_in_is_quoted_with_the_link_below_it() -> None:
+    text = (
+        "Thanks for the list of pumps. To check the names, use the following page:\n\nhttps://example.org/names\n\nBye."
+    )
+    assert texts("Where can I check the names?", text) == [
+        "To check the names, use the following page: https://example.org/names"
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_questions_are_quoted_as_the_items_of_a_list() -> None:
+    text = "The memo answers the following questions:\n\n- Who saw the essay?\n- How long did it take?\n- What is next?"
+    assert texts("Which questions does the memo answer?", text) == [
+        "The memo answers the following questions:", "- Who saw the essay?", "- How long did it take?", "- What is next?"
+    ]  # fmt: skip
+
+
+@pytest.mark.contract("R4-9")
 def test_a_lead_in_to_long_code_is_quoted_if_it_says_what_to_do() -> None:
     assert texts("How can the probe reject impossible dates?", STRICT) == [
         "Use ``strict=True`` to enable the validation that rejects impossible dates"

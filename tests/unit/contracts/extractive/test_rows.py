@@ -175,6 +175,17 @@ def test_a_row_whose_first_column_is_in_lower_case_is_a_row() -> None:
 
 
 @pytest.mark.contract("R4-9")
+def test_rows_are_cut_at_no_question_mark_and_may_begin_with_a_number_sign() -> None:
+    rows = [
+        "#: 9; Task: Mail the plans to vendors; Status: New; Assigned To: Horace; Done?: TRUE",
+        "#: 10; Task: Invite the vendors; Status: New; Assigned To: Emil; Done?: FALSE",
+        "#: 11; Task: Gather the questions; Status: New; Assigned To: Ann",
+        "#: 12; Task: Answer them; Status: Old; Assigned To: Mary; Done?: TRUE",
+    ]
+    assert [each.text for each in read_evidence([EvidencePart("C0", "tasks.xlsx", "\n".join(rows))])] == rows
+    assert texts("Who mails the plans to the vendors?", "\n".join(rows)) == rows[:1]
+
+
 def test_rows_without_heads_stay_apart() -> None:
     rows = ["Gwen Ifill; journalist; 61; born on 1955-09-29", "John Glenn; astronaut; 95; born on 1921-07-28"]
     assert [each.text for each in read_evidence([EvidencePart("C0", "table.csv", "\n".join(rows))])] == rows

@@ -67,6 +67,13 @@ def test_the_dots_of_a_range_do_not_end_a_sentence(text: str) -> None:
 
 
 @pytest.mark.contract("R5-5")
+def test_a_mark_directly_after_a_question_mark_goes_on_with_the_sentence() -> None:
+    assert _sentences("Task: Mail; Done?: TRUE", 2) == ["Task: Mail; Done?: TRUE"]
+    assert _sentences("Task: Mail; Done?: TRUE", 1) == ["Task: Mail; Done?", ": TRUE"]
+    assert _sentences("See below. :ref:`it` says so.", 2) == ["See below.", ":ref:`it` says so."]
+
+
+@pytest.mark.contract("R5-5")
 @pytest.mark.parametrize("text", CODE)
 def test_code_within_a_sentence_does_not_end_it(text: str) -> None:
     assert _sentences(text, 2) == [text]
