@@ -51,7 +51,8 @@ TITLE_WORDS: Final = content_words(
     fact parameter option setting default behaviour behavior meaning purpose place location date time period amount
     cost price fee limit rule requirement condition cause reason effect action method function maintenance
     element component code group category class level stage phase status year month quarter duration quantity metric
-    measure figure difference change range deadline event role responsibility scope
+    measure figure difference change range ratio share rate score total percentage deadline event role responsibility
+    scope
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
     betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
     zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist

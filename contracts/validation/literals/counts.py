@@ -7,11 +7,8 @@ otherwise.
 import re
 from typing import Final
 
-from sourcebound.contracts.text.content_words import STOP_WORDS
-from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.literal import REACH, Literal, LiteralIndex, noun_after
 
-WORD: Final = re.compile(r"[^\W\d_]+")
-REACH: Final = 60
 LIST_START: Final = re.compile(r"\s*[:(]\s*|\s[-–—]\s")
 """What comes between a count and the list of what it counts."""
 CLAUSE_END: Final = re.compile(r"[.;:!?)](?:\s|$)|\s[-–—]\s|$")
@@ -34,26 +31,15 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
         return False
     number = int(forms[0][1])
     end = literal.start + len(literal.text)
-    counted = _noun(text, end)
+    counted = noun_after(text, end)
     if not counted or number not in (items, _length_of_list(text, end)):
         return False
     return not any(
-        counted == _noun(source.plain, other.start + len(other.text))
+        counted == noun_after(source.plain, other.start + len(other.text))
         for source in cited
         for other in source.literals
         if other.kind == "number" and other.unit is None and other.forms.isdisjoint(literal.forms)
     )
-
-
-def _noun(text: str, position: int) -> str:
-    """Return the noun that a number counts: the last word before the next function word, without a plural `s`."""
-    words = []
-    for match in WORD.finditer(text, position, position + REACH):
-        if text[position : match.start()].strip(" -") or match[0].casefold() in STOP_WORDS:
-            break
-        words.append(match[0].casefold())
-        position = match.end()
-    return words[-1].removesuffix("s") if words else ""
 
 
 def _length_of_list(text: str, position: int) -> int:

@@ -8,6 +8,7 @@ import re
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.literals.amounts.units import (
     ALL_UNITS,
     DEGREES,
@@ -50,6 +51,22 @@ QUARTER: Final = "quarter"
 """The unit of a quarter that is written in short (`Q4`), which counts nothing else."""
 
 
+NOUN_WORD: Final = re.compile(r"[^\W\d_]+")
+REACH: Final = 60
+"""The most characters after a number in which its noun is."""
+
+
+def noun_after(text: str, position: int) -> str:
+    """Return the noun of a number: the last word before the next function word, without a plural `s`."""
+    words = []
+    for match in NOUN_WORD.finditer(text, position, position + REACH):
+        if text[position : match.start()].strip(" -") or match[0].casefold() in STOP_WORDS:
+            break
+        words.append(match[0].casefold())
+        position = match.end()
+    return words[-1].removesuffix("s") if words else ""
+
+
 def lower_case(text: str) -> str:
     """Return the text in lower case, or unchanged if that would move a position."""
     lowered = text.lower()
@@ -64,6 +81,8 @@ class Literal(NamedTuple):
     start: int
     forms: frozenset[str]
     unit: str | None = None
+    noun: str = ""
+    """What an ordinal orders, since the second version: `shift` of `the first shift`."""
 
 
 class LiteralIndex:
@@ -124,7 +143,7 @@ class LiteralIndex:
         """
         if literal.kind == "quotation" or literal.unit == CODE:
             return all(f" {form} " in f" {self.plain_words} " for form in literal.forms)
-        if literal.unit == FREE and not self._counts_by_ordinals:
+        if literal.unit == FREE and not self._counts_by_ordinals(literal.noun):
             return True
         if literal.unit == LABELLED:
             return not self.forms.keys().isdisjoint(literal.forms) or not self._tells_apart(literal)
@@ -140,9 +159,17 @@ class LiteralIndex:
         return any(self._has_unit(str(literal.unit), units) for units in matching_units)
 
     @cached_property
-    def _counts_by_ordinals(self) -> bool:
-        """Whether the text has an ordinal that is of no century and no quarter in short."""
-        return any(form.startswith("o") and not units <= {CENTURY, QUARTER} for form, units in self.forms.items())
+    def _ordered(self) -> frozenset[str] | None:
+        """What the ordinals of the text order, but for centuries and quarters in short; None if it has none."""
+        if not any(form.startswith("o") and not units <= {CENTURY, QUARTER} for form, units in self.forms.items()):
+            return None
+        ordinals = (each for each in self.literals if any(form.startswith("o") for form in each.forms))
+        return frozenset(each.noun for each in ordinals if each.unit not in (CENTURY, QUARTER))
+
+    def _counts_by_ordinals(self, noun: str) -> bool:
+        """Return whether the text orders things of this name by ordinals, or things without a name."""
+        ordered = self._ordered
+        return ordered is not None and (not noun or not ordered or "" in ordered or noun in ordered)
 
     def _tells_apart(self, literal: Literal) -> bool:
         """Return whether the text has the noun of a label with another letter or number."""

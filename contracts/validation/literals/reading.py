@@ -26,6 +26,7 @@ from sourcebound.contracts.validation.literals.amounts.numbers import (
     read_ordinal_words,
     read_ordinals,
 )
+from sourcebound.contracts.validation.literals.amounts.rows import numbers_of_rows
 from sourcebound.contracts.validation.literals.amounts.scales import scaled_forms
 from sourcebound.contracts.validation.literals.identifiers import (
     read_addresses,
@@ -142,11 +143,13 @@ def read_literals(
     literals.sort(key=lambda literal: literal.start)
     forms = supported_forms(literals, words)
     if version >= SECOND and is_source:
+        apart = [*numbers_of_rows(plain, literals)]
         add_forms(
             forms,
             words,
             [
-                *scaled_forms(plain, literals),
+                *((form, None) for each in apart for form in each.forms),
+                *scaled_forms(plain, [*literals, *apart]),
                 *forms_of_language(plain, language),
                 *era_forms(literals),
                 *named_time_forms(plain, literals),

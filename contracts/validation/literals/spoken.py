@@ -43,6 +43,14 @@ WITH_ROMAN: Final = re.compile(
 ROMAN_NAMES: Final = {number: name.casefold() for name, number in ROMAN.items()}
 WITH_DIGIT: Final = re.compile(rf"\b(?P<noun>{'|'.join(NUMBERED)})s?[\s-](?P<digit>[1-9]|1[0-2])(?![\w%]|[.,:/]\d)")
 """Applies to text in lower case."""
+FALLS: Final = re.compile(
+    r"\b(?:fall|fell|drop|declin|decreas|shr[aiu]nk|contract|reduc|slid|slip|lost|los[es])\w*\s(?:(?:[^.;:!?]|\.(?=\d))*\s)?by\s"
+    r"(?:(?:about|around|a further|another|some)\s)?$"
+    r"|\b(?:fall|drop|decline|decrease|reduction|loss)\sof\s$|\b(?:down|fell|dropped|declined|decreased|shrank|lost)\s$",
+    re.IGNORECASE,
+)
+"""What turns the sign of a number after it: `shrank by 0.3%` is `-0.3%`."""
+CLAUSE: Final = 80
 LEADING_ZEROS: Final = re.compile(r"n0+([1-9]\d?)")
 VERSION_NAME: Final = re.compile(r"[vV]?(?P<number>\d{1,6}(?:\.\d{1,6})+)")
 """The name of a version, or a number that may be one. Its digits are compared as they stand: 1.20 is not 1.2."""
@@ -95,6 +103,8 @@ def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
 
 
 def _more_forms(literal: Literal, plain: str) -> set[str]:
+    if literal.kind == "number" and FALLS.search(plain[max(0, literal.start - CLAUSE) : literal.start]):
+        return {f"n-{form[1:]}" for form in literal.forms if form.startswith("n") and form[1:2].isdigit()}
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
         return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
     return _version_forms(literal)

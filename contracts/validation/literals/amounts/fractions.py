@@ -14,9 +14,10 @@ PARTS: Final = {
     name: value for value, name in enumerate("third quarter fifth sixth seventh eighth ninth tenth".split(), start=3)
 }
 ENGLISH: Final = re.compile(
-    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})[\s-](?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b(?![\s-]part(?:y|ies)\b)"
+    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})(?P<joint>\s|\s?-\s?)(?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b"
+    r"(?![\s-]part(?:y|ies)\b)"
 )
-"""`one third`, `three quarters`; applies to text in lower case, as the next pattern."""
+"""`one third`, `three quarters`, `two-third`; applies to text in lower case, as the next pattern."""
 FOREIGN_COUNTS: Final = {
     "zwei": 2, "drei": 3, "vier": 4, "fünf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "deux": 2, "trois": 3,
     "quatre": 4, "cinq": 5, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "due": 2, "tre": 3, "quattro": 4, "cinque": 5,
@@ -55,7 +56,7 @@ def _english(lowered: str) -> Iterator[tuple[int, int, int, int]]:
     """Yield the start, the end, the count and the name of the parts of each English fraction."""
     for match in ENGLISH.finditer(lowered):
         count = SMALL[match["count"]]
-        if (count > 1) is bool(match["plural"]):
+        if (count > 1) is bool(match["plural"]) or (count > 1 and "-" in match["joint"]):
             yield *match.span(), count, PARTS[match["part"]]
 
 

@@ -37,6 +37,7 @@ EXEMPT = {
     "a connective": f"In summary,\n\n{SEAL}",
     "a heading that begins with a participle": f"# Failed seal\n{SEAL}",
     "the head of a table in general words": "| Element | Deadline |\n|---|---|\n| oil | every 12 hours [C0] |",
+    "the head of a table of measures": "| Pump | Ratio |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
 NOT_EXEMPT = {

@@ -50,6 +50,22 @@ SUPPORTED = [
     ("Three quarters of the members agreed.", "Tres cuartos de los miembros votaron."),
     ("Two thirds of the members agreed.", "Due terzi dei membri hanno votato."),
     ("All four quarters were good.", "The 4 quarters were good."),
+    ("The quorum is one tenth of the members.", "The quorum is one - tenth of the members."),
+    ("It needs two thirds of the votes.", "It needs a two-third majority of the votes."),
+    # numbers next to each other in a row
+    ("It had 13,324,080 votes against it.", "For Against Abstentions 57,172,731 13,324,080 170,172 6,884,223"),
+    ("It had 57,172,731 votes for it.", "For Against Abstentions 57,172,731 13,324,080 170,172 6,884,223"),
+    ("There were 969 stores.", "Total 966 5 (2) 969 977 7 (2) 982"),
+    ("There were 977 stores.", "Total 966 5 (2) 969 977 7 (2) 982"),
+    ("It had 969 million.", "(in millions)\nTotal 5 (2) 969 977 7 (2) 982"),
+    ("It weighs 1245 kg.", "The weight is 1 245 kg."),
+    # signs in words
+    ("Output shrank by 0.3% in 2002.", "2002: -0.3%"),
+    ("It shrank by 1.1% in 1998 and by 0.3% in 2002.", "1998: -1.1%; 2002: –0.3%"),
+    ("Sales were down 3% in 2002.", "Sales 2002: -3%"),
+    ("It had a decline of 3% in 2002.", "2002: -3%"),
+    # ordinals of other things
+    ("In the first accident, the pilot lost control.", "The pilot lost control in his seventh landing."),
     # ages
     ("He was 15 years old.", "When Salah was 15 he was noticed."),
     ("He was 18 years old.", "He left, aged 18 in 2020."),
@@ -95,6 +111,19 @@ UNSUPPORTED = [
     ("The plan costs $20 per year.", "The plan costs $20/mo."),
     ("The Pro plan costs $20 per year.", "| Plan | $/mo |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
     ("He was 15 years old.", "When Salah was 15 km away he was noticed."),
+    ("It needs two thirds of the votes.", "It needs a one-third majority of the votes."),
+    # one number with blanks
+    ("It weighs 245 kg.", "The weight is 1 245 kg."),
+    ("There were 300 stores.", "There were 1 245 300 stores."),
+    ("There were 969977 votes.", "For Against 57,172,731 13,324,080 170,172"),
+    # signs
+    ("Output grew by 0.3% in 2002.", "2002: -0.3%"),
+    ("Output was 0.3% in 2002.", "2002: -0.3%"),
+    ("It fell; output was 3% in 2002.", "2002: -3%"),
+    ("It fell to 3% in 2002.", "2002: -3%"),
+    # ordinals of the same things
+    ("In the first accident, the pilot lost control.", "The second accident was in a landing."),
+    ("The first night shift starts early.", "The third shift starts early."),
 ]
 NOT_READ = [
     "Trois quarts d'heure suffisent.",
