@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.content_words import STOP_WORDS, TOKEN
@@ -144,9 +145,22 @@ def read_chunk_clauses(text: str) -> Sentences:
 
 
 def read_statement_clauses(statement: str) -> list[Clause]:
-    """Return the clauses of a statement."""
+    """Return the clauses of a statement, and once more those after a reason or an aim that it begins with.
+
+    The reason stays in the whole as well: `To clean the seal, use acetone` says what acetone is used for.
+    """
     claim = read_claim(statement)
-    return _read(claim.text, claim.words, language_of([word.form for word in claim.words]))
+    language = language_of([word.form for word in claim.words])
+    parts = [claim.words, _after_reason(claim.text, claim.words, language)]
+    return [clause for words in parts for clause in _read(claim.text, words, language)]
+
+
+def _after_reason(text: str, words: tuple[Word, ...], language: str) -> tuple[Word, ...]:
+    """Return the words after the first comma of a text that begins with a reason or an aim; otherwise none."""
+    if not words or words[0].form not in POLARITY[language].reasons | LEADING:
+        return ()
+    gaps = ((number, text[_end_of(text, one) : two.start]) for number, (one, two) in enumerate(pairwise(words), 1))
+    return next((words[number:] for number, gap in gaps if "," in gap), ())
 
 
 def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
@@ -155,7 +169,6 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
     plain = FUNCTION_WORDS.get(language, frozenset()) - STOP_WORDS
     clauses: list[Clause] = []
     clause = _Open(is_relative=bool(words) and words[0].form in listed.relatives)
-    opens_with_reason = bool(words) and words[0].form in listed.reasons | LEADING
     end = words[0].start if words else 0
 
     def close(is_relative: bool = False) -> None:
@@ -178,9 +191,8 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
         if BREAK.search(gap):
             close()
             clause.is_relative = False
-        elif form in listed.reasons or ("," in gap and (form in listed.ands or opens_with_reason)):
+        elif form in listed.reasons or ("," in gap and form in listed.ands):
             close()
-            opens_with_reason = False
         elif form in listed.relatives and clause.words:
             close(is_relative=True)
         elif len(clause.words) == MAX_WORDS:

@@ -59,6 +59,12 @@ VALVE = "The operator opens the drain valve by hand before each test."
             ["The daemon will have to be restarted after an attack. It must not be restarted automatically."],
             False,
         ),
+        ("Para limpiar la junta, use acetona.", ["No use acetona para limpiar la junta."], True),
+        (
+            "The operator cleans the seal with acetone.",
+            ["As the seal must not be cleaned with acetone, the operator uses ethanol for the pump."],
+            True,
+        ),
         # a denial that only the statement has may be said in any way
         ("The drain valve is never opened by hand.", [VALVE], False),
         ("No, the operator opens the drain valve.", [VALVE], False),
