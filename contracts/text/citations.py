@@ -31,6 +31,11 @@ EMPTY: Final = re.compile(rf"(?![(（]){OPEN}\s*{LETTER_C}\s*{CLOSE}(?=\W|$)|\[\
 WRAPPED: Final = re.compile(rf"{OPEN}((?:(?!{OPEN}|{CLOSE})[^\n]){{1,24}}){CLOSE}")
 SKELETON: Final = re.compile(r"c\d+(?:c?\d+)*(?:source)?")
 """An anchor in brackets after folding to Latin letters without marks, accents and hidden characters."""
+RELEASE: Final = r"(?:98|03|11|14|17|2[036])"
+LANGUAGE: Final = re.compile(
+    rf"[\"'“‘«]?C\+\+ ?{RELEASE}(?:(?:/|, | and | or | to )(?:C\+\+ ?)?{RELEASE})*[\"'”’»]?"
+)
+"""Releases of a programming language: `C++14`, `C++11/14`."""
 BRACKET: Final = re.compile(f"{OPEN}|{CLOSE}")
 LOOK_ALIKES: Final = (BRACKETED, MARKED, UNCLOSED, EMPTY)
 
@@ -88,7 +93,7 @@ def find_look_alikes(text: str, version: int = 1) -> list[LookAlike]:
         if _has_letter(match[0])
     }
     for match in WRAPPED.finditer(masked):
-        is_language = version > 1 and "C++" in match[1]
+        is_language = version > 1 and LANGUAGE.fullmatch(match[1])
         if match.start() not in look_alikes and not is_language and _is_disguised_anchor(match[1]):
             look_alikes[match.start()] = LookAlike(match[0], match.start())
     return [look_alikes[start] for start in sorted(look_alikes)]

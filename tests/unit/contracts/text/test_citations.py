@@ -112,9 +112,15 @@ def test_an_anchor_of_the_bundle_is_known(anchor: str) -> None:
 
 @pytest.mark.contract("R5-3")
 @pytest.mark.parametrize(
-    "text", ["It needs a compiler (C++14).", "The standard [C++ 11] has it.", "(‘C++20’) is used."]
+    "text", ["It needs a compiler (C++14).", "The standard [C++ 11] has it.", "(‘C++20’) is used.", "(C++11/14) is."]
 )
 def test_a_release_of_a_language_is_no_look_alike_from_the_second_version_on(text: str) -> None:
     assert find_look_alikes(text, 2) == []
     assert len(find_look_alikes(text, 1)) == 1
     assert len(find_look_alikes(text.replace("++", ""), 2)) == 1
+
+
+@pytest.mark.contract("R5-3")
+@pytest.mark.parametrize("text", ["[C++ 0]", "[_C++_1]", "(C++1)", "【C++0】"])
+def test_an_anchor_with_signs_is_a_look_alike(text: str) -> None:
+    assert [each.text for each in find_look_alikes(f"The seal is inspected {text}.", 2)] == [text]
