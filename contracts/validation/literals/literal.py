@@ -28,7 +28,6 @@ CURRENCY_RATE: Final = re.compile(r"(?<!\w)(us\$|\$|usd|€|eur|£|gbp|chf)\s?/\
 PART: Final = "part of another literal"
 """The unit of a number that occurs only inside a date or an identifier of a chunk; it supports a bare number."""
 
-OF_TIME: Final = frozenset("time times timeout timeouts interval intervals delay delays duration period wait".split())
 TIMES: Final = {
     "d": frozenset("d daily täglich tag quotidien jour diario día giornaliero giorno".split()),
     "wk": frozenset("wk weekly wöchentlich woche hebdomadaire semaine semanal semana settimanale settimana".split()),
@@ -180,15 +179,12 @@ class LiteralIndex:
         """Return whether a number that the text has with some units may be given with another.
 
         A unit of a column's head counts for a bare number, a compound unit also for its first part, and a rate per day,
-        week, month or year for its first part if the text names that time (`3 kg daily`). `m` is minutes in a text
-        about time (`timeout: 5m`).
+        week, month or year for its first part if the text names that time (`3 kg daily`).
         """
         if unit in units or (None in units and unit in self.units):
             return True
         if self.version < SECOND:
             return False
-        if unit == "min" and "m" in units and not OF_TIME.isdisjoint(self._words):
-            return True
         first, _, second = unit.rpartition("/")
         if first and second in TIMES:
             return self._has_unit(first, units) and not TIMES[second].isdisjoint(self._words | self.units)

@@ -34,10 +34,18 @@ SHORT_QUARTER: Final = re.compile(
 """Applies to text in lower case: `q4`, `4q22`, `q4 2022`."""
 SHORT_QUARTER_MARK: Final = re.compile(r"q[1-4]|[1-4]q")
 FISCAL_YEAR: Final = re.compile(r"\bfiscal(?:\s+year)?\s+(?P<year>20\d\d|19\d\d)\b")
+MINUTES: Final = re.compile(r"[:=|][ ]?[\"'`(]?(?P<number>\d{1,4})m(?![\w.])")
+"""A value that may be minutes: `5m` after a colon."""
+OF_TIME: Final = re.compile(
+    r"(?i:time|timeout|interval|delay|duration|period|wait)s?"
+    r"(?:[\"'`]?[ ]?[:=|]|;[^\n]*\b(?i:default|value|setting|minimum|maximum|min|max):)\Z"
+)
+"""The name of a value that is a time: `timeout: 5m`, `timeout; Default: 5m`. Elsewhere `5m` is five metres."""
+LONGEST_NAME: Final = 160
 
 
 def short_time_forms(text: str, words: Set[str]) -> Iterator[Form]:
-    """Yield the times of day, quarters and fiscal years that a source names in another form than a statement may.
+    """Yield the times of day, minutes, quarters and fiscal years that a statement may give in another form.
 
     Args:
         text: The source.
@@ -47,6 +55,9 @@ def short_time_forms(text: str, words: Set[str]) -> Iterator[Form]:
         for match in CLOCK.finditer(text):
             digits = match["zoned"] or match["at"]
             yield f"t{int(digits[:2])}:{digits[2:]}", None
+    for match in MINUTES.finditer(text):
+        if OF_TIME.search(text, max(0, match.start() - LONGEST_NAME), match.start() + 1):
+            yield f"n{match['number']}", "min"
     yield from _parts_of_a_year(text.casefold(), words)
 
 

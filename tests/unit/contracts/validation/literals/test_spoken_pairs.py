@@ -8,6 +8,9 @@ from sourcebound.contracts.validation.versions import SECOND
 SUPPORTED = [
     # minutes in short, in a text about time
     ("It gives up after 5 minutes.", "timeout; Type: time; Default: 5m"),
+    ("It gives up after 5 minutes.", "Retry interval = 5m"),
+    ("It gives up after 5 minutes.", '{"timeout": "5m"}'),
+    ("It gives up after 5 minutes.", "| Timeout | 5m |"),
     # times that count from an hour
     ("It opens at 9:15.", "It opens at quarter past nine."),
     ("It opens at quarter past nine.", "It opens at 9:15."),
@@ -83,6 +86,11 @@ SUPPORTED = [
 ]
 UNSUPPORTED = [
     ("It gives up after 5 minutes.", "The hose is 5m long."),
+    ("Rinse the hose for 5 minutes.", "The hose is 5m long. Rinse the hose each time."),
+    ("Rinse the hose for 5 minutes.", "Length of the hose: 5m. Rinse it each time."),
+    ("Rinse the hose for 5 minutes.", "Delivery time: 3 days; Length of the hose: 5m"),
+    ("Rinse the hose for 5 minutes.", "Rinse the hose for some time:\nLength: 5m"),
+    ("It gives up after 5 minutes.", "Budget for the period: 5M"),
     ("It gives up after 5 hours.", "timeout; Type: time; Default: 5m"),
     ("It opens at quarter past nine.", "It opens at quarter to nine."),
     ("It opens at half past nine.", "It opens at quarter past nine."),
