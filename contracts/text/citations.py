@@ -32,9 +32,7 @@ WRAPPED: Final = re.compile(rf"{OPEN}((?:(?!{OPEN}|{CLOSE})[^\n]){{1,24}}){CLOSE
 SKELETON: Final = re.compile(r"c\d+(?:c?\d+)*(?:source)?")
 """An anchor in brackets after folding to Latin letters without marks, accents and hidden characters."""
 RELEASE: Final = r"(?:98|03|11|14|17|2[036])"
-LANGUAGE: Final = re.compile(
-    rf"[\"'“‘«]?C\+\+ ?{RELEASE}(?:(?:/|, | and | or | to )(?:C\+\+ ?)?{RELEASE})*[\"'”’»]?"
-)
+LANGUAGE: Final = re.compile(rf"[\"'“‘«]?C\+\+ ?{RELEASE}(?:(?:/|, | and | or | to )(?:C\+\+ ?)?{RELEASE})*[\"'”’»]?")
 """Releases of a programming language: `C++14`, `C++11/14`."""
 BRACKET: Final = re.compile(f"{OPEN}|{CLOSE}")
 LOOK_ALIKES: Final = (BRACKETED, MARKED, UNCLOSED, EMPTY)

@@ -90,10 +90,13 @@ AFTER_ORDINAL: Final = re.compile(
     r"|Tag|Tages|Woche|Jahr|Jahres|Jahrhundert|Lebensjahr|Stock|Auflage)\b"
 )
 """What follows a German ordinal: `vom 1. März`."""
+LONGEST_ABBREVIATION: Final = 32  # so that a joined text is not read again at each of its cuts
 LONGEST_CODE: Final = 120
+PROSE: Final = re.compile(r"\W*[^\W\d_]+,?(?: [a-zà-ÿ]+,?){2}(?![\w(=:])")
+"""The beginning of a sentence: three words, `The valve is`."""
 RANGE: Final = re.compile(r"[^.\s]\.\.\w")
 """The dots of a range, whose ends stand directly at them: `U+0000..U+007F`."""
-MARK_WITHIN: Final = re.compile(r"\S[,;:]")
+MARK_WITHIN: Final = re.compile(r"[?!][,;:]")
 """A mark within a sentence, directly after what looks like its end: `Complete?: yes`."""
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
@@ -182,52 +185,58 @@ def _split_raw(text: str, start: int, end: int) -> list[Span]:
 def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
     """Join sentences that were split at an abbreviation, a list marker, a quotation or within code."""
     merged: list[Span] = []
+    marks = 0
     for start, end in spans:
         before, after = text[merged[-1][0] : merged[-1][1]].rstrip() if merged else "", text[start:end].lstrip()
         joins = _is_continuation(before, after)
         if version > FIRST_VERSION and not joins:
-            is_code = merged and _is_within_code(text, merged[-1][0], start)
-            joins = (
-                is_code or (before.endswith("`") and after[:1].islower()) or bool(MARK_WITHIN.match(text, start - 1))
-            )
-            joins = joins or bool(RANGE.match(text, start - 3)) or _is_later_continuation(before, after)
-        if merged and joins:
-            merged[-1] = (merged[-1][0], end)
-        else:
-            merged.append((start, end))
+            joins = (marks % 2 == 1 and _is_within_code(text, start)) or (before.endswith("`") and after[0].islower())
+            joins = joins or _is_within_range(text, start) or _is_later_continuation(before, after)
+            joins = joins or bool(MARK_WITHIN.match(text, start - 1))
+        joins = joins and bool(merged)
+        marks = (marks if joins else 0) + text.count("`", start, end)
+        merged.append((merged.pop()[0] if joins else start, end))
     return merged
 
 
-def _is_within_code(text: str, first: int, cut: int) -> bool:
-    """Return whether a sentence from `first` is cut within code; in `the `first' value`, a mark begins a quotation."""
-    if text.count("`", first, cut) % 2 == 0:
-        return False
-    opening = text.rfind("`", first, cut)
+def _is_within_code(text: str, cut: int) -> bool:
+    """Return whether the cut is in code: a sentence is none, and in `the `first' value` a mark begins a quotation."""
+    opening = text.rfind("`", 0, cut)
     closing = text.find("`", cut, opening + LONGEST_CODE)
-    return closing > 0 and "'" not in text[opening:closing]
+    return closing > 0 and "'" not in text[opening:closing] and not PROSE.match(text, cut, closing)
+
+
+def _is_within_range(text: str, cut: int) -> bool:
+    """Return whether a range is cut at its dots; in `at the gate..The valve` two sentences stand close together."""
+    if cut < len("0..") or not RANGE.match(text, cut - len("0..")):
+        return False
+    ends = (text[max(0, cut - len("ab..")) : cut - len("..")], text[cut : cut + len("Ab")])
+    return not any(len(end) > 1 and end.isalpha() and not end.isupper() for end in ends)
 
 
 def _is_continuation(before: str, after: str) -> bool:
     if not after or not any(character.isalnum() for character in after):
         return True
-    if NEVER_LAST.search(before) or (POINTER.search(before) and LABEL.match(after)):
+    tail = before[-LONGEST_ABBREVIATION:]
+    if NEVER_LAST.search(tail) or (POINTER.search(tail) and LABEL.match(after)):
         return True
-    if ABBREVIATION.search(before):
+    if ABBREVIATION.search(tail):
         return after[0].isdigit() or after[0].islower() or after[0] in "(±<>≤≥≈~-–'\""
     if LONE_MARKER.fullmatch(before):
         return True
-    return bool(CLOSING_THEN_LOWER.search(before)) and (after[0].islower() or after[0] in "とっ,;")
+    return bool(CLOSING_THEN_LOWER.search(tail)) and (after[0].islower() or after[0] in "とっ,;")
 
 
 def _is_later_continuation(before: str, after: str) -> bool:
     """Return whether a series (`1, 2, ..., 9`), a section's number or another language's abbreviation goes on."""
     if (before.endswith(("...", "…")) and after[0] in ",;") or SECTION_NUMBER.fullmatch(before):
         return True
-    if MORE_NEVER_LAST.search(before) or (BIG_NUMBER.search(before) and COUNTED.match(after)):
+    tail = before[-LONGEST_ABBREVIATION:]
+    if MORE_NEVER_LAST.search(tail) or (BIG_NUMBER.search(tail) and COUNTED.match(after)):
         return True
-    if ORDINAL.search(before):
+    if ORDINAL.search(tail):
         return bool(AFTER_ORDINAL.match(after))
-    return bool(MORE_ABBREVIATION.search(before)) and (after[0].isdigit() or after[0].islower())
+    return bool(MORE_ABBREVIATION.search(tail)) and (after[0].isdigit() or after[0].islower())
 
 
 def _move_marks(text: str, spans: list[Span]) -> list[Span]:

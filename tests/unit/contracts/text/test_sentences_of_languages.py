@@ -1,5 +1,7 @@
 """R5-5: abbreviations, ordinals, series and ranges do not end a sentence."""
 
+from time import process_time
+
 import pytest
 
 from sourcebound.contracts.text.sentences import split_sentences
@@ -78,6 +80,29 @@ def test_a_mark_directly_after_a_question_mark_goes_on_with_the_sentence() -> No
 def test_code_within_a_sentence_does_not_end_it(text: str) -> None:
     assert _sentences(text, 2) == [text]
     assert len(_sentences(f"It runs `run`. {text}", 2)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use the tool `. The pump has a red housing.` at 5 bar.",
+        "The housing is red..The pump runs at 5 bar.",
+        "The housing is red..A pump runs at 5 bar.",
+        "It runs at 5..The pump stops.",
+    ],
+)
+def test_two_sentences_without_a_blank_or_with_a_stray_mark_stay_two(text: str) -> None:
+    assert len(_sentences(text, 2)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("unit", ["If `?` is ", "U+0..U+1 "])
+def test_a_text_of_joined_sentences_is_read_once(unit: str) -> None:
+    text = unit * 4000
+    started = process_time()
+    assert len(_sentences(text, 2)) == 1
+    assert process_time() - started < 3
 
 
 @pytest.mark.contract("R5-5")
