@@ -65,9 +65,14 @@ def _is_wrapped(text: str, last: Segment, piece: Segment) -> bool:
 
 
 def _is_within(text: str, last: Segment, piece: Segment) -> bool:
-    """Whether a break is within a sentence: `Start it with`, and below it `syslogd -r`."""
+    """Whether a break is within a sentence: `Start it with`, and below it `syslogd -r`.
+
+    A word with a capital begins a new one: `Who this guide is for` is a heading above `The operator`.
+    """
     is_sentence = piece.kind is last.kind is SegmentKind.SENTENCE and not text[last.end : piece.start].strip()
-    return is_sentence and bool(DANGLES.search(last.text) or RESUMES.match(piece.text))
+    first = piece.text.split(maxsplit=1)[0]
+    is_new = first.isalpha() and first.istitle()
+    return is_sentence and bool((DANGLES.search(last.text) and not is_new) or RESUMES.match(piece.text))
 
 
 def _are_rows(above: str, below: str) -> bool:

@@ -95,6 +95,14 @@ def test_what_leads_in_or_begins_anew_is_not_joined() -> None:
 
 
 @pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("heading", ["Who this guide is for", "How to sign in", "4.2 What to look out for"])
+def test_a_heading_that_ends_in_a_preposition_is_not_joined(heading: str) -> None:
+    first, second = read(f"{heading}\n\nThe operator opens the valve by hand.")
+    assert (first.text, first.is_heading) == (heading, True)
+    assert second.text == "The operator opens the valve by hand."
+
+
+@pytest.mark.contract("R4-9")
 @pytest.mark.parametrize(
     ("sentence", "quoted"),
     [
