@@ -22,8 +22,10 @@ INDENTED: Final = re.compile(r"(?:(?: {2}|\t)[^\n]*(?:\n|\Z))+")
 PROMPT: Final = re.compile(r"[ \t]*(?:>>>|\$|%|C:\\>|PS>)[ \t]+(?=\S)")
 ANNOUNCES: Final = re.compile(r"(?:^|\n)(?![ \t]*\.\. )[^\n]*::[ \t]*\Z|^\.\. (?:code|code-block|sourcecode)::")
 READS_AS_CODE: Final = re.compile(r"[=(){}<>\[\]\\]|^[ \t]*(?:import|from|def|class|return)\b|[ \t]--?\w", re.MULTILINE)
-PROSE_END: Final = re.compile(r"[.!?:;][\"'”’)\]]*\s*\Z")
+PROSE_END: Final = re.compile(r"[.!?:][\"'”’)\]]*\s*\Z")
 PLAIN_WORD: Final = re.compile(r"[\"'“‘(]*[^\W\d_]+(?:['’/-][^\W\d_]+)*[\"'”’)]*[-,.;:!?]*")
+NO_PROSE: Final = re.compile(r"^[ \t]*(?:#|//|--|/\*|%|\[)", re.MULTILINE)
+"""The beginning of a comment, or of a line of a log: `[INFO] started`."""
 PROSE_WORDS: Final = 4
 PROSE_SHARE: Final = 0.6
 """The least share of plain words in a paragraph of prose."""
@@ -92,9 +94,11 @@ def _find_code(text: str) -> Iterator[tuple[int, int]]:
 
 def _reads_as_prose(paragraph: str) -> bool:
     """Whether an indented paragraph is made of words and ends as a sentence does: some manuals indent all text."""
+    if NO_PROSE.search(paragraph) or not PROSE_END.search(paragraph):
+        return False
     words = paragraph.split()
     plain = sum(PLAIN_WORD.fullmatch(word) is not None for word in words)
-    return plain >= max(PROSE_WORDS, PROSE_SHARE * len(words)) and PROSE_END.search(paragraph) is not None
+    return plain >= max(PROSE_WORDS, PROSE_SHARE * len(words))
 
 
 def read_lines(code: str) -> list[str]:

@@ -21,6 +21,9 @@ CODE = [
     "    copy -c FOLDER (see below)\n    wait = 5",
     "    wait(5); copy(FOLDER, 5)",
     '    run "copy" -c 5 [FOLDER].',
+    "    SELECT name FROM pumps (p) WHERE housing IS red;",
+    "    [INFO] Starting the copy of the folder.",
+    "    # Keep the folders of both copies apart (see page 9).",
 ]
 
 
