@@ -116,7 +116,7 @@ def _with_closing_line(
     literals = check_literals(closing.missing, len(body.statements), known, bundle.user_question, version)
     return body._replace(
         text=text,
-        look_alikes=(*body.look_alikes, *find_look_alikes(closing.missing, VERSION)),
+        look_alikes=(*body.look_alikes, *find_look_alikes(closing.missing, version)),
         statements=(*body.statements, line),
         literals=(*body.literals, *literals),
         leaks=(*body.leaks, *find_leaks(closing.missing, bundle)),

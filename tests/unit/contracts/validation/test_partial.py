@@ -11,6 +11,7 @@ from sourcebound.contracts.presentation.render import present
 from sourcebound.contracts.prompt.answer_sentences import CLOSING_MARKER
 from sourcebound.contracts.response.public import package_response
 from sourcebound.contracts.validation.firewall import check_answer, validate
+from sourcebound.contracts.validation.partial import read_partial
 from sourcebound.contracts.validation.result import ValidationResult
 from support.builders import FILTER, SEAL, answer_bundle, run
 
@@ -178,3 +179,10 @@ def test_the_example_of_the_template_is_a_partial_answer_with_two_anchors(policy
 def test_the_words_of_the_example_are_no_answer() -> None:
     echoed = "The Zorbal mast is 41 m tall. Vint Ormel built it. [C0]"
     assert validate(echoed, answer_bundle(), PROSE).generation_status is Status.FAILED
+
+
+@pytest.mark.contract("CP-10")
+@pytest.mark.parametrize(("version", "look_alikes"), [(1, ["(C++14)"]), (2, [])])
+def test_the_closing_line_is_read_by_the_version_of_the_answer(version: int, look_alikes: list[str]) -> None:
+    reading = read_partial(f"{BODY}\n{LINE} (C++14)", answer_bundle(question=QUESTION), version)
+    assert [each.text for each in reading.look_alikes] == look_alikes
