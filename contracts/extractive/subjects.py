@@ -20,9 +20,11 @@ PART: Final = re.compile(
 IDENTIFIER: Final = re.compile(r"[^\W\d_]+\d\w*")
 YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 OF_YEAR: Final = re.compile(
-    r"\b(?:in|of|for|during|years?|ended|fy|fiscal) ?((?:1[5-9]|20)\d\d)(?![\ds])", re.IGNORECASE
+    r"\b(?:in|of|for|during|years?|ended|fy|fiscal) ?((?:1[5-9]|20)\d\d)(?![\ds])"
+    r"(?! ?(?:[-–/]|,|and|or|to|until|till|through) ?(?:1[5-9]|20)\d\d)",
+    re.IGNORECASE,
 )
-"""A year that a question asks about; not `since 2012`, and not `in the 1990s`."""
+"""A year that a question asks about; not `since 2012`, `in the 1990s`, or one of several: `in 2010 and 2012`."""
 
 
 class Subjects(NamedTuple):

@@ -215,7 +215,17 @@ def test_what_is_said_of_another_year_is_no_answer(year: int, answered: bool) ->
 
 
 @pytest.mark.contract("R4-9")
-@pytest.mark.parametrize("time", ["since 2008", "in the 2000s", "between 2008 and 2012"])
+@pytest.mark.parametrize(
+    "time",
+    [
+        "since 2008",
+        "in the 2000s",
+        "between 2008 and 2012",
+        "in 2008 and 2010",
+        "in the years 2008 to 2012",
+        "in 2008-2012",
+    ],
+)
 def test_a_span_of_years_is_no_other_year(time: str) -> None:
     sentence = "In 2010, 7,738 students of Texas were given a benefit."
     question = f"How many students of Texas were given a benefit {time}?"
