@@ -200,7 +200,7 @@ def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
 
 
 def _is_within_code(text: str, cut: int) -> bool:
-    """Return whether the cut is in code: a sentence is none, and in `the `first' value` a mark begins a quotation."""
+    """Return whether a cut is in code and begins no sentence; in `the `first' value` a mark begins a quotation."""
     opening = text.rfind("`", 0, cut)
     closing = text.find("`", cut, opening + LONGEST_CODE)
     return closing > 0 and "'" not in text[opening:closing] and not PROSE.match(text, cut, closing)
