@@ -21,6 +21,8 @@ CODE = [
     "    copy -c FOLDER (see below)\n    wait = 5",
     "    wait(5); copy(FOLDER, 5)",
     '    run "copy" -c 5 [FOLDER].',
+    "    copy(FOLDER) now please.",
+    "    wait = copy(FOLDER, 5) and leave the rest_1 rest_2 rest_3 rest_4 rest_5 of(b).",
     "    SELECT name FROM pumps (p) WHERE housing IS red;",
     "    [INFO] Starting the copy of the folder.",
     "    # Keep the folders of both copies apart (see page 9).",
@@ -112,6 +114,7 @@ def test_a_heading_that_ends_in_a_preposition_is_not_joined(heading: str) -> Non
         ("冷蔵庫の温度は四度に設定します。", True),
         ("اضغط على الزر الأحمر ثم انتظر دقيقة.", True),
         ("安全", False),
+        ("안전 밸브 개방", True),
         ("PUMP AND VALVE", False),
     ],
 )

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.features import Reading, Similarity
-from sourcebound.contracts.extractive.question import Question, read_question
+from sourcebound.contracts.extractive.question import Asked, Question, read_question
 from sourcebound.contracts.extractive.ranking import Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import is_other_row
@@ -230,3 +231,40 @@ def test_a_span_of_years_is_no_other_year(time: str) -> None:
     sentence = "In 2010, 7,738 students of Texas were given a benefit."
     question = f"How many students of Texas were given a benefit {time}?"
     assert [each.text for each in answer(prompt_of(question, sentence), reader_of({sentence: 600}))] == [sentence]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("name", ["Ben Nevis", "The Ben Nevis"])
+def test_the_best_of_rows_with_the_asked_name_stays_first(name: str) -> None:
+    best, other = f"Race: {name}; Year: 2001; Time: 85.6", "Race: Ben Nevis; Year: 2002; Time: 86.1"
+    found = answer(prompt_of("What is the time of the Ben Nevis race?", f"{other}\n{best}"), reader_of({best: 300}))
+    assert [each.text for each in found] == [best]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_figure_below_the_asked_name_has_the_asked_kind() -> None:
+    question = read_question("What is the rotor area of the turbine T-1?")
+    (row,) = read_evidence([EvidencePart("C0", "table.csv", "name: T-1; rotor_area: 21121; height: 100")])
+    found = find_type(question, row)
+    assert found is not None
+    assert [row.words[place].form for place in found] == ["21121"]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("What is the reason of the fault?", Asked.REASON),
+        ("What was the main cause of the fire?", Asked.REASON),
+        ("Which band plays first?", Asked.OTHER),
+        ("Which artist plays first?", Asked.PERSON),
+    ],
+)
+def test_the_asked_kind(question: str, asked: Asked) -> None:
+    assert read_question(question).asked is asked
+
+
+@pytest.mark.contract("R4-9")
+def test_wrapped_prose_with_one_semicolon_a_line_is_no_row() -> None:
+    prose = "The valve of the second pump was opened; the lid was\nclosed by hand; nobody came."
+    assert [each.text for each in read_evidence([EvidencePart("C0", "a.txt", prose)])] == [prose.replace("\n", " ")]

@@ -109,6 +109,7 @@ def test_a_text_of_joined_sentences_is_read_once(unit: str) -> None:
 def test_a_mark_that_begins_a_quotation_or_is_alone_joins_nothing() -> None:
     for text in [
         "The key is `a'. The other key is `b'.",
+        "The key is `a'. K2 is `b'.",
         "The ` is a mark. It is old.",
         "Say `a. " + "B " * 99 + "is `c.",
     ]:

@@ -55,6 +55,11 @@ VALVE = "The operator opens the drain valve by hand before each test."
             True,
         ),
         (
+            "Because the daemon cannot recover alone, it should be restarted automatically.",
+            ["The daemon will have to be restarted after an attack. It must not be restarted automatically."],
+            True,
+        ),
+        (
             "As the daemon cannot recover alone, it must not be restarted automatically.",
             ["The daemon will have to be restarted after an attack. It must not be restarted automatically."],
             False,
