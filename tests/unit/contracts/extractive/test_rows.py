@@ -266,5 +266,5 @@ def test_the_asked_kind(question: str, asked: Asked) -> None:
 
 @pytest.mark.contract("R4-9")
 def test_wrapped_prose_with_one_semicolon_a_line_is_no_row() -> None:
-    prose = "The valve of the second pump was opened; the lid was\nclosed by hand; nobody came."
+    prose = "The valve of the second pump was opened by the guard; the lid of\nTank B was closed; it was late."
     assert [each.text for each in read_evidence([EvidencePart("C0", "a.txt", prose)])] == [prose.replace("\n", " ")]

@@ -416,3 +416,9 @@ def test_half_a_character_is_no_error() -> None:
 )
 def test_merged_sentences_are_cut_for_statements(statements: list[str]) -> None:
     assert [part.text for part in segment(" ".join(statements), version=2)] == statements
+
+
+@pytest.mark.contract("R5-5")
+def test_a_particle_with_a_citation_of_its_own_stays_alone() -> None:
+    for answer, count in [("Yes. [C0] The pump runs. [C1]", 2), ("Yes. The pump runs. [C1]", 1)]:
+        assert len(segment(answer, 2, says_yes_or_no=True)) == count
