@@ -5,12 +5,12 @@ from itertools import dropwhile
 from typing import Final
 
 from sourcebound.contracts.extractive.labels import has_labels
-from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL, SIDES
+from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
-from sourcebound.contracts.extractive.sides import read_sides
+from sourcebound.contracts.extractive.sides import SIDES, read_sides
 from sourcebound.contracts.extractive.subjects import names_only_the_thing
 from sourcebound.contracts.extractive.wording.acronyms import write_acronyms_out
 from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy

@@ -154,26 +154,6 @@ COMPARED: Final = pattern(
     r"\b(?:both|either)\b.{1,60}\band\b",
     r"\bon the .{1,60}\band on the\b",
 )
-SIDES: Final = (
-    pattern(r"\bbetween (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:[?,]|$)"),
-    pattern(r"\bcompare (?P<first>.{1,80}?) (?:and|with|to|against|versus|vs\.?) (?P<second>.{1,80}?)(?:[?,]|$)"),
-    pattern(
-        r"\b(?:does|do|is|are) (?P<first>.{1,80}?) differ(?:ent)?\b.{0,40} (?:from|to|than) "
-        r"(?P<second>.{1,80}?)(?:\?|$)"
-    ),
-    pattern(
-        r"\b(?:does|do) (?P<first>.{1,80}?) compare (?:with|to|against) (?:th(?:at|ose) of )?"
-        r"(?P<second>.{1,80}?)(?:\?|$)"
-    ),
-    pattern(r"\b(?:do|did) (?P<first>.{1,80}?) and (?P<second>.{1,80}?) differ\b"),
-    pattern(r"\bdistinguish(?:es)? (?P<first>.{1,80}?) from (?P<second>.{1,80}?)(?:\?|$)"),
-    pattern(r"\bsets? (?P<first>.{1,80}?) apart from (?P<second>.{1,80}?)(?:\?|$)"),
-    pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
-    pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
-    pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),
-)  # fmt: skip
-"""The two things that a question compares."""
-
 MONTH: Final = one_of(
     "jan(?:uary)? feb(?:ruary)? march april may june july aug(?:ust)? sept?(?:ember)? oct(?:ober)? nov(?:ember)? "
     "dec(?:ember)?"

@@ -7,13 +7,32 @@ import re
 from typing import Final
 
 from sourcebound.contracts.extractive.labels import Labels, read_labels
-from sourcebound.contracts.extractive.patterns import COMPARED
+from sourcebound.contracts.extractive.patterns import COMPARED, pattern
 from sourcebound.contracts.extractive.question import IDENTIFIER, Form, Question, read_identifier, read_parts, shape_of
 from sourcebound.contracts.validation.support.words import read_words
 
 JOINED: Final = re.compile(r"\b(?:and|or|versus|vs|than|from|with|to)\b", re.IGNORECASE)
 RELATION: Final = re.compile(r"\b(?:between|from)\b", re.IGNORECASE)
 """What makes one thing of two: `between pump A and pump B`. Not in a comparison."""
+SIDES: Final = (
+    pattern(r"\bbetween (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:[?,]|$)"),
+    pattern(r"\bcompare (?P<first>.{1,80}?) (?:and|with|to|against|versus|vs\.?) (?P<second>.{1,80}?)(?:[?,]|$)"),
+    pattern(
+        r"\b(?:does|do|is|are) (?P<first>.{1,80}?) differ(?:ent)?\b.{0,40} (?:from|to|than) "
+        r"(?P<second>.{1,80}?)(?:\?|$)"
+    ),
+    pattern(
+        r"\b(?:does|do) (?P<first>.{1,80}?) compare (?:with|to|against) (?:th(?:at|ose) of )?"
+        r"(?P<second>.{1,80}?)(?:\?|$)"
+    ),
+    pattern(r"\b(?:do|did) (?P<first>.{1,80}?) and (?P<second>.{1,80}?) differ\b"),
+    pattern(r"\bdistinguish(?:es)? (?P<first>.{1,80}?) from (?P<second>.{1,80}?)(?:\?|$)"),
+    pattern(r"\bsets? (?P<first>.{1,80}?) apart from (?P<second>.{1,80}?)(?:\?|$)"),
+    pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
+    pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
+    pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),
+)  # fmt: skip
+"""The two things that a question compares."""
 COMPARING: Final = frozenset(
     word.stem for word in read_words("compare comparison differ different difference versus vs both either")
 )

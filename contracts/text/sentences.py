@@ -96,8 +96,7 @@ PROSE: Final = re.compile(r"\W*[^\W\d_]+,?(?: [a-zà-ÿ]+,?){2}(?![\w(=:])")
 """The beginning of a sentence: three words, `The valve is`."""
 RANGE: Final = re.compile(r"[^.\s]\.\.\w")
 """The dots of a range, whose ends stand directly at them: `U+0000..U+007F`."""
-MARK_WITHIN: Final = re.compile(r"[?!][,;:]")
-"""A mark within a sentence, directly after what looks like its end: `Complete?: yes`."""
+MARK_WITHIN: Final = re.compile(r"[?!][,;:]")  # a mark directly after what looks like an end: `Complete?: yes`
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")  # what every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds

@@ -159,7 +159,7 @@ class LiteralIndex:
 
     @cached_property
     def _ordered(self) -> frozenset[str] | None:
-        """What the ordinals of the text order, but for centuries and quarters in short; None if it has none."""
+        """The nouns of its ordinals, except centuries and quarters in short; None if it has no ordinals."""
         if not any(form.startswith("o") and not units <= {CENTURY, QUARTER} for form, units in self.forms.items()):
             return None
         ordinals = (each for each in self.literals if any(form.startswith("o") for form in each.forms))

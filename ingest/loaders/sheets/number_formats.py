@@ -31,11 +31,11 @@ _LONGEST_CODE: Final = 255
 _MOST: Final = 1e12
 """Larger numbers are shown as they are stored."""
 _LITERAL: Final = 0xE000
-"""The first of the characters that stand for quoted text while a code is read."""
+"""The first of the characters that replace quoted text while a code is read."""
 
 
 class NumberFormat(NamedTuple):
-    """How a cell shows a number."""
+    """The way in which a cell shows a number."""
 
     before: str
     after: str

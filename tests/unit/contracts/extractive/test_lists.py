@@ -125,9 +125,9 @@ def test_a_lead_in_is_quoted_with_the_link_below_it() -> None:
 
 @pytest.mark.contract("R4-9")
 def test_questions_are_quoted_as_the_items_of_a_list() -> None:
-    text = "The memo answers the following questions:\n\n- Who saw the essay?\n- How long did it take?\n- What is next?"
+    text = "The memo answers these questions:\n\n- Who saw the essay?\n- How long did it take?\n- What is next?"
     assert texts("Which questions does the memo answer?", text) == [
-        "The memo answers the following questions:", "- Who saw the essay?", "- How long did it take?", "- What is next?"
+        "The memo answers these questions:", "- Who saw the essay?", "- How long did it take?", "- What is next?"
     ]  # fmt: skip
 
 

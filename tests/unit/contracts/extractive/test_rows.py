@@ -255,7 +255,7 @@ def test_a_figure_below_the_asked_name_has_the_asked_kind() -> None:
     ("question", "asked"),
     [
         ("What is the reason of the fault?", Asked.REASON),
-        ("What was the main cause of the fire?", Asked.REASON),
+        ("What was the main reason for the fire?", Asked.REASON),
         ("Which band plays first?", Asked.OTHER),
         ("Which artist plays first?", Asked.PERSON),
     ],
