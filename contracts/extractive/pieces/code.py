@@ -22,7 +22,7 @@ INDENTED: Final = re.compile(r"(?:(?: {2}|\t)[^\n]*(?:\n|\Z))+")
 PROMPT: Final = re.compile(r"[ \t]*(?:>>>|\$|%|C:\\>|PS>)[ \t]+(?=\S)")
 ANNOUNCES: Final = re.compile(r"(?:^|\n)(?![ \t]*\.\. )[^\n]*::[ \t]*\Z|^\.\. (?:code|code-block|sourcecode)::")
 READS_AS_CODE: Final = re.compile(r"[=(){}<>\[\]\\]|^[ \t]*(?:import|from|def|class|return)\b|[ \t]--?\w", re.MULTILINE)
-PROSE_END: Final = re.compile(r"[.!?:][\"'”’)\]]*\s*\Z")
+PROSE_END: Final = re.compile(r"(?:[.!?:][\"'”’)\]]*|\s[:;]-?\))\s*\Z")
 PLAIN_WORD: Final = re.compile(r"[\"'“‘(]*[^\W\d_]+(?:['’/-][^\W\d_]+)*[\"'”’)]*[-,.;:!?]*")
 NO_PROSE: Final = re.compile(r"^[ \t]*(?:#|//|--|/\*|%|\[)", re.MULTILINE)
 """The beginning of a comment, or of a line of a log: `[INFO] started`."""

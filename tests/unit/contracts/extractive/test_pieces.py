@@ -16,6 +16,7 @@ def read(text: str) -> list[Sentence]:
 PROSE = [
     "    Keep the folders of both copies apart (see page 9), one for\n    each user of the machine.",
     "    Start it with -c to name another folder, and wait (one minute).",
+    "    The name of the folder (a short one) also sounds much better ;)",
 ]
 CODE = [
     "    copy -c FOLDER (see below)\n    wait = 5",
