@@ -8,6 +8,7 @@ from sourcebound.contracts.validation.versions import SECOND
 SUPPORTED = [
     # minutes in short, in a text about time
     ("It gives up after 5 minutes.", "timeout; Type: time; Default: 5m"),
+    ("It gives up after 5 minutes.", "timeout | Use: lmtp | Default: 5m"),
     ("It gives up after 5 minutes.", "Retry interval = 5m"),
     ("It gives up after 5 minutes.", '{"timeout": "5m"}'),
     ("It gives up after 5 minutes.", "| Timeout | 5m |"),
