@@ -41,8 +41,11 @@ async def evaluate(options: argparse.Namespace) -> list[Judged]:
         else:
             collected, asked = collect(read_corpus(), folder, Path(), options.data), read_questions()
         questions, stale = _usable([each for each in asked if each.part in options.parts], folder)
+        if not collected.files:
+            raise SystemExit(f"None of the files that the questions name is in {options.elsewhere or options.data}.")
         started = perf_counter()
-        async with open_corpus(folder, options.embedder, options.home) as (engine, summary):
+        home = options.home / "elsewhere" if options.home and options.elsewhere else options.home
+        async with open_corpus(folder, options.embedder, home) as (engine, summary):
             _say(
                 f"{len(collected.files)} files: {summary.chunks} chunks, {len(summary.skipped)} files skipped, "
                 f"{perf_counter() - started:.0f} s"

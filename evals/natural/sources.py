@@ -83,7 +83,7 @@ def collect_unpacked(elsewhere: Elsewhere, folder: Path, unpacked: Path) -> Coll
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
-    return Collected(tuple(found), tuple(elsewhere.files.keys() - found.keys()))
+    return Collected(tuple(found), tuple(sorted(elsewhere.files.keys() - found.keys())))
 
 
 def read_pins(requirements: Path) -> dict[str, set[str]]:
