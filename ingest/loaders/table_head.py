@@ -55,7 +55,7 @@ def find_head(rows: Sequence[Row], has_header: bool | None = None) -> Head:
 def _find_names(rows: Sequence[Row], has_header: bool | None) -> Head:
     if has_header is not False and (joined := _join_groups(rows)):
         return Head((), joined, rows[2:])
-    if has_header or (has_header is None and looks_like_header(rows)):
+    if rows and (has_header or (has_header is None and looks_like_header(rows))):
         return Head((), rows[0], rows[1:])
     if has_header is False:
         return Head((), None, rows)
@@ -115,14 +115,17 @@ def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
     if len(rows) < 2:
         return False
     first = [cell.strip() for cell in rows[0]]
-    while len(first) > _MIN_COLUMNS and not first[-1] and _names_figures(rows):
+    may_end_early = not first[-1] and _names_figures(rows)
+    while may_end_early and len(first) > _MIN_COLUMNS and not first[-1]:
         first.pop()
     if len(first) < 2 or len(set(first)) < len(first) or first[0].endswith(":"):
         return False
     if not all(first[1:]) or not all(_looks_like_column_name(cell) for cell in first if cell):
         return False
     below = rows[1 : 1 + _COMPARED_ROWS]
-    prose = [cell for position, cell in enumerate(first) if _is_prose(cell, [row[position:][:1] for row in below])]
+    prose = [
+        cell for position, cell in enumerate(first) if _is_prose(cell, [row[position : position + 1] for row in below])
+    ]
     return len(prose) * 2 < len(first)
 
 

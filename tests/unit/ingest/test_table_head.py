@@ -1,5 +1,10 @@
 """The head of a table in a spreadsheet or a web page: below notes, below groups, and among empty columns."""
 
+from collections.abc import Sequence
+
+import pytest
+
+from sourcebound.ingest.loaders import table_head
 from sourcebound.ingest.loaders.table_rows import linearise
 
 PEOPLE = [["Name", "Work", "Age"], ["Ann", "cook", "31"], ["Ben", "baker", "52"], ["Cleo", "judge", "47"]]
@@ -91,3 +96,19 @@ def test_a_row_of_words_below_the_names_is_no_line_of_names() -> None:
     assert linearise(rows)[0] == "Cook: Ann; Meal: soup"
     unnamed = [["", "2023", "2022"], ["", "unaudited", "audited"], ["Sales", "46", "51"], ["Costs", "12", "13"]]
     assert linearise(unnamed)[0] == "2023: unaudited; 2022: audited"
+
+
+def test_a_table_without_text_has_no_rows_also_if_it_has_header_cells() -> None:
+    assert linearise([["", ""], [" ", ""]], has_header=True) == []
+
+
+def test_the_head_of_a_wide_table_with_few_names_is_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def count(rows: Sequence[table_head.Row]) -> bool:
+        calls.append(len(rows))
+        return True
+
+    monkeypatch.setattr(table_head, "_names_figures", count)
+    assert linearise([["Name", "Work", "Age", *[""] * 50], ["Ann", "cook", *["31"] * 51]])[0].startswith("Name: Ann")
+    assert len(calls) == 1
