@@ -4,7 +4,7 @@ Every row repeats the headers, because a row that is quoted alone must still say
 like a header, the row contains only its cells.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sourcebound.ingest.chunking.page_text import collapse
 from sourcebound.ingest.loaders.table_head import find_head
@@ -35,7 +35,8 @@ def linearise(rows: Sequence[Sequence[str]], has_header: bool | None = None) -> 
     lines += map(_render_without_headers, head.above)
     if head.names is None or not head.below:
         return lines + [_render_without_headers(row) for row in (head.names, *head.below) if row]
-    return lines + [_render_with_headers(head.names, row) for row in head.below]
+    values = {cell for row in head.below if len(set(row)) > 1 for cell in row}
+    return lines + [_render_with_headers(head.names, row, values) for row in head.below]
 
 
 def _drop_empty_columns(rows: list[list[str]]) -> list[list[str]]:
@@ -62,10 +63,14 @@ def _is_caption(row: Sequence[str]) -> bool:
     return len(row) > 1 and len({cell for cell in row if cell}) == 1 and bool(row[0])
 
 
-def _render_with_headers(header: Sequence[str], row: Sequence[str]) -> str:
-    """Return the cells with their names. A note or title in a row of its own, also in one merged cell, has no name."""
+def _render_with_headers(header: Sequence[str], row: Sequence[str], values: Collection[str]) -> str:
+    """Return the cells with their names. A note or title in a row of its own, also in one merged cell, has no name.
+
+    A row of equal cells is no title if their text is one of the values of other rows, or if all rows are like it.
+    """
     is_note = len(row[0].split()) >= _MIN_NOTE_WORDS
-    is_merged = len(set(row)) == 1 and (is_note or (len(row) >= _MIN_COLUMNS and row[0].replace(" ", "").isalpha()))
+    is_title = len(row) >= _MIN_COLUMNS and row[0].replace(" ", "").isalpha() and bool(values) and row[0] not in values
+    is_merged = len(set(row)) == 1 and (is_note or is_title)
     if is_merged or (is_note and not any(row[1:])):
         return row[0]
     pairs = []

@@ -112,3 +112,9 @@ def test_the_head_of_a_wide_table_with_few_names_is_found_in_one_pass(monkeypatc
     monkeypatch.setattr(table_head, "_names_figures", count)
     assert linearise([["Name", "Work", "Age", *[""] * 50], ["Ann", "cook", *["31"] * 51]])[0].startswith("Name: Ann")
     assert len(calls) == 1
+
+
+def test_equal_values_in_a_row_have_their_names() -> None:
+    rows = [["Linux", "macOS", "Windows"], ["yes", "yes", "yes"], ["yes", "no", "yes"]]
+    assert linearise(rows)[0] == "Linux: yes; macOS: yes; Windows: yes"
+    assert linearise([rows[0], ["no"] * 3, ["yes"] * 3])[0] == "Linux: no; macOS: no; Windows: no"
