@@ -16,7 +16,7 @@ from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocumen
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive
 from sourcebound.ingest.loaders.metadata import build_metadata
-from sourcebound.ingest.loaders.office.word_numbering import BULLET, Numbering, is_list_marker, read_value
+from sourcebound.ingest.loaders.office.word_numbering import BULLET, Numbering, is_list_marker, read_number, read_value
 from sourcebound.ingest.loaders.office.word_symbols import read_symbol
 from sourcebound.ingest.loaders.page_number import is_page_number
 from sourcebound.ingest.loaders.table_rows import linearise
@@ -132,7 +132,7 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
         list_id = list_id or read_value(style, "pPr", "numPr", "numId")
         list_level = list_level or read_value(style, "pPr", "numPr", "ilvl")
         style_id = read_value(style, "basedOn") or ""
-    depth = int(list_level) if list_level and list_level.isdecimal() else None
+    depth = read_number(list_level, 0) if list_level else None
     return _ParagraphStyle(level, is_list, list_id, depth, is_contents)
 
 
@@ -228,8 +228,8 @@ class _BlockWriter:
         if list_id == _NO_LIST:
             return ""
         level = read_value(paragraph, "pPr", "numPr", "ilvl")
-        if level and level.isdecimal():
-            return self._numbering.read_marker(list_id, int(level))
+        if level:
+            return self._numbering.read_marker(list_id, read_number(level, 0))
         inherited = style.list_level if own is None else None
         found = self._numbering.find_level(list_id, style_id)
         return self._numbering.read_marker(list_id, found if inherited is None else inherited)

@@ -3,13 +3,12 @@
 from typing import Final, NamedTuple
 
 from sourcebound.ingest.loaders.archive import Element
-from sourcebound.ingest.loaders.office.word_numbering import BULLET, show_number
+from sourcebound.ingest.loaders.office.word_numbering import BULLET, read_number, show_number
 
 _TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _STYLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _XML_ID: Final = "{http://www.w3.org/XML/1998/namespace}id"
 _FORMS: Final = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "": "none"}
-_MAX_DIGITS: Final = 6
 
 
 class _Level(NamedTuple):
@@ -40,7 +39,9 @@ class ListReader:
             roots: The roots of the parts that have styles.
         """
         self._styles: dict[str, dict[int, _Level]] = {
-            str(each.get(f"{_STYLE}name")): {int(level.get(f"{_TEXT}level", "1")): _read_level(level) for level in each}
+            str(each.get(f"{_STYLE}name")): {
+                read_number(level.get(f"{_TEXT}level"), 1): _read_level(level) for level in each.iterchildren("*")
+            }
             for root in roots
             for each in root.iter(f"{_TEXT}list-style")
         }
@@ -71,7 +72,7 @@ class ListReader:
         if own is None or own.form == "bullet":
             return BULLET
         start = item.get(f"{_TEXT}start-value")
-        here.counts[here.level] = _read_number(start, here.counts.get(here.level, own.start - 1) + 1)
+        here.counts[here.level] = read_number(start, here.counts.get(here.level, own.start - 1) + 1)
         for deeper in [each for each in here.counts if each > here.level]:
             del here.counts[deeper]
         shown = range(max(here.level - own.shown, 0) + 1, here.level + 1)
@@ -87,10 +88,6 @@ def _read_level(level: Element) -> _Level:
         form=_FORMS.get(level.get(f"{_STYLE}num-format", ""), "decimal") if is_number else "bullet",
         prefix=level.get(f"{_STYLE}num-prefix", ""),
         suffix=level.get(f"{_STYLE}num-suffix", ""),
-        start=_read_number(level.get(f"{_TEXT}start-value"), 1),
-        shown=_read_number(level.get(f"{_TEXT}display-levels"), 1),
+        start=read_number(level.get(f"{_TEXT}start-value"), 1),
+        shown=read_number(level.get(f"{_TEXT}display-levels"), 1),
     )
-
-
-def _read_number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() and len(text) <= _MAX_DIGITS else default

@@ -5,6 +5,7 @@ such as `%1.%2)`. Lists of the same levels go on with the same numbers, unless o
 """
 
 import re
+from itertools import islice
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.blocks import LIST_MARKER
@@ -13,7 +14,9 @@ from sourcebound.ingest.loaders.archive import Element
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PLACE: Final = re.compile(r"%([1-9])")
 _MAX_DIGITS: Final = 6
+_MAX_LEVELS: Final = 9
 _MAX_LETTERS: Final = 3
+_OFF: Final = ("0", "false", "off")
 BULLET: Final = "- "
 _ROMAN: Final = tuple(
     zip(
@@ -34,6 +37,10 @@ class Level(NamedTuple):
     start: int
     style: str
     """The id of the paragraph style that has this level; empty without one."""
+    restart: int
+    """The first levels whose items start its numbers again: 1 for the highest level alone, 0 for none."""
+    is_legal: bool
+    """Whether it shows the numbers of all levels as `decimal`."""
 
 
 class Numbering:
@@ -53,12 +60,13 @@ class Numbering:
             return
         series = {str(each.get(f"{W}abstractNumId")): each for each in root.iterchildren(f"{W}abstractNum")}
         linked = {link: key for key, each in series.items() if (link := read_value(each, "styleLink"))}
+        levels = {key: _read_levels(each) for key, each in series.items()}
         for number in root.iterchildren(f"{W}num"):
             key, list_id = read_value(number, "abstractNumId") or "", str(number.get(f"{W}numId"))
             if key in series:
                 key = linked.get(read_value(series[key], "numStyleLink") or "", key)
             self._series[list_id] = key
-            self._levels[list_id] = _read_levels(series[key]) if key in series else {}
+            self._levels[list_id] = dict(levels.get(key, {}))
             self._override(list_id, number)
 
     def read_marker(self, list_id: str, level: int) -> str:
@@ -75,7 +83,7 @@ class Numbering:
         if own is None or own.form == "bullet":
             return BULLET
         self._count(list_id, level)
-        marker = _PLACE.sub(lambda place: self._show(list_id, int(place[1]) - 1), own.text).strip()
+        marker = _PLACE.sub(lambda place: self._show(list_id, int(place[1]) - 1, own.is_legal), own.text).strip()
         return f"{marker} " if marker else ""
 
     def find_level(self, list_id: str, style: str) -> int:
@@ -84,9 +92,9 @@ class Numbering:
 
     def _override(self, list_id: str, number: Element) -> None:
         for override in number.iterchildren(f"{W}lvlOverride"):
-            level = _read_number(override.get(f"{W}ilvl"), 0)
+            level = read_number(override.get(f"{W}ilvl"), 0)
             if (start := read_value(override, "startOverride")) is not None:
-                self._restarts.setdefault(list_id, {})[level] = _read_number(start, 1)
+                self._restarts.setdefault(list_id, {})[level] = read_number(start, 1)
             self._levels[list_id] |= _read_levels(override)
 
     def _count(self, list_id: str, level: int) -> None:
@@ -98,14 +106,17 @@ class Numbering:
             counts[level] += 1
         else:
             counts[level] = self._levels[list_id][level].start
+        levels = self._levels[list_id]
         for deeper in [each for each in counts if each > level]:
-            del counts[deeper]
+            if deeper not in levels or level < levels[deeper].restart:
+                del counts[deeper]
 
-    def _show(self, list_id: str, level: int) -> str:
+    def _show(self, list_id: str, level: int, is_legal: bool) -> str:
         each = self._levels[list_id].get(level)
         if each is None:
             return ""
-        return show_number(self._counts[self._series[list_id]].get(level, each.start), each.form)
+        form = "decimal" if is_legal and each.form != "none" else each.form
+        return show_number(self._counts[self._series[list_id]].get(level, each.start), form)
 
 
 def is_list_marker(marker: str) -> bool:
@@ -136,20 +147,23 @@ def read_value(element: Element, *names: str) -> str | None:
     return value
 
 
+def read_number(text: str | None, default: int) -> int:
+    """Return the number that an attribute says; the default if it says none, or one of too many digits."""
+    return int(text) if text and text.isdecimal() and len(text) <= _MAX_DIGITS else default
+
+
 def _read_levels(parent: Element) -> dict[int, Level]:
     return {
-        _read_number(level.get(f"{W}ilvl"), 0): Level(
+        read_number(level.get(f"{W}ilvl"), 0): Level(
             form=read_value(level, "numFmt") or "decimal",
             text=read_value(level, "lvlText") or "",
-            start=_read_number(read_value(level, "start"), 1),
+            start=read_number(read_value(level, "start"), 1),
             style=read_value(level, "pStyle") or "",
+            restart=read_number(read_value(level, "lvlRestart"), _MAX_LEVELS),
+            is_legal=any(each.get(f"{W}val", "1") not in _OFF for each in level.iterchildren(f"{W}isLgl")),
         )
-        for level in parent.iterchildren(f"{W}lvl")
+        for level in islice(parent.iterchildren(f"{W}lvl"), _MAX_LEVELS)
     }
-
-
-def _read_number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() and len(text) <= _MAX_DIGITS else default
 
 
 def _to_roman(number: int) -> str:

@@ -27,6 +27,8 @@ def read_symbol(font: str, place: str) -> str:
         code = int(place, 16)
     except ValueError:
         return ""
+    if code < 0:
+        return ""
     is_private = _PRIVATE <= code <= _LAST
     code = code - _PRIVATE if is_private else code
     if font.startswith("Wingdings"):

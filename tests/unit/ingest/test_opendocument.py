@@ -146,3 +146,13 @@ def test_an_entity_in_an_opendocument_text_does_no_harm(load: Load) -> None:
         members = {name: packed.read(name).decode() for name in packed.namelist()}
     members["content.xml"] = f'<!DOCTYPE d [<!ENTITY x "really">]>{members["content.xml"]}'
     assert load("a.odt", archive(members)).pages[0].text == "It &x; runs."
+
+
+@pytest.mark.parametrize("level", ["&x;", '<text:list-level-style-bullet text:level="deep"/>'])
+def test_a_damaged_list_style_makes_no_opendocument_text_unreadable(load: Load, level: str) -> None:
+    start = '<text:list-style style:name="L1">'
+    with zipfile.ZipFile(io.BytesIO(make_text(make_list(item("Stop"))))) as packed:
+        members = {name: packed.read(name).decode() for name in packed.namelist()}
+    content = members["content.xml"].replace(start, start + level)
+    members["content.xml"] = f'<!DOCTYPE d [<!ENTITY x "really">]>{content}'
+    assert load("a.odt", archive(members)).pages[0].text == "1. Stop"

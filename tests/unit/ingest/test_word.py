@@ -106,6 +106,57 @@ def test_a_word_clause_has_its_number_and_is_a_paragraph(load: Load) -> None:
     assert blocks(page, BlockKind.PARAGRAPH) == ["1.1 The buyer pays.", "1.2 The seller ships.", "No number."]
 
 
+LEGAL = """<w:lvl w:ilvl="{level}">{more}<w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>"""
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ("", ["Article I Terms", "I.1 Price", "Article II End", "II.1 Notice"]),
+        ("<w:isLgl/>", ["Article I Terms", "1.1 Price", "Article II End", "2.1 Notice"]),
+        ('<w:isLgl w:val="0"/>', ["Article I Terms", "I.1 Price", "Article II End", "II.1 Notice"]),
+        ('<w:lvlRestart w:val="0"/>', ["Article I Terms", "I.1 Price", "Article II End", "II.2 Notice"]),
+    ],
+)
+def test_a_word_clause_is_counted_and_shown_as_its_level_says(load: Load, more: str, shown: list[str]) -> None:
+    levels = LEGAL.format(level=0, more="", form="upperRoman", text="Article %1") + LEGAL.format(
+        level=1, more=more, form="decimal", text="%1.%2"
+    )
+
+    def write(document: WordDocument) -> None:
+        make_list([(95, 0, "Terms"), (95, 1, "Price"), (95, 0, "End"), (95, 1, "Notice")])(document)
+        lists = (
+            f'<w:numbering {W}><w:abstractNum w:abstractNumId="95">{levels}</w:abstractNum>'
+            '<w:num w:numId="95"><w:abstractNumId w:val="95"/></w:num></w:numbering>'
+        )
+        document.part.numbering_part.element.extend(list(parse_xml(lists)))
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == shown
+
+
+def test_a_number_of_many_digits_makes_no_word_document_unreadable(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        make_list([(90, 0, "Stop")])(document)
+        level = document.paragraphs[-1]._p.find(f".//{qn('w:ilvl')}")
+        level.set(qn("w:val"), "9" * 5000)
+        document.add_paragraph("45")._p.append(parse_xml(f'<w:r {W}><w:sym w:font="Arial" w:char="-5"/></w:r>'))
+
+    assert load("a.docx", make_word(write)).pages[0].text == "1. Stop\n\n45"
+
+
+def test_a_word_list_has_nine_levels_at_most(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        levels = "".join(LEGAL.format(level=each, more="", form="decimal", text="%1)") for each in range(12))
+        lists = (
+            f'<w:numbering {W}><w:abstractNum w:abstractNumId="96">{levels}</w:abstractNum>'
+            '<w:num w:numId="96"><w:abstractNumId w:val="96"/></w:num></w:numbering>'
+        )
+        document.part.numbering_part.element.extend(list(parse_xml(lists)))
+        make_list([(96, 0, "Stop"), (96, 11, "Oil")])(document)
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["1) Stop", "- Oil"]
+
+
 def test_word_items_with_a_typed_marker_are_one_list_and_indented_text_is_none(load: Load) -> None:
     def write(document: WordDocument) -> None:
         for text in ("• Oil", "• Grease"):
