@@ -9,6 +9,7 @@ does not store its page breaks, so the whole text is one page without a number.
 import io
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +45,8 @@ _TEXT_TAGS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocu
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _NO_LIST = "0"
 _CONTENTS_STYLES = ("toc ", "table of figures")
+_CONTENTS_TITLE = "toc heading"
+_PAGE_REFERENCE = "PAGEREF"
 _LIST_STYLES = ("List Bullet", "List Number")
 _NOTE_PART_NAMES = ("footnotes", "endnotes")
 _PAGE_PART_NAMES = ("headerReference", "footerReference")
@@ -56,8 +59,8 @@ class _ParagraphStyle(NamedTuple):
     """Whether its name says that it has bullets or numbers."""
     list_id: str | None = None
     list_level: int | None = None
-    is_contents: bool = False
-    """Whether it is that of a line of a table of contents, which only repeats the headings."""
+    contents: str = ""
+    """Its name in lower case, if it is that of the title or a line of a table of contents; else empty."""
 
 
 def load_word(path: Path, data: bytes, max_bytes: int) -> ParsedDocument:
@@ -95,8 +98,7 @@ def _read_page(data: bytes) -> tuple[Page, str]:
     for text in _read_page_parts(document):
         composer.add(BlockKind.PARAGRAPH, text)
     header = composer.page()
-    numbering = Numbering(next(_iter_part_roots(document, ("numbering",)), None))
-    writer = _BlockWriter(composer, _resolve_styles(document), numbering)
+    writer = _BlockWriter(composer, document)
     writer.write(document.element.body)
     for root in _iter_part_roots(document, _NOTE_PART_NAMES):
         writer.write_notes(root)
@@ -113,7 +115,7 @@ def _resolve_styles(document: "Document") -> dict[str, _ParagraphStyle]:
 
 
 def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphStyle:
-    level, is_list, is_contents = 0, False, False
+    level, is_list, contents = 0, False, ""
     list_id: str | None = None
     list_level: str | None = None
     seen: set[str] = set()
@@ -127,13 +129,13 @@ def _resolve_style(elements: dict[str, Element], style_id: str) -> _ParagraphSty
             level = int(heading[1]) if heading else 1
         elif not level and outline and outline.isdigit() and int(outline) < _BODY_TEXT_OUTLINE_LEVEL:
             level = int(outline) + 1
-        is_contents = is_contents or name.lower().startswith(_CONTENTS_STYLES)
+        contents = contents or (name.lower() if name.lower().startswith(_CONTENTS_STYLES) else "")
         is_list = is_list or name.startswith(_LIST_STYLES)
         list_id = list_id or read_value(style, "pPr", "numPr", "numId")
         list_level = list_level or read_value(style, "pPr", "numPr", "ilvl")
         style_id = read_value(style, "basedOn") or ""
     depth = read_number(list_level, 0) if list_level else None
-    return _ParagraphStyle(level, is_list, list_id, depth, is_contents)
+    return _ParagraphStyle(level, is_list, list_id, depth, contents)
 
 
 def _iter_part_roots(document: "Document", names: Sequence[str]) -> Iterator[Element]:
@@ -184,10 +186,11 @@ def _iter_page_lines(container: Element) -> Iterator[list[str]]:
 class _BlockWriter:
     """The writer that adds the elements of a document body to the page as blocks, in order."""
 
-    def __init__(self, composer: PageComposer, styles: dict[str, _ParagraphStyle], numbering: Numbering) -> None:
+    def __init__(self, composer: PageComposer, document: "Document") -> None:
         self._composer = composer
-        self._styles = styles
-        self._numbering = numbering
+        self._body = document.element.body
+        self._styles = _resolve_styles(document)
+        self._numbering = Numbering(next(_iter_part_roots(document, ("numbering",)), None))
 
     def write(self, container: Element) -> None:
         for child in container:
@@ -204,9 +207,8 @@ class _BlockWriter:
                 self.write(note)
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        style_id = read_value(paragraph, "pPr", "pStyle") or ""
-        style = self._styles.get(style_id, _ParagraphStyle())
-        text = "" if style.is_contents else "".join(_iter_text(paragraph))
+        style_id, style = self._read_style(paragraph)
+        text = "" if self._is_contents(paragraph, style) else "".join(_iter_text(paragraph))
         marker = self._read_marker(paragraph, style_id, style)
         if not text.strip():
             marker = ""
@@ -218,6 +220,39 @@ class _BlockWriter:
             self._composer.add(BlockKind.PARAGRAPH, f"{marker}{text}")
         for box in _iter_text_boxes(paragraph):
             self.write(box)
+
+    def _read_style(self, paragraph: Element) -> tuple[str, _ParagraphStyle]:
+        style_id = read_value(paragraph, "pPr", "pStyle") or ""
+        return style_id, self._styles.get(style_id, _ParagraphStyle())
+
+    def _is_contents(self, paragraph: Element, style: _ParagraphStyle) -> bool:
+        """Check whether a paragraph is the title of a table of contents, above its lines, or one of the lines."""
+        if style.contents != _CONTENTS_TITLE:
+            return bool(style.contents) and self._repeats(paragraph)
+        following = paragraph.getnext()
+        if following is None or following.tag != f"{_W}p":
+            return False
+        _, next_style = self._read_style(following)
+        is_line = bool(next_style.contents) and next_style.contents != _CONTENTS_TITLE
+        return is_line and self._repeats(following)
+
+    def _repeats(self, line: Element) -> bool:
+        """Check whether a line in a style of contents has a link to a page, or the text of another paragraph.
+
+        Documents have other text in these styles too, for their dots before a number: prices, or the parts of a kit.
+        """
+        if any(_PAGE_REFERENCE in (each.text or "") for each in line.iter(f"{_W}instrText")):
+            return True
+        if any(each.get(f"{_W}anchor") for each in line.iter(f"{_W}hyperlink")):
+            return True
+        pieces = "".join(_iter_text(line)).split("\t")
+        return any(collapse(piece) in self._texts for piece in pieces if any(map(str.isalpha, piece)))
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """The texts of the paragraphs of the body that are in no style of contents."""
+        paragraphs = [each for each in self._body.iter(f"{_W}p") if not self._read_style(each)[1].contents]
+        return frozenset(collapse("".join(_iter_text(each))) for each in paragraphs)
 
     def _read_marker(self, paragraph: Element, style_id: str, style: _ParagraphStyle) -> str:
         """Return the number or bullet of a paragraph; an empty text if it has none. Numbered headings are counted."""

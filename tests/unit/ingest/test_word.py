@@ -222,6 +222,49 @@ def test_a_word_table_of_contents_is_not_read(load: Load) -> None:
     assert blocks(load("a.docx", make_word(write)).pages[0]) == ["Care", "It runs."]
 
 
+def add_contents(document: WordDocument, style: str, text: str) -> None:
+    """Add a paragraph in a style of the lines or of the title of a table of contents."""
+    for name in ("toc 1", "TOC Heading"):
+        made = f'<w:style {W} w:type="paragraph" w:styleId="{name}"><w:name w:val="{name}"/></w:style>'
+        document.styles.element.append(parse_xml(made))
+    document.add_paragraph(text)._p.get_or_add_pPr().append(parse_xml(f'<w:pStyle {W} w:val="{style}"/>'))
+
+
+def test_text_in_a_style_of_contents_is_read_unless_it_repeats_a_heading(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        add_contents(document, "TOC Heading", "Preface")
+        document.add_paragraph("It is short.")
+        add_contents(document, "TOC Heading", "Contents")
+        add_contents(document, "toc 1", "1\tCare\t3")
+        document.add_heading("Care", 1)
+        add_contents(document, "toc 1", "Spare seal\t25")
+        document.add_paragraph("25")
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == [
+        "Preface",
+        "It is short.",
+        "Care",
+        "Spare seal\t25",
+        "25",
+    ]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        f"<w:r {W}><w:instrText> PAGEREF _Toc1 </w:instrText></w:r>",
+        f'<w:hyperlink {W} w:anchor="_Toc1"><w:r><w:t>3</w:t></w:r></w:hyperlink>',
+    ],
+)
+def test_a_line_of_contents_with_a_link_to_a_page_is_not_read(load: Load, added: str) -> None:
+    def write(document: WordDocument) -> None:
+        add_contents(document, "toc 1", "An older heading")
+        document.paragraphs[-1]._p.append(parse_xml(added))
+        document.add_paragraph("It runs.")
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["It runs."]
+
+
 @pytest.mark.parametrize(
     ("font", "place", "shown"),
     [
