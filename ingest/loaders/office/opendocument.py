@@ -15,7 +15,7 @@ from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_ar
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.office.opendocument_lists import ListReader, OpenList
 from sourcebound.ingest.loaders.office.opendocument_pages import read_page_lines
-from sourcebound.ingest.loaders.office.word_numbering import is_list_marker
+from sourcebound.ingest.loaders.office.word_numbering import is_list_marker, read_number
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
 
@@ -160,7 +160,7 @@ def _build_grid(rows: list[Element]) -> list[list[str]]:
             text, last = _read_cell(cell), index + _read_count(cell, "number-rows-spanned") - 1
             for column in range(_read_count(cell, "number-columns-spanned")):
                 spans[len(texts) + column] = (last, text)
-            texts += [text] * (_read_count(cell, "number-columns-repeated") if text else 1)
+            texts += [text] * _read_count(cell, "number-columns-repeated")
         grid.append(texts)
     return grid
 
@@ -199,7 +199,7 @@ def _is_shape(element: Element) -> bool:
 
 
 def _read_count(cell: Element, name: str) -> int:
-    return min(max(int(cell.get(f"{_TABLE}{name}", "1")), 1), _MAX_REPEATED)
+    return min(max(read_number(cell.get(f"{_TABLE}{name}"), 1), 1), _MAX_REPEATED)
 
 
 def _read(element: Element) -> str:
@@ -207,7 +207,7 @@ def _read(element: Element) -> str:
     pieces = [element.text or ""]
     for child in element:
         if child.tag == f"{_TEXT}s":
-            pieces.append(" " * min(int(child.get(f"{_TEXT}c", "1")), _MAX_REPEATED))
+            pieces.append(" " * min(read_number(child.get(f"{_TEXT}c"), 1), _MAX_REPEATED))
         elif child.tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
             pieces.append("\t" if child.tag == f"{_TEXT}tab" else "\n")
         elif child.tag == f"{_TEXT}note":

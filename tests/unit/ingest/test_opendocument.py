@@ -110,6 +110,21 @@ def test_merged_cells_of_an_opendocument_table_give_their_text_to_each_row_and_c
     ]
 
 
+def test_empty_cells_of_an_opendocument_table_that_are_written_once_are_as_many_columns(load: Load) -> None:
+    empty = '<table:table-cell table:number-columns-repeated="2"/>'
+    body = table(
+        "".join(map(cell, ("Pump", "Flow", "Head", "Power"))),
+        cell("P-101") + empty + cell("3"),
+        "".join(map(cell, ("P-102", "45", "8", "4"))),
+        cell("P-103") + cell("", 'table:number-columns-repeated="many"') + cell("7") + cell("2"),
+    )
+    assert blocks(load("a.odt", make_text(body)).pages[0]) == [
+        "Pump: P-101; Power: 3",
+        "Pump: P-102; Flow: 45; Head: 8; Power: 4",
+        "Pump: P-103; Head: 7; Power: 2",
+    ]
+
+
 def test_notes_comments_and_tables_in_a_cell_of_an_opendocument_table_are_read_once(load: Load) -> None:
     note = "<text:note><text:note-body><text:p>tested</text:p></text:note-body></text:note>"
     comment = "<office:annotation><text:p>Check this.</text:p></office:annotation>"
