@@ -8,6 +8,7 @@ import io
 import posixpath
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +16,8 @@ from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocumen
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive, read_xml
 from sourcebound.ingest.loaders.metadata import build_metadata
-from sourcebound.ingest.loaders.office.presentation_bullets import find_placeholder, read_markers
-from sourcebound.ingest.loaders.office.word_numbering import BULLET, is_list_marker
+from sourcebound.ingest.loaders.office.presentation_bullets import Layer, find_placeholder, read_layer, read_markers
+from sourcebound.ingest.loaders.office.word_numbering import BULLET, is_list_marker, read_number
 from sourcebound.ingest.loaders.table_rows import linearise
 from sourcebound.ingest.sandbox import failures
 
@@ -69,18 +70,21 @@ def load_presentation(path: Path, data: bytes, max_bytes: int) -> ParsedDocument
 
 
 def _read_slides(archive: zipfile.ZipFile) -> Iterator[Page]:
+    read_layers = cache(partial(_read_layers, archive))
     targets = {name: target for name, _, target in _relationships(archive, _PRESENTATION)}
+    members = frozenset(archive.namelist())
     index = 0
     for number, entry in enumerate(read_xml(archive, _PRESENTATION).iter(f"{_P}sldId"), start=1):
         part = targets[entry.get(f"{_R}id")]
         composer = PageComposer()
         related = _relationships(archive, part)
-        _write_shapes(composer, read_xml(archive, part), _read_above(archive, related))
+        above = [layer for _, kind, name in related if kind.endswith(_LAYOUT) for layer in read_layers(name)]
+        _write_shapes(composer, read_xml(archive, part), above)
         for _, kind, name in related:
-            if kind.endswith(_DIAGRAM):
+            if kind.endswith(_DIAGRAM) and name in members:
                 _write_diagram(composer, read_xml(archive, name))
         for _, kind, notes in related:
-            if kind.endswith(_NOTES):
+            if kind.endswith(_NOTES) and notes in members:
                 _write_shapes(composer, read_xml(archive, notes), ())
         page = composer.page(index, number)
         if page.text:
@@ -96,20 +100,19 @@ def _relationships(archive: zipfile.ZipFile, part: str) -> list[tuple[str, str, 
         return []
     return [
         (entry.get("Id"), entry.get("Type"), posixpath.normpath(posixpath.join(f"/{folder}", entry.get("Target")))[1:])
-        for entry in read_xml(archive, listing)
-        if entry.get("TargetMode") != "External"
+        for entry in read_xml(archive, listing).iterchildren("*")
+        if entry.get("TargetMode") != "External" and entry.get("Type") and entry.get("Target")
     ]
 
 
-def _read_above(archive: zipfile.ZipFile, related: list[tuple[str, str, str]]) -> list[Element]:
-    """Return the roots of the layout and the master of a slide, those that there are."""
-    layouts = [name for _, kind, name in related if kind.endswith(_LAYOUT)]
-    masters = [name for each in layouts for _, kind, name in _relationships(archive, each) if kind.endswith(_MASTER)]
+def _read_layers(archive: zipfile.ZipFile, layout: str) -> list[Layer]:
+    """Read a layout and its master, those that there are."""
+    masters = [name for _, kind, name in _relationships(archive, layout) if kind.endswith(_MASTER)]
     members = archive.namelist()
-    return [read_xml(archive, name) for name in (*layouts, *masters) if name in members]
+    return [read_layer(read_xml(archive, name)) for name in (layout, *masters) if name in members]
 
 
-def _write_shapes(composer: PageComposer, slide: Element, above: Sequence[Element]) -> None:
+def _write_shapes(composer: PageComposer, slide: Element, above: Sequence[Layer]) -> None:
     """Write the shapes of a slide, the title first, because it may come later in the file."""
     shapes = [shape for shape in _iter_shown(slide, _SHAPES) if _kind(shape) not in _FURNITURE]
     for shape in sorted(shapes, key=lambda each: _kind(each) not in _TITLES):
@@ -147,7 +150,7 @@ def _build_grid(table: Element) -> list[list[str]]:
     return grid
 
 
-def _write_paragraphs(composer: PageComposer, shape: Element, above: Sequence[Element]) -> None:
+def _write_paragraphs(composer: PageComposer, shape: Element, above: Sequence[Layer]) -> None:
     """Write the paragraphs of a shape; a bullet before its only paragraph is left out."""
     paragraphs = [each for each in _iter_shown(shape, (f"{_A}p",)) if _read_text(each).strip()]
     for paragraph, marker in zip(paragraphs, read_markers(shape, paragraphs, above), strict=True):
@@ -164,7 +167,7 @@ def _write_diagram(composer: PageComposer, root: Element) -> None:
     below: dict[str | None, list[tuple[int, str]]] = {}
     for link in root.iter(f"{_DGM}cxn"):
         if link.get("type", _PARENT) == _PARENT:
-            below.setdefault(link.get("srcId"), []).append((int(link.get("srcOrd", "0")), link.get("destId")))
+            below.setdefault(link.get("srcId"), []).append((read_number(link.get("srcOrd"), 0), link.get("destId", "")))
     waiting = [key for key, each in points.items() if each.get("type") == "doc"]
     seen: set[str | None] = set()
     while waiting:

@@ -1,7 +1,7 @@
 """The bullets and numbers of the paragraphs of a slide, which its layout and its master may describe."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from sourcebound.ingest.loaders.archive import Element
 from sourcebound.ingest.loaders.office.word_numbering import BULLET, show_number
@@ -17,16 +17,38 @@ _FORMS: Final = {
 _BODY: Final = "body"
 _BODY_KINDS: Final = ("body", "obj", "subTitle")
 """The placeholders that have the text style of the body of a slide."""
+_NO_INDEX: Final = "0"
 _MAX_DIGITS: Final = 5
 
 
-def read_markers(shape: Element, paragraphs: Sequence[Element], above: Sequence[Element]) -> Iterator[str]:
+class Layer(NamedTuple):
+    """The placeholders and list styles of a layout or a master, which the shapes of its slides have."""
+
+    by_index: dict[str, Element]
+    """The first placeholder of each index."""
+    by_kind: dict[str, Element]
+    """The first placeholder of each type."""
+    body: list[Element]
+    """The list styles of the body of a slide."""
+
+
+def read_layer(root: Element) -> Layer:
+    """Read the placeholders and styles of a layout or a master."""
+    layer = Layer({}, {}, list(root.iter(f"{_P}bodyStyle")))
+    for shape in root.iter(f"{_P}sp"):
+        if found := find_placeholder(shape):
+            layer.by_kind.setdefault(found[0], shape)
+            layer.by_index.setdefault(found[1], shape)
+    return layer
+
+
+def read_markers(shape: Element, paragraphs: Sequence[Element], above: Sequence[Layer]) -> Iterator[str]:
     """Yield the marker of each paragraph of a shape, with a space; an empty text where it has none.
 
     Args:
         shape: The shape.
         paragraphs: Its paragraphs.
-        above: The roots of the layout and the master of the slide, in this order; none for its notes.
+        above: The layout and the master of the slide, in this order; none for its notes.
     """
     styles = list(_iter_styles(shape, above))
     counts: dict[int, int] = {}
@@ -51,23 +73,23 @@ def read_markers(shape: Element, paragraphs: Sequence[Element], above: Sequence[
 def find_placeholder(shape: Element) -> tuple[str, str] | None:
     """Return the type and the index of a placeholder; None for another shape."""
     placeholder = next(shape.iter(f"{_P}ph"), None)
-    return None if placeholder is None else (placeholder.get("type", _BODY), placeholder.get("idx", "0"))
+    return None if placeholder is None else (placeholder.get("type", _BODY), placeholder.get("idx", _NO_INDEX))
 
 
-def _iter_styles(shape: Element, above: Sequence[Element]) -> Iterator[Element]:
+def _iter_styles(shape: Element, above: Sequence[Layer]) -> Iterator[Element]:
     """Yield the list styles that a shape has: its own, and those of the placeholders that it fills, nearest first."""
     yield from (style for body in shape.iterchildren(f"{_P}txBody") for style in body.iterchildren(f"{_A}lstStyle"))
     filled = find_placeholder(shape)
     if filled is None:
         return
     kind, index = filled
-    for root in above:
-        others = [(find_placeholder(each), each) for each in root.iter(f"{_P}sp")]
-        same = [each for found, each in others if found and found[1] == index and index != "0"]
-        same += [each for found, each in others if found and found[0] == kind]
-        yield from (style for each in same[:1] for style in each.iter(f"{_A}lstStyle"))
+    for layer in above:
+        same = layer.by_index.get(index) if index != _NO_INDEX else None
+        same = layer.by_kind.get(kind) if same is None else same
+        if same is not None:
+            yield from same.iter(f"{_A}lstStyle")
         if kind in _BODY_KINDS:
-            yield from root.iter(f"{_P}bodyStyle")
+            yield from layer.body
 
 
 def _find_bullet(formats: Sequence[Element]) -> Element | None:

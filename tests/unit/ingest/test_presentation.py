@@ -11,6 +11,9 @@ from pptx.oxml import parse_xml
 from pptx.slide import Slide
 
 from sourcebound.contracts.corpus.document import BlockKind
+from sourcebound.ingest.loaders.archive import Element
+from sourcebound.ingest.loaders.office import presentation
+from sourcebound.ingest.loaders.office.presentation_bullets import Layer, read_layer
 from support.loading import Load, blocks
 
 A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
@@ -126,6 +129,49 @@ def test_text_for_programs_that_cannot_show_a_shape_is_not_read_twice(load: Load
         both[1].append(copy)
 
     assert load("a.pptx", make_slide(write)).pages[0].text == "It runs."
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        RELATIONSHIP,
+        '<Relationship Id="rId91"/></Relationships>',
+        RELATIONSHIP.replace("diagramData", "slideLayout"),
+        RELATIONSHIP.replace("diagramData", "notesSlide"),
+    ],
+)
+def test_a_slide_is_read_without_a_part_that_is_missing(load: Load, added: str) -> None:
+    def write(slide: Slide) -> None:
+        slide.shapes.title.text = "Pump"
+
+    assert load("a.pptx", add_to(make_slide(write), {}, added)).pages[0].text == "Pump"
+
+
+def test_a_diagram_with_damaged_links_is_read(load: Load) -> None:
+    point = '<dgm:pt modelId="{key}" type="{key}"><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>'
+    points = point.format(key="doc", text="") + point.format(key="a", text="Stop") + point.format(key="b", text="Drain")
+    links = "".join(f'<dgm:cxn srcId="doc" {each}/>' for each in ('destId="b" srcOrd="x"', "", 'destId="a" srcOrd="1"'))
+    data = f'<dgm:dataModel xmlns:dgm="{DIAGRAM}" {A}>{points}{links}</dgm:dataModel>'
+    deck = add_to(make_slide(lambda slide: None), {"ppt/diagrams/data1.xml": data}, RELATIONSHIP)
+    assert blocks(load("a.pptx", deck).pages[0]) == ["- Drain", "- Stop"]
+
+
+def test_a_layout_is_read_once_for_all_its_slides(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots: list[str] = []
+
+    def count(root: Element) -> Layer:
+        roots.append(root.tag)
+        return read_layer(root)
+
+    monkeypatch.setattr(presentation, "read_layer", count)
+    deck = Presentation()
+    for text in ("Stop", "Drain"):
+        deck.slides.add_slide(deck.slide_layouts[1]).placeholders[1].text = f"{text}\nWait."
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    pages = load("a.pptx", buffer.getvalue()).pages
+    assert [blocks(page) for page in pages] == [["- Stop", "- Wait."], ["- Drain", "- Wait."]]
+    assert len(roots) == 2  # the layout and the master
 
 
 def test_the_points_of_a_diagram_are_a_list_in_its_order(load: Load) -> None:
