@@ -9,6 +9,7 @@ import pytest
 from pptx import Presentation
 from pptx.oxml import parse_xml
 from pptx.slide import Slide
+from pptx.util import Length
 
 from sourcebound.contracts.corpus.document import BlockKind
 from sourcebound.ingest.loaders.archive import Element
@@ -18,6 +19,7 @@ from support.loading import Load, blocks
 
 A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+BOX = (Length(0), Length(0), Length(100), Length(100))
 RELATIONSHIP = (
     '<Relationship Id="rId90" Target="../diagrams/data1.xml" '
     'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/diagramData"/></Relationships>'
@@ -88,7 +90,7 @@ def test_a_slide_counts_each_level_and_begins_anew_after_a_paragraph_without_num
 def test_paragraphs_of_a_text_box_and_of_a_subtitle_are_no_items(load: Load) -> None:
     def write(slide: Slide) -> None:
         slide.placeholders[1].text = "By Ann\nfor the mill"
-        slide.shapes.add_textbox(0, 0, 100, 100).text_frame.text = "Call us\non Monday"
+        slide.shapes.add_textbox(*BOX).text_frame.text = "Call us\non Monday"
 
     page = load("a.pptx", make_slide(write, layout=0)).pages[0]
     assert page.text == "By Ann\n\nfor the mill\n\nCall us\n\non Monday"
@@ -103,7 +105,7 @@ def test_the_only_paragraph_of_a_slide_is_no_list(load: Load) -> None:
 
 def test_paragraphs_and_merged_cells_of_a_table_on_a_slide(load: Load) -> None:
     def write(slide: Slide) -> None:
-        table = slide.shapes.add_table(4, 3, 0, 0, 100, 100).table
+        table = slide.shapes.add_table(4, 3, *BOX).table
         texts = ["Pump", "Flow", "Head", "P-101\nspare", "40", "9", "", "45", "8", "P-102", "none", ""]
         for position, text in enumerate(texts):
             table.cell(position // 3, position % 3).text = text
@@ -119,7 +121,7 @@ def test_paragraphs_and_merged_cells_of_a_table_on_a_slide(load: Load) -> None:
 
 def test_text_for_programs_that_cannot_show_a_shape_is_not_read_twice(load: Load) -> None:
     def write(slide: Slide) -> None:
-        box = slide.shapes.add_textbox(0, 0, 100, 100)
+        box = slide.shapes.add_textbox(*BOX)
         box.text_frame.text = "It runs."
         names = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
         both = parse_xml(f'<mc:AlternateContent {names}><mc:Choice Requires="x"/><mc:Fallback/></mc:AlternateContent>')
@@ -142,7 +144,7 @@ def test_text_for_programs_that_cannot_show_a_shape_is_not_read_twice(load: Load
 )
 def test_a_slide_is_read_without_a_part_that_is_missing(load: Load, added: str) -> None:
     def write(slide: Slide) -> None:
-        slide.shapes.title.text = "Pump"
+        slide.placeholders[0].text = "Pump"
 
     assert load("a.pptx", add_to(make_slide(write), {}, added)).pages[0].text == "Pump"
 
