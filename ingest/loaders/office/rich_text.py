@@ -29,7 +29,6 @@ _MARKS: Final = f"{TITLE}{SECTION} \t\xa0"
 _LONGEST_HEADING: Final = 100
 _LINES: Final = tuple(f"\n{mark}" for mark in _UNDERLINES.values())
 _ITEM: Final = re.compile(rf"\s*{ITEM}[ \t]*([•·]|\S{{0,9}}(?=[ \t]))[ \t]*(\S.*)", re.DOTALL)
-_MIN_NUMBER: Final = 2
 _BULLETS: Final = ("•", "·", "▪", "‣", "◦", "- ", "– ", "* ")
 
 
@@ -80,7 +79,7 @@ def _write_paragraphs(composer: PageComposer, paragraphs: Sequence[str], heading
         add_paragraphs(composer, waiting, headings)
         waiting = []
         marker, body = item.groups()
-        if not is_list_marker(f"{marker} ") and len(marker) < _MIN_NUMBER:  # a bullet of another font, or none
+        if not (is_list_marker(f"{marker} ") or marker.isdecimal() or marker[1:]):  # a bullet of another font, or none
             marker = "•"
         kind = BlockKind.LIST_ITEM if is_list_marker(f"{marker} ") else BlockKind.PARAGRAPH
         composer.add(kind, f"{marker} {body.replace(ITEM, '')}")

@@ -41,15 +41,19 @@ def read_parts(text: str) -> Iterator[Part]:
     *with_rows, rest = text.split(_ROW)
     for segment in with_rows:
         before, start, row = segment.partition(_ROW_START)
-        if not start and rows:
+        is_started = start and (_CELL in row or _CELL not in before)
+        if not is_started and rows:
             before, row = "", segment
-        elif not start:
-            before, start, row = _split_before_last_line(segment)
+        elif not is_started:
+            before, row = _split_before_last_line(segment)
         if before.strip():
             yield from _flush(rows)
             rows = []
             yield Part(_split_paragraphs(before), [])
-        if cells := [_read_cell(cell) for cell in row.split(_CELL)[:-1]]:
+        *cells, unfinished = map(_read_cell, row.split(_CELL))
+        if unfinished:
+            cells.append(unfinished)
+        if cells:
             rows.append(cells)
     yield from _flush(rows)
     yield Part(_split_paragraphs(rest), [])
@@ -68,14 +72,14 @@ def _flush(rows: list[list[str]]) -> Iterator[Part]:
         yield Part([], rows)
 
 
-def _split_before_last_line(segment: str) -> tuple[str, str, str]:
+def _split_before_last_line(segment: str) -> tuple[str, str]:
     """Split a segment before the line with its first cell, where nothing says where the row starts."""
-    start = segment.rfind("\n", 0, segment.find(_CELL) + 1) + 1
-    return segment[:start], "", segment[start:]
+    start = segment.partition(_CELL)[0].rfind("\n") + 1
+    return segment[:start], segment[start:]
 
 
 def _read_cell(cell: str) -> str:
-    return cell.strip().removeprefix(_SEPARATOR).translate(_REMOVED).replace(ITEM, "")
+    return cell.strip().removeprefix(_SEPARATOR).translate(_REMOVED).replace(ITEM, "").strip()
 
 
 def _split_paragraphs(text: str) -> list[str]:

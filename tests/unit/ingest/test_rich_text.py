@@ -39,6 +39,22 @@ def test_a_row_of_rich_text_whose_start_is_not_named_starts_with_its_line(load: 
     assert blocks(page) == ["See below.", "Part: Bolt; Torque: 27 Nm"]
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (rb"\trowd Wear gloves.\row", ["See below.", "Wear gloves.", "It runs."]),
+        (rb"Wear gloves.\row", ["See below.", "Wear gloves.", "It runs."]),
+        (rb"\trowd Bolt\cell 27 Nm\cell dry\row", ["See below.", "Bolt; 27 Nm; dry", "It runs."]),
+        (
+            rb"Part\cell Torque\cell\trowd\row Nut\cell 9 Nm\cell\trowd\row",
+            ["See below.", "Part: Nut; Torque: 9 Nm", "It runs."],
+        ),
+    ],
+)
+def test_no_text_of_a_damaged_row_of_rich_text_is_lost(load: Load, given: bytes, shown: list[str]) -> None:
+    assert blocks(load("a.rtf", write(INTRO, given, rb"\pard It runs.\par ")).pages[0]) == shown
+
+
 def test_two_tables_of_rich_text_have_their_own_headers_and_one_column_is_text(load: Load) -> None:
     first = row(b"Part", b"Torque") + row(b"Bolt", b"27 Nm")
     second = row(b"Oil", b"Volume") + row(b"VG 46", b"2 l")
@@ -69,6 +85,11 @@ def test_the_items_of_a_list_of_rich_text_are_one_list(load: Load, mark: bytes, 
     assert blocks(document.pages[0], BlockKind.LIST_ITEM) == [shown, shown.replace("Stop the pump", "Drain it")]
     assert f"{shown}\n{shown[:2]}" in document.pages[0].text
     assert headings(document) == []
+
+
+def test_a_number_of_one_digit_without_a_mark_is_no_bullet(load: Load) -> None:
+    items = rb"{\listtext 1\tab}Terms\par {\listtext 2\tab}End\par "
+    assert blocks(load("a.rtf", write(items)).pages[0]) == ["1 Terms", "2 End"]
 
 
 def test_a_numbered_clause_of_rich_text_is_a_paragraph_with_its_number(load: Load) -> None:
