@@ -11,7 +11,7 @@ from sourcebound.contracts.corpus.document import Block, BlockKind, Page
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_END = re.compile("\r\n?|\f")
 _BULLET = re.compile(
-    r"^([ \t]*)(?:[●○■□♦➢➤►❖\uf0b7\uf0a7\uf06f\uf0d8](?=[ \t]*[^\W_])"
+    r"^([ \t]*)(?:(?:(?P<hollow>[○□\uf06f])|[●■♦➢➤►❖\uf0b7\uf0a7\uf0d8])(?=[ \t]*[^\W_])"
     r"|[−∗](?=[ \t]+(?!(?:log|ln|exp|sin|cos|tan|min|max)\b)(?:[aA][ \t]+)?[^\W\d_]{2})"
     r"|[\x80-\x84\x86-\x9f](?=[ \t]+[^\W_]))",
     re.MULTILINE,
@@ -25,9 +25,13 @@ def clean_text(text: str) -> str:
     """Return text that PostgreSQL can store: line ends are newlines, and NULs and lone surrogates are removed.
 
     A form feed, which text files for printers have between pages, is a line end too. Marks of list items in other
-    shapes or fonts are bullets. Nothing else changes.
+    shapes or fonts are bullets, hollow if they are, because a form or a legend tells both apart. Nothing else changes.
     """
-    return _BULLET.sub(r"\1•", _LINE_END.sub("\n", _UNSTORABLE.sub("", text)))
+    return _BULLET.sub(_show_bullet, _LINE_END.sub("\n", _UNSTORABLE.sub("", text)))
+
+
+def _show_bullet(mark: re.Match[str]) -> str:
+    return f"{mark[1]}{'◦' if mark['hollow'] else '•'}"
 
 
 def collapse(text: str) -> str:

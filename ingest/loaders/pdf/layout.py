@@ -262,7 +262,7 @@ def _classify_line(line: Line) -> BlockKind:
 def _is_table_row(line: Line) -> bool:
     if line.is_row:
         return True
-    if line.text.startswith("•") or line.text.endswith("."):
+    if line.text.startswith(("•", "◦")) or line.text.endswith("."):
         return False
     tokens = _DASH_MARKER.sub("", line.text).split()
     numbers = sum(_NUMBER.fullmatch(token) is not None for token in tokens)

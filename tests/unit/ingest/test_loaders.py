@@ -464,6 +464,12 @@ def test_a_mark_of_a_list_in_another_shape_is_a_bullet(load: Load, name: str, ma
     assert load(name, text).pages[0].text == "You need:\n\n• a pump\n• a valve"
 
 
+@pytest.mark.parametrize(("full", "hollow"), ["■□", "●○"])
+def test_a_full_and_a_hollow_mark_are_not_the_same_bullet(load: Load, full: str, hollow: str) -> None:
+    page = load("form.txt", f"{full} Approved\n{hollow} Rejected").pages[0]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["• Approved", "◦ Rejected"]
+
+
 def test_a_mark_within_a_line_or_alone_is_left(load: Load) -> None:
     text = "The lamp shows ● when it runs.\n\n●\n\n■ ■ ■\n\n− 5 and − x\n\n− log p\n\n−dry"
     assert load("lamp.txt", text).pages[0].text == text

@@ -105,8 +105,13 @@ def _kinds(*texts: str) -> list[BlockKind]:
 
 
 def test_a_list_item_with_numbers_or_dashes_is_no_row() -> None:
-    items = ("• Copyright 2004 - 2007", "– latency-test - standard test", "2. TERRAIN CONDITION - GRASS")
-    assert _kinds(*items, "Sales – 46 51") == [*[BlockKind.LIST_ITEM] * 2, BlockKind.TABLE_ROW, BlockKind.TABLE_ROW]
+    items = (
+        "• Copyright 2004 - 2007",
+        "◦ Copyright 2004 - 2007",
+        "– latency-test - standard test",
+        "2. TERRAIN CONDITION - GRASS",
+    )
+    assert _kinds(*items, "Sales – 46 51") == [*[BlockKind.LIST_ITEM] * 3, BlockKind.TABLE_ROW, BlockKind.TABLE_ROW]
 
 
 def test_a_line_that_ends_a_sentence_is_no_row() -> None:
