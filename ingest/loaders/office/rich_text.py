@@ -28,7 +28,7 @@ _UNDERLINES: Final = {TITLE: "=", SECTION: "-"}
 _MARKS: Final = f"{TITLE}{SECTION} \t\xa0"
 _LONGEST_HEADING: Final = 100
 _LINES: Final = tuple(f"\n{mark}" for mark in _UNDERLINES.values())
-_ITEM: Final = re.compile(rf"\s*{ITEM}[ \t]*([•·]|\S{{0,9}}(?=[ \t]))[ \t]*(\S.*)", re.DOTALL)
+_ITEM: Final = re.compile(rf"\s*{ITEM}[ \t]{{0,99}}([•·]|\S{{0,9}}(?=[ \t]))[ \t]{{0,99}}(\S.*)", re.DOTALL)
 _BULLETS: Final = ("•", "·", "▪", "‣", "◦", "- ", "– ", "* ")
 
 

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from sourcebound.ingest.loaders.pdf.layout import Line
 
 HYPHEN_MARK: Final = "\x02"
-_HYPHENATED: Final = re.compile(rf"(\w+){HYPHEN_MARK}(\w+)")
+_HYPHENATED: Final = re.compile(rf"(?<!\w)(\w+){HYPHEN_MARK}(\w+)")
 _WORD: Final = re.compile(r"\w+")
-_COMPOUND: Final = re.compile(r"\w+-(?=(\w+))")
+_COMPOUND: Final = re.compile(r"(?<!\w)\w+-(?=(\w+))")
 _PREFIXES: Final = frozenset({"all", "anti", "cross", "ex", "half", "high", "low", "multi", "non", "self", "well"})
 """What a hyphen often follows within a word."""
 _MIN_WORDS: Final = 1500

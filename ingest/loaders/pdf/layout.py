@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[-–—+(]*[$€£]?[-–—(]*\d[\d.,:/%)]*|[$€£%)�
 _SENTENCE_END = re.compile(r"[.!?:;。！？][\"”’)\]]*$")
 _OPENING_MARKS = "“\"'‘([§¿¡"
 _NON_WORD = re.compile(r"[\W_]+")
-_NUMBERING = re.compile(r"^(?:[\dA-Z]{1,3}[.)]?(?:\d+\.?)*)\s+")
+_NUMBERING = re.compile(r"^[\dA-Z]{1,3}[.)]?(?:\d+(?:\.\d+)*\.?)?\s+")
 
 
 class Cell(NamedTuple):

@@ -1,5 +1,7 @@
 """Words of a PDF that the ends of lines divide are whole, and hyphens of compounds stay."""
 
+from time import process_time
+
 import pytest
 from fpdf import FPDF
 
@@ -12,6 +14,8 @@ VOCABULARY = " ".join(
     first + second for first in ("mo", "ka", "tu", "ri", "se") for second in map(chr, range(0x3B1, 0x3B1 + 400))
 )
 """More words than a short document has."""
+LONGEST = 5
+"""In seconds; if the time grows with the square of the length, it is longer."""
 
 
 def joined(text: str, *others: str) -> str:
@@ -85,3 +89,10 @@ def test_a_divided_word_ends_no_paragraph(load: Load) -> None:
     text = "The adminis-\ntration of the box and\nof the lid and\nof the hinge and\nof the lock is simple."
     page = load("box.pdf", _pages(text)).pages[0]
     assert len(blocks(page)) == 1
+
+
+def test_a_long_text_without_spaces_takes_no_longer_than_words() -> None:
+    start = process_time()
+    text = "a" * 60_000
+    assert joined(text) == text
+    assert process_time() - start < LONGEST

@@ -1,5 +1,7 @@
 """Blocks and headings of a PDF page, over hand-made lines."""
 
+from time import process_time
+
 import pytest
 from fpdf import FPDF
 
@@ -177,3 +179,10 @@ def test_no_blank_line_is_within_a_sentence_in_two_styles(load: Load, above: str
 def test_a_blank_line_is_below_a_heading_of_the_outline_whatever_follows(load: Load) -> None:
     page = _page(load, (11, "The lid,"), (11, "The command"), (11, "disassemble is one."), section="The command")
     assert page.text.startswith("The lid,\n\nThe command\n\ndisassemble is one.")
+
+
+def test_a_long_number_that_a_letter_ends_is_no_title_and_takes_no_time() -> None:
+    start = process_time()
+    blocks = split_by_outline([_line(0, f"{'1' * 28}x"), _line(1, "It runs.")], [OutlineEntry(0, 1, "Pump")])
+    assert {block.kind for block in blocks} == {BlockKind.PARAGRAPH}
+    assert process_time() - start < 5

@@ -1,5 +1,7 @@
 """The tables, lists and line breaks of Rich Text files."""
 
+from time import process_time
+
 import pytest
 
 from sourcebound.contracts.corpus.document import BlockKind
@@ -104,3 +106,9 @@ def test_a_line_break_of_rich_text_ends_no_paragraph_and_two_do(load: Load) -> N
 
 def test_a_rich_text_of_empty_cells_has_no_text(load: Load) -> None:
     assert refusal(load, "a.rtf", write(row(b"", b""))).failure_code == "NO_TEXT"
+
+
+def test_many_spaces_in_an_item_of_rich_text_take_no_time(load: Load) -> None:
+    start = process_time()
+    page = load("a.rtf", write(rb"{\listtext }", b" " * 60_000, rb"\par It runs.\par ")).pages[0]
+    assert (blocks(page), process_time() - start < 5) == (["It runs."], True)
