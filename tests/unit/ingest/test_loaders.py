@@ -479,3 +479,4 @@ def test_an_indented_letter_o_before_text_is_a_bullet(load: Load) -> None:
     page = load("list.txt", b"You need\n\n  o a pump\n  o a valve\n\nDi Roma\no di Milano").pages[0]
     assert page.text == "You need\n\n  • a pump\n  • a valve\n\nDi Roma\no di Milano"
     assert [block.kind for block in page.blocks].count(BlockKind.LIST_ITEM) == 2
+    assert load("verse.txt", b"Di Roma\n  o di Milano").pages[0].text == "Di Roma\n  o di Milano"

@@ -171,3 +171,25 @@ def test_a_damaged_list_style_makes_no_opendocument_text_unreadable(load: Load, 
     content = members["content.xml"].replace(start, start + level)
     members["content.xml"] = f'<!DOCTYPE d [<!ENTITY x "really">]>{content}'
     assert load("a.odt", archive(members)).pages[0].text == "1. Stop"
+
+
+def test_a_covered_cell_below_a_span_is_empty(load: Load) -> None:
+    body = table(
+        cell("Pump") + cell("Flow"),
+        cell("P-101", 'table:number-rows-spanned="2"') + cell("40"),
+        COVERED + cell("45"),
+        COVERED + cell("50"),
+    )
+    assert blocks(load("a.odt", make_text(body)).pages[0])[-2:] == ["Pump: P-101; Flow: 45", "Flow: 50"]
+
+
+def test_a_text_box_of_a_note_is_read_once(load: Load) -> None:
+    box = "<draw:frame><draw:text-box><text:p>tested</text:p></draw:text-box></draw:frame>"
+    note = f"<text:note><text:note-body><text:p>{box}</text:p></text:note-body></text:note>"
+    assert load("a.odt", make_text(f"<text:p>It runs{note}.</text:p>")).pages[0].text.count("tested") == 1
+
+
+def test_a_media_type_with_a_line_end_is_read(load: Load) -> None:
+    with zipfile.ZipFile(io.BytesIO(make_text("<text:p>It runs.</text:p>"))) as packed:
+        members = {name: packed.read(name).decode() for name in packed.namelist()}
+    assert load("a.odt", archive({**members, "mimetype": f"{members['mimetype']}\n"})).pages[0].text == "It runs."

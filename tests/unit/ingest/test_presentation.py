@@ -193,3 +193,13 @@ def test_the_points_of_a_diagram_are_a_list_in_its_order(load: Load) -> None:
     data = f'<dgm:dataModel xmlns:dgm="{DIAGRAM}" {A}><dgm:ptLst>{shown}</dgm:ptLst><dgm:cxnLst>{joined}</dgm:cxnLst>'
     deck = add_to(make_slide(lambda slide: None), {"ppt/diagrams/data1.xml": f"{data}</dgm:dataModel>"}, RELATIONSHIP)
     assert blocks(load("a.pptx", deck).pages[0], BlockKind.LIST_ITEM) == ["- Stop", "- Tank", "- Drain"]
+
+
+def test_a_slide_has_the_bullets_of_the_placeholder_that_it_fills(load: Load) -> None:
+    def write(slide: Slide) -> None:
+        for placeholder in slide.placeholders:
+            placeholder.text_frame.text = f"Stop {placeholder.placeholder_format.idx}\nDrain"
+
+    page = load("a.pptx", make_slide(write, layout=4)).pages[0]  # a comparison: two headings, each above a list
+    assert blocks(page, BlockKind.PARAGRAPH) == ["Stop 1", "Drain", "Stop 3", "Drain"]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["- Stop 2", "- Drain", "- Stop 4", "- Drain"]

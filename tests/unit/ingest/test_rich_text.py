@@ -112,3 +112,14 @@ def test_many_spaces_in_an_item_of_rich_text_take_no_time(load: Load) -> None:
     start = process_time()
     page = load("a.rtf", write(rb"{\listtext }", b" " * 60_000, rb"\par It runs.\par ")).pages[0]
     assert (blocks(page), process_time() - start < 5) == (["It runs."], True)
+
+
+def test_a_bar_in_a_cell_of_rich_text_stays(load: Load) -> None:
+    rows = row(b"Part", b"Type") + row(b"Bolt", b"a|b")
+    assert blocks(load("a.rtf", write(rows)).pages[0]) == ["Part: Bolt; Type: a|b"]
+
+
+def test_a_bold_item_with_a_bullet_is_no_heading_of_rich_text(load: Load) -> None:
+    item = rb"{\listtext \'95\tab}{\b Wear gloves}\par "
+    document = load("a.rtf", write(rb"\pard See below.\par ", item, rb"\pard It runs.\par "))
+    assert (headings(document), blocks(document.pages[0])[1]) == ([], "\u2022 Wear gloves")

@@ -118,3 +118,14 @@ def test_equal_values_in_a_row_have_their_names() -> None:
     rows = [["Linux", "macOS", "Windows"], ["yes", "yes", "yes"], ["yes", "no", "yes"]]
     assert linearise(rows)[0] == "Linux: yes; macOS: yes; Windows: yes"
     assert linearise([rows[0], ["no"] * 3, ["yes"] * 3])[0] == "Linux: no; macOS: no; Windows: no"
+
+
+def test_a_name_that_is_not_repeated_is_in_no_group() -> None:
+    rows = [["", "Men", "", "Women", "", ""], ["Age", "Town", "Land", "Town", "Land", "Mean"], ["50", *"12345"]]
+    rows.append(["60", *"23456"])
+    assert linearise(rows)[0] == "Age: 50; Men Town: 1; Men Land: 2; Women Town: 3; Women Land: 4; Mean: 5"
+
+
+def test_different_names_above_values_that_repeat_are_no_groups() -> None:
+    rows = [["Code", "From", "To"], ["A", "Leeds", "Leeds"], ["7", "1", "2"]]
+    assert linearise(rows)[0] == "Code: A; From: Leeds; To: Leeds"

@@ -13,6 +13,7 @@ from docx.shared import Inches
 
 from sourcebound.contracts.corpus.document import BlockKind
 from sourcebound.ingest.chunking.chunker import chunk_document
+from sourcebound.ingest.loaders.office.word_numbering import show_number
 from sourcebound.ingest.prepare import LexicalCounter
 from support.loading import Load, blocks, headings, refusal
 
@@ -389,3 +390,63 @@ def test_a_page_number_of_a_footer_is_not_read(load: Load, text: str) -> None:
         document.sections[0].footer.paragraphs[0].text = text
 
     assert load("a.docx", make_word(write)).pages[0].text == "The pump runs."
+
+
+@pytest.mark.parametrize(
+    ("number", "form", "shown"),
+    [
+        (27, "lowerLetter", "aa"),
+        (79, "upperLetter", "AAA"),
+        (3, "decimalZero", "03"),
+        (44, "upperRoman", "XLIV"),
+        (4000, "lowerRoman", "4000"),
+        (5, "none", ""),
+    ],
+)
+def test_a_number_of_a_list_has_the_form_of_its_level(number: int, form: str, shown: str) -> None:
+    assert show_number(number, form) == shown
+
+
+def test_a_word_list_may_have_the_levels_of_another_and_its_own_instead(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        level = LEGAL.format(level=0, more="", form="decimal", text="%1)")
+        own = LEGAL.format(level=0, more="", form="upperLetter", text="%1)")
+        lists = (
+            f'<w:numbering {W}><w:abstractNum w:abstractNumId="97"><w:styleLink w:val="Steps"/>{level}</w:abstractNum>'
+            '<w:abstractNum w:abstractNumId="98"><w:numStyleLink w:val="Steps"/></w:abstractNum>'
+            '<w:num w:numId="97"><w:abstractNumId w:val="98"/></w:num>'
+            f'<w:num w:numId="98"><w:abstractNumId w:val="97"/><w:lvlOverride w:ilvl="0">{own}</w:lvlOverride></w:num>'
+            "</w:numbering>"
+        )
+        document.part.numbering_part.element.extend(list(parse_xml(lists)))
+        make_list([(97, 0, "Stop"), (98, 0, "Drain")])(document)
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["1) Stop", "B) Drain"]
+
+
+def test_an_empty_item_of_a_word_list_is_counted_and_has_no_line(load: Load) -> None:
+    items = [(90, 0, "Stop"), (90, 0, ""), (90, 0, "Drain")]
+    assert load("a.docx", make_word(make_list(items))).pages[0].text == "1. Stop\n3. Drain"
+
+
+def test_a_word_style_has_its_level_of_a_list(load: Load) -> None:
+    def write(document: WordDocument) -> None:
+        named = LEGAL.format(level=1, more='<w:pStyle w:val="Named"/>', form="decimal", text="%1.%2")
+        lists = (
+            f'<w:numbering {W}><w:abstractNum w:abstractNumId="99">'
+            f"{LEGAL.format(level=0, more='', form='decimal', text='%1)')}{named}</w:abstractNum>"
+            '<w:num w:numId="99"><w:abstractNumId w:val="99"/></w:num></w:numbering>'
+        )
+        document.part.numbering_part.element.extend(list(parse_xml(lists)))
+        for name, level in (("Named", ""), ("Deep", '<w:ilvl w:val="1"/>')):
+            style = (
+                f'<w:style {W} w:type="paragraph" w:styleId="{name}"><w:name w:val="{name}"/>'
+                f'<w:pPr><w:numPr>{level}<w:numId w:val="99"/></w:numPr></w:pPr></w:style>'
+            )
+            document.styles.element.append(parse_xml(style))
+        own = '<w:numPr><w:numId w:val="99"/></w:numPr>'
+        for style, text, number in (("Deep", "Terms", own), ("Named", "Price", ""), ("Deep", "Notice", "")):
+            properties = parse_xml(f'<w:pPr {W}><w:pStyle w:val="{style}"/>{number}</w:pPr>')
+            document.add_paragraph(text)._p.insert(0, properties)
+
+    assert blocks(load("a.docx", make_word(write)).pages[0]) == ["1) Terms", "1.1 Price", "1.2 Notice"]
