@@ -113,30 +113,28 @@ class ChangeDetector:
     def _claim(self, file: SourceFile, knowledge_id: str, stored: KnownDocument | None, overrides: Sidecar) -> None:
         """Reserve a knowledge id for one file, so that two files never replace each other.
 
-        A moved file keeps its id. A copy is the same document.
+        A moved file keeps its id. A copy is the same document, and leaves the id to the file of the document.
 
         Raises:
             DocumentError: Another existing file has the id (`KNOWLEDGE_ID_TAKEN`).
         """
         other = self._claims.get(knowledge_id)
-        if (
-            other is None
-            and stored
-            and (not may_see(self._held, stored.labels) or self._replaces(file, stored, overrides))
-        ):
-            other = stored.source_path
+        has_own = stored is not None and stored.source_path != file.resolved and _has_file(stored)
+        if other is None and stored:
+            is_hidden = not may_see(self._held, stored.labels)
+            is_other = is_hidden or (has_own and self._differs(file, stored, overrides))
+            other = stored.source_path if is_other else None
         if other is not None:
             raise DocumentError(
                 f"{file.path} would replace {other}: both have the knowledge id {knowledge_id!r} in this collection.",
                 f'Ingest their common folder, or write knowledge_id = "..." into {sidecar_path(file.path).name}.',
                 code="KNOWLEDGE_ID_TAKEN",
             )
-        self._claims[knowledge_id] = file.resolved
+        if not has_own:
+            self._claims[knowledge_id] = file.resolved
 
-    def _replaces(self, file: SourceFile, stored: KnownDocument, overrides: Sidecar) -> bool:
-        """Whether the document has another file that exists and holds something else."""
-        if stored.source_path == file.resolved or not _has_file(stored):
-            return False
+    def _differs(self, file: SourceFile, stored: KnownDocument, overrides: Sidecar) -> bool:
+        """Check whether a file holds something else than a stored document."""
         return self.digest(read_bytes(file.path, self._max_bytes), overrides) != stored.source_digest
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sourcebound.contracts.corpus.collection import KnownDocument
 from sourcebound.errors import DocumentError
-from sourcebound.ingest.changes import ChangeDetector
+from sourcebound.ingest.changes import Change, ChangeDetector, Unchanged
 from sourcebound.ingest.discovery import FoundFiles, Skipped, SourceFile
 from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
 from sourcebound.ingest.summary import Tally
@@ -108,3 +108,14 @@ def test_a_sidecar_gives_no_label_to_a_document_that_its_caller_may_not_see(tmp_
     assert isinstance(result, Skipped)
     assert result.code == "KNOWLEDGE_ID_TAKEN"
     assert detector.labels == {}
+
+
+def test_a_copy_of_an_older_version_leaves_the_id_to_the_file_of_the_document(tmp_path: Path) -> None:
+    own, copy = tmp_path / "pump.md", tmp_path / "old" / "pump.md"
+    copy.parent.mkdir()
+    own.write_text("It runs at 7 bar.")
+    copy.write_text("It runs at 5 bar.")
+    digest = ChangeDetector({}, Sidecar(), "chunker", 99).digest(copy.read_bytes(), Sidecar())
+    detector = ChangeDetector({"pump": KnownDocument("pump", str(own), digest)}, Sidecar(), "chunker", 99)
+    found = detector.classify([SourceFile(each, "pump", str(each)) for each in (copy, own)])
+    assert [type(each) for each in found] == [Unchanged, Change]
