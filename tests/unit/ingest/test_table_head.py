@@ -129,3 +129,8 @@ def test_a_name_that_is_not_repeated_is_in_no_group() -> None:
 def test_different_names_above_values_that_repeat_are_no_groups() -> None:
     rows = [["Code", "From", "To"], ["A", "Leeds", "Leeds"], ["7", "1", "2"]]
     assert linearise(rows)[0] == "Code: A; From: Leeds; To: Leeds"
+
+
+def test_a_head_with_nothing_below_it_is_a_line() -> None:
+    assert linearise([["Name", "Work", "Age"]], has_header=True) == ["Name; Work; Age"]
+    assert linearise([["Name", "Work"], ["", "his"]], has_header=True) == ["Work: his"]
