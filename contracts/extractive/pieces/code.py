@@ -19,7 +19,10 @@ UNDERLINE: Final = re.compile(
 SHORTEST_UNDERLINE: Final = 4
 PARAGRAPH: Final = re.compile(r"^[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*", re.MULTILINE)
 INDENTED: Final = re.compile(r"(?:(?: {2}|\t)[^\n]*(?:\n|\Z))+")
-PROMPT: Final = re.compile(r"[ \t]*(?:>>>|\$|%|C:\\>|PS>)[ \t]+(?=\S)")
+PROMPT: Final = re.compile(
+    r"[ \t]*(?:>>>|[$%](?![ \t]+(?:and|in|of|per|change|share|thousands?|millions?|billions?)\b)|C:\\>|PS>)[ \t]+(?=\S)"
+)
+"""A prompt at which code is typed. `$ in millions` is the head of a table."""
 ANNOUNCES: Final = re.compile(r"(?:^|\n)(?![ \t]*\.\. )[^\n]*::[ \t]*\Z|^\.\. (?:code|code-block|sourcecode)::")
 READS_AS_CODE: Final = re.compile(r"[=(){}<>\[\]\\]|^[ \t]*(?:import|from|def|class|return)\b|[ \t]--?\w", re.MULTILINE)
 PROSE_END: Final = re.compile(r"(?:[.!?:][\"'”’)\]]*|\s[:;]-?\))\s*\Z")

@@ -46,6 +46,15 @@ def test_indented_lines_of_a_program_are_code(paragraph: str) -> None:
 
 
 @pytest.mark.contract("R4-9")
+@pytest.mark.parametrize("head", ["$ in millions, except per share amounts", "$ and shares in millions", "% of revenue"])
+def test_the_head_of_a_table_is_no_command(head: str) -> None:
+    *_, row = read(f"Statements of earnings\n\n{head}\nRevenue; 2023: $ 46,298; 2022: $ 51,761")
+    assert (row.text, row.is_row) == ("Revenue; 2023: $ 46,298; 2022: $ 51,761", True)
+    (command, _) = read("$ install all of it\n\nIt is installed.")
+    assert command.kind is SegmentKind.CODE
+
+
+@pytest.mark.contract("R4-9")
 def test_prose_that_is_announced_as_code_is_code() -> None:
     assert read(f"It prints::\n\n{PROSE[0]}")[-1].kind is SegmentKind.CODE
 
