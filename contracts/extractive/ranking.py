@@ -13,6 +13,7 @@ from sourcebound.contracts.extractive.features import (
     reading_features,
     word_weights,
 )
+from sourcebound.contracts.extractive.foreign_names import has_foreign_name
 from sourcebound.contracts.extractive.labels import conflicts, has_labels
 from sourcebound.contracts.extractive.question import Asked, Form, Question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -99,6 +100,8 @@ class Ranking(NamedTuple):
         if best.is_row and not features["aspect_own"]:
             return False
         if features.get("odds", -1) < 0 and is_other_row(self.question, best):
+            return False
+        if has_foreign_name(self.question, self.sentences):
             return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN

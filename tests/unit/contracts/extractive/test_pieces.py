@@ -46,7 +46,9 @@ def test_indented_lines_of_a_program_are_code(paragraph: str) -> None:
 
 
 @pytest.mark.contract("R4-9")
-@pytest.mark.parametrize("head", ["$ in millions, except per share amounts", "$ and shares in millions", "% of revenue"])
+@pytest.mark.parametrize(
+    "head", ["$ in millions, except per share amounts", "$ and shares in millions", "% of revenue"]
+)
 def test_the_head_of_a_table_is_no_command(head: str) -> None:
     *_, row = read(f"Statements of earnings\n\n{head}\nRevenue; 2023: $ 46,298; 2022: $ 51,761")
     assert (row.text, row.is_row) == ("Revenue; 2023: $ 46,298; 2022: $ 51,761", True)
