@@ -62,9 +62,9 @@ STARTER: Final = (
 )
 """A word that begins a sentence and no name."""
 SHORT_END: Final = re.compile(
-    rf"(?:\b(?:[A-Z]\.){{2,5}}|\b[ap]\.\s?m\.|\b(?:min|max|typ|nom|etc|al|Ph\.D)\.)(?=\s+{STARTER}\b)"
+    rf"(?:\b(?:[A-Z]\.){{2,5}}|\b[ap]\.\s?m\.|\b(?:min|max|typ|nom|etc|al|Ph\.D)\.)(?=\s+{STARTER}\b)|\) \.(?=\s+[A-Z])"
 )
-"""An abbreviation at the end of a sentence."""
+"""An abbreviation at the end of a sentence, or a bracket apart from its full stop."""
 OWN_PARENTHESIS: Final = re.compile(
     r"\((?=[\"“'*_]*[^\W\d_a-zà-ÿ])[^()]{8,600}?[.!?][\"”'*_]*\)(?=\s+\W*[^\W\d_a-zà-ÿ]|\W*$)"
 )
@@ -191,7 +191,7 @@ def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
         if version > FIRST_VERSION and not joins:
             joins = (marks % 2 == 1 and _is_within_code(text, start)) or (before.endswith("`") and after[0].islower())
             joins = joins or _is_within_range(text, start) or _is_later_continuation(before, after)
-            joins = joins or bool(MARK_WITHIN.match(text, start - 1))
+            joins = joins or before.endswith(",") or bool(MARK_WITHIN.match(text, start - 1))
         joins = joins and bool(merged)
         marks = (marks if joins else 0) + text.count("`", start, end)
         merged.append((merged.pop()[0] if joins else start, end))

@@ -4,6 +4,7 @@ from time import process_time
 
 import pytest
 
+from sourcebound.contracts.text.segments import segment
 from sourcebound.contracts.text.sentences import split_sentences
 
 WHOLE = [
@@ -73,6 +74,16 @@ def test_a_mark_directly_after_a_question_mark_goes_on_with_the_sentence() -> No
     assert _sentences("Task: Mail; Done?: TRUE", 2) == ["Task: Mail; Done?: TRUE"]
     assert _sentences("Task: Mail; Done?: TRUE", 1) == ["Task: Mail; Done?", ": TRUE"]
     assert _sentences("See below. :ref:`it` says so.", 2) == ["See below.", ":ref:`it` says so."]
+
+
+@pytest.mark.contract("R5-5")
+def test_a_comma_ends_no_sentence_and_a_full_stop_apart_from_its_bracket_does() -> None:
+    sentences = [
+        "It induces CD4 + and CD8 + T cell responses (Mooij et al., 2008) .",
+        "Viruses such as E. coli phages do so too (Weyer et al., 2009) .",
+        "They work.",
+    ]
+    assert [each.text for each in segment(" ".join(sentences), 2)] == sentences
 
 
 @pytest.mark.contract("R5-5")
