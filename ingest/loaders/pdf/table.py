@@ -31,6 +31,7 @@ _MAX_STEP = 3.1
 _MAX_SIZE_RATIO = 1.1
 _MAX_STEP_RATIO = 1.2
 _MIN_ROWS = 2
+_MIN_FIGURES = 3
 _MAX_ROWS = 150
 _MAX_COLUMNS = 25
 _MIN_PAGE_NUMBERS = 3
@@ -126,10 +127,17 @@ def _is_label(row: Row, columns: Sequence[Column]) -> bool:
 
 def _trim_body(columns: tuple[Column, ...], body_rows: Sequence[Row], start: int) -> _TableBody | None:
     full_positions = [position for position, row in enumerate(body_rows) if len(row.cells) > 1]
-    if len(full_positions) < _MIN_ROWS:
+    if len(full_positions) < (1 if any(map(_has_figures_alone, body_rows[:1])) else _MIN_ROWS):
         return None
     rows = tuple(body_rows[: full_positions[-1] + 1])
     return _TableBody(columns, rows, start + len(rows))
+
+
+def _has_figures_alone(row: Row) -> bool:
+    """Check whether a row is nothing but three figures or more, as the only one of a table of votes is."""
+    return len(row.cells) >= _MIN_FIGURES and all(
+        cell.text[-1:].isdigit() and is_figure(cell.text) for cell in row.cells
+    )
 
 
 def _cut_at_second_header(body: _TableBody, header: Header) -> _TableBody | None:

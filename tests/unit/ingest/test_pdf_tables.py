@@ -58,6 +58,22 @@ def test_a_label_between_rows_keeps_its_line() -> None:
     assert [each.is_row for each in found] == [False, True, False, True]
 
 
+VOTES = line(2, right(100, "57,172,731"), right(200, "13,324,080"), right(300, "170,172"))
+
+
+def test_one_row_of_figures_alone_carries_the_words_above_it() -> None:
+    votes = line(1, right(100, "For"), right(200, "Against"), right(300, "Abstentions"), bold=True)
+    result = "For: 57,172,731; Against: 13,324,080; Abstentions: 170,172"
+    after = line(3, (50, "Based on these votes, the proposal was approved."))
+    assert texts(votes, VOTES, after) == [result, "Based on these votes, the proposal was approved."]
+
+
+def test_one_row_with_a_word_or_below_nothing_is_no_table() -> None:
+    assert unchanged(line(1, (50, "These are the votes of all proposals of the meeting.")), VOTES)
+    assert unchanged(YEARS, SALES)
+    assert unchanged(line(1, right(200, "For"), right(300, "Against")), line(2, right(200, "46"), right(300, "51")))
+
+
 NARROW = line(2, (50, "Sales"), right(300, "46"), right(400, "51"))
 MORE_NARROW = line(3, (50, "Costs"), right(300, "36"), right(400, "-"))
 
