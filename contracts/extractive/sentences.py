@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.extractive.labels import spell_source
 from sourcebound.contracts.extractive.pieces.code import read_pieces
-from sourcebound.contracts.extractive.pieces.quotes import is_quotable, quote
+from sourcebound.contracts.extractive.pieces.quotes import cut_statements, is_quotable, quote
 from sourcebound.contracts.extractive.pieces.roles import (
     ROW,
     cut_rows,
@@ -115,7 +115,7 @@ def read_evidence(evidence: Sequence[EvidencePart]) -> list[Sentence]:
 
 @lru_cache(maxsize=128)
 def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
-    pieces = join_wrapped(text, cut_rows(text, read_pieces(text)))
+    pieces = cut_statements(join_wrapped(text, cut_rows(text, read_pieces(text))))
     heads = [find_table_head(pieces, index) for index in range(len(pieces))]
     quotes = [quote(text, pieces, index, text[slice(*head)]) for index, head in enumerate(heads)]
     indents = [piece.start - text.rfind("\n", 0, piece.start) - 1 for piece in pieces]

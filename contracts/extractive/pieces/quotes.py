@@ -13,7 +13,8 @@ from typing import Final
 from sourcebound.contracts.extractive.pieces.code import write_code
 from sourcebound.contracts.text.blocks import LIST_MARKER, STATEMENT_END
 from sourcebound.contracts.text.citations import find_citations, find_look_alikes
-from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.text.segments import Segment, SegmentKind, segment
+from sourcebound.contracts.text.sentences import STOP_WITHIN
 from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.leaks import SECOND_PATTERNS
 from sourcebound.contracts.validation.refusals import find_refusal
@@ -83,6 +84,26 @@ def _with_code(pieces: Sequence[Segment], index: int, quote: str) -> str:
 
 def _cells(row: str) -> list[str]:
     return [" ".join(cell.split()) for cell in row.strip().strip("|").split("|")]
+
+
+def cut_statements(pieces: Sequence[Segment]) -> list[Segment]:
+    """Cut the pieces that are several statements without what surrounds them, and so could not be quoted.
+
+    Args:
+        pieces: The pieces of a chunk, in order.
+    """
+    return [part for piece in pieces for part in _cut_statement(piece)]
+
+
+def _cut_statement(piece: Segment) -> Sequence[Segment]:
+    text = piece.text.rstrip().replace("\n", " ")
+    if piece.kind not in (SegmentKind.SENTENCE, SegmentKind.LIST_ITEM) or not STOP_WITHIN.search(text):
+        return (piece,)
+    parts = segment(text, VERSION)
+    if len(parts) < 2:
+        return (piece,)
+    places = [(piece.start + part.start, piece.start + part.end, part.text) for part in parts]
+    return [piece._replace(start=start, end=end, text=text) for start, end, text in places]
 
 
 @lru_cache(maxsize=2048)

@@ -146,3 +146,13 @@ def test_a_line_with_the_number_of_its_section_is_a_heading(heading: str) -> Non
 def test_a_sentence_with_the_number_of_its_section_is_a_sentence() -> None:
     first, _ = read("4.9. The valve is closed by hand.\n\n4.10. The pump is started by hand.")
     assert (first.is_heading, first.is_quotable) == (False, True)
+
+
+@pytest.mark.contract("R4-9")
+def test_what_would_be_several_statements_alone_is_cut_there() -> None:
+    sentences = [
+        "In 2017, a cluster of cases was reported to the CDPH.",
+        "The laboratory at the CDPH detected the virus in 19 of 30 patients (63%).",
+    ]
+    read_ones = [each for each in read("(2) . " + " ".join(sentences)) if each.is_quotable]
+    assert [each.text.removeprefix("(2) . ") for each in read_ones] == sentences
