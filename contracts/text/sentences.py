@@ -100,8 +100,8 @@ MARK_WITHIN: Final = re.compile(r"[?!][,;:]")  # a mark directly after what look
 FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")  # what every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""A lone surrogate, which no UTF-8 text can hold and `sentencex` cannot read."""
+SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no UTF-8 text can hold it alone, and `sentencex` cannot read it
+WIDE_BLANK: Final = re.compile("(?<=[A-Z])[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000](?=\\.)")  # neither that
 
 Span = tuple[int, int]
 
@@ -174,7 +174,7 @@ def language_of(text: str) -> str:
 
 def _split_raw(text: str, start: int, end: int) -> list[Span]:
     position, spans = start, []
-    piece = SURROGATE.sub("\ufffd", text[start:end])
+    piece = WIDE_BLANK.sub(" ", SURROGATE.sub("\ufffd", text[start:end]))
     for sentence in sentencex.segment(language_of(piece), piece):
         spans.append((position, position + len(sentence)))
         position += len(sentence)

@@ -51,19 +51,26 @@ QUARTER: Final = "quarter"
 
 
 NOUN_WORD: Final = re.compile(r"[^\W\d_]+")
+PLACES: Final = frozenset("place position rank time one".split())
+"""Words after an ordinal that name nothing."""
 REACH: Final = 60
 """The most characters after a number in which its noun is."""
 
 
-def noun_after(text: str, position: int) -> str:
-    """Return the noun of a number: the last word before the next function word, without a plural `s`."""
+def words_after(text: str, position: int) -> list[str]:
+    """Return the words after a number up to the next function word or mark, without a plural `s`."""
     words = []
     for match in NOUN_WORD.finditer(text, position, position + REACH):
         if text[position : match.start()].strip(" -") or match[0].casefold() in STOP_WORDS:
             break
-        words.append(match[0].casefold())
+        words.append(match[0].casefold().removesuffix("s"))
         position = match.end()
-    return words[-1].removesuffix("s") if words else ""
+    return words
+
+
+def noun_after(text: str, position: int) -> str:
+    """Return the noun of a number: the last of the words after it."""
+    return next(reversed(words_after(text, position)), "")
 
 
 def lower_case(text: str) -> str:
@@ -80,8 +87,8 @@ class Literal(NamedTuple):
     start: int
     forms: frozenset[str]
     unit: str | None = None
-    noun: str = ""
-    """What an ordinal orders, since the second version: `shift` of `the first shift`."""
+    ordered: frozenset[str] = frozenset()
+    """The words for what an ordinal orders, since the second version: `night` and `shift`."""
 
 
 class LiteralIndex:
@@ -142,7 +149,7 @@ class LiteralIndex:
         """
         if literal.kind == "quotation" or literal.unit == CODE:
             return all(f" {form} " in f" {self.plain_words} " for form in literal.forms)
-        if literal.unit == FREE and not self._counts_by_ordinals(literal.noun):
+        if literal.unit == FREE and not self._counts_by_ordinals(literal.ordered):
             return True
         if literal.unit == LABELLED:
             return not self.forms.keys().isdisjoint(literal.forms) or not self._tells_apart(literal)
@@ -158,17 +165,19 @@ class LiteralIndex:
         return any(self._has_unit(str(literal.unit), units) for units in matching_units)
 
     @cached_property
-    def _ordered(self) -> frozenset[str] | None:
-        """The nouns of its ordinals, except centuries and quarters in short; None if it has no ordinals."""
+    def _ordered(self) -> list[frozenset[str]] | None:
+        """The words of its ordinals, except those of centuries and quarters in short; None if it has no ordinals."""
         if not any(form.startswith("o") and not units <= {CENTURY, QUARTER} for form, units in self.forms.items()):
             return None
         ordinals = (each for each in self.literals if any(form.startswith("o") for form in each.forms))
-        return frozenset(each.noun for each in ordinals if each.unit not in (CENTURY, QUARTER))
+        return [each.ordered for each in ordinals if each.unit not in (CENTURY, QUARTER)]
 
-    def _counts_by_ordinals(self, noun: str) -> bool:
-        """Return whether the text orders things of this name by ordinals, or things without a name."""
+    def _counts_by_ordinals(self, words: frozenset[str]) -> bool:
+        """Return whether the text orders things by ordinals that may be those of some words: they share one."""
         ordered = self._ordered
-        return ordered is not None and (not noun or not ordered or "" in ordered or noun in ordered)
+        if ordered is None or not words or not ordered or words & PLACES:
+            return ordered is not None
+        return any(not each or each & words or each & PLACES for each in ordered)
 
     def _tells_apart(self, literal: Literal) -> bool:
         """Return whether the text has the noun of a label with another letter or number."""

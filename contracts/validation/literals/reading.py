@@ -26,7 +26,7 @@ from sourcebound.contracts.validation.literals.amounts.numbers import (
     read_ordinal_words,
     read_ordinals,
 )
-from sourcebound.contracts.validation.literals.amounts.rows import numbers_of_rows
+from sourcebound.contracts.validation.literals.amounts.rows import numbers_of_rows, row_forms
 from sourcebound.contracts.validation.literals.amounts.scales import scaled_forms
 from sourcebound.contracts.validation.literals.identifiers import (
     read_addresses,
@@ -143,12 +143,12 @@ def read_literals(
     literals.sort(key=lambda literal: literal.start)
     forms = supported_forms(literals, words)
     if version >= SECOND and is_source:
-        apart = [*numbers_of_rows(plain, literals)]
+        apart = numbers_of_rows(plain, literals)
         add_forms(
             forms,
             words,
             [
-                *((form, None) for each in apart for form in each.forms),
+                *row_forms(apart),
                 *scaled_forms(plain, [*literals, *apart]),
                 *forms_of_language(plain, language),
                 *era_forms(literals),

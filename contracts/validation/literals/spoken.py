@@ -43,13 +43,21 @@ WITH_ROMAN: Final = re.compile(
 ROMAN_NAMES: Final = {number: name.casefold() for name, number in ROMAN.items()}
 WITH_DIGIT: Final = re.compile(rf"\b(?P<noun>{'|'.join(NUMBERED)})s?[\s-](?P<digit>[1-9]|1[0-2])(?![\w%]|[.,:/]\d)")
 """Applies to text in lower case."""
+FALL: Final = (
+    r"\b(?:falls?|fell|fallen|falling|drop(?:s|ped|ping)?|declin(?:es?|ed|ing)|decreas(?:es?|ed|ing)"
+    r"|shr(?:[aiu]nk|inks|inking)|contracted|reduced|slid|slipped|lost)"
+)
 FALLS: Final = re.compile(
-    r"\b(?:fall|fell|drop|declin|decreas|shr[aiu]nk|contract|reduc|slid|slip|lost|los[es])\w*\s(?:(?:[^.;:!?]|\.(?=\d))*\s)?by\s"
-    r"(?:(?:about|around|a further|another|some)\s)?$"
-    r"|\b(?:fall|drop|decline|decrease|reduction|loss)\sof\s$|\b(?:down|fell|dropped|declined|decreased|shrank|lost)\s$",
+    rf"{FALL}\s(?:(?!(?:not|never|no|and|but|rose|grew|up|increased|gained)\b)[a-z]+\s){{0,2}}by\s"
+    r"(?:[$€£]?\d[\d.,]*\s?%?(?:\s\w+){0,3}\sand\sby\s)?$"
+    r"|\b(?:fall|drop|decline|decrease|reduction|loss)\sof\s$|\b(?:is|are|was|were)\sdown\s$"
+    r"|\b(?:fell|dropped|declined|decreased|shrank)\s$",
     re.IGNORECASE,
 )
 """What turns the sign of a number after it: `shrank by 0.3%` is `-0.3%`."""
+DENIED: Final = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\s$", re.IGNORECASE)
+OF_CHANGE: Final = frozenset({None, UNITS["%"], UNITS["$"], UNITS["€"], UNITS["£"]})
+"""The units of values that a fall may give without their sign: not of temperatures, which are levels too."""
 CLAUSE: Final = 80
 LEADING_ZEROS: Final = re.compile(r"n0+([1-9]\d?)")
 VERSION_NAME: Final = re.compile(r"[vV]?(?P<number>\d{1,6}(?:\.\d{1,6})+)")
@@ -103,11 +111,19 @@ def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
 
 
 def _more_forms(literal: Literal, plain: str) -> set[str]:
-    if literal.kind == "number" and FALLS.search(plain[max(0, literal.start - CLAUSE) : literal.start]):
-        return {f"n-{form[1:]}" for form in literal.forms if form.startswith("n") and form[1:2].isdigit()}
+    forms = {f"n-{form[1:]}" for form in literal.forms if form[1:2].isdigit()} if _falls(literal, plain) else set()
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
-        return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
-    return _version_forms(literal)
+        return forms | {"k" + form[1:] for form in literal.forms if form.startswith("n")}
+    return forms | _version_forms(literal)
+
+
+def _falls(literal: Literal, plain: str) -> bool:
+    """Return whether a number says by how much something fell."""
+    if literal.kind != "number" or literal.unit not in OF_CHANGE:
+        return False
+    before = plain[max(0, literal.start - CLAUSE) : literal.start]
+    found = FALLS.search(before)
+    return found is not None and not DENIED.search(before, 0, found.start())
 
 
 def _pointed_forms(literal: Literal, pointed: Mapping[int, frozenset[str]]) -> frozenset[str]:

@@ -14,8 +14,8 @@ PARTS: Final = {
     name: value for value, name in enumerate("third quarter fifth sixth seventh eighth ninth tenth".split(), start=3)
 }
 ENGLISH: Final = re.compile(
-    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})(?P<joint>\s|\s?-\s?)(?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b"
-    r"(?![\s-]part(?:y|ies)\b)"
+    rf"(?<!-)\b(?P<count>{'|'.join(SMALL)})(?P<joint>\s|-|\s-\s)(?P<part>{'|'.join(PARTS)})(?P<plural>s?)\b"
+    r"(?![\s-]part(?:y|ies)\b)(?P<counts>\s(?:of|majority)\b)?"
 )
 """`one third`, `three quarters`, `two-third`; applies to text in lower case, as the next pattern."""
 FOREIGN_COUNTS: Final = {
@@ -56,8 +56,9 @@ def _english(lowered: str) -> Iterator[tuple[int, int, int, int]]:
     """Yield the start, the end, the count and the name of the parts of each English fraction."""
     for match in ENGLISH.finditer(lowered):
         count = SMALL[match["count"]]
-        if (count > 1) is bool(match["plural"]) or (count > 1 and "-" in match["joint"]):
-            yield *match.span(), count, PARTS[match["part"]]
+        is_plain = (count > 1) is bool(match["plural"]) and len(match["joint"]) == 1
+        if is_plain or ("-" in match["joint"] and match["counts"]):
+            yield match.start(), match.end("plural"), count, PARTS[match["part"]]
 
 
 def _foreign(lowered: str) -> Iterator[tuple[int, int, int, int]]:

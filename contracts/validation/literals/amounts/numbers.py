@@ -15,7 +15,7 @@ from typing import Final
 
 from sourcebound.contracts.validation.literals.amounts.measures import SCALES, read_measure, read_time_rate
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
-from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case, noun_after
+from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case, words_after
 from sourcebound.contracts.validation.versions import SECOND
 
 SMALL: Final = (
@@ -248,5 +248,5 @@ def _ordinal_literals(text: str, match: re.Match[str], value: int, version: int)
         is_free = is_free or INDEFINITE.search(text, before, match.start()) is not None
         is_free = is_free or COUNTS_NOTHING.match(text, match.end()) is not None
     form, unit = frozenset([f"o{value}"]), FREE if is_free else None
-    noun = noun_after(text, match.end()) if version >= SECOND else ""
-    return [Literal("number", text[match.start() : match.end()], match.start(), form, unit, noun)]
+    ordered = frozenset(words_after(text, match.end()) if version >= SECOND else ())
+    return [Literal("number", text[match.start() : match.end()], match.start(), form, unit, ordered)]

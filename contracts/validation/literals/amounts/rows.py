@@ -1,38 +1,57 @@
-"""Numbers next to each other in a row of a table: `969 977 7` are three, and `1 245 300` is one (R5-8)."""
+"""Numbers next to each other in a row of a table: `969 977 7 (2)` are four, and `1 245 300` is one (R5-8)."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sourcebound.contracts.validation.literals.literal import Literal
+from sourcebound.contracts.validation.literals.literal import PART, Literal
 
 BLANK: Final = re.compile("[ \u00a0\u202f]")
 JOINED: Final = re.compile(r"\d{1,3}(?:[, \u00a0\u202f]\d{3})+")
-NUMBER_BEFORE: Final = re.compile(r"\d[)%]*[ \t]+\(?$")
-NUMBER_AFTER: Final = re.compile(r"[ \t]+\(?[-–—$€£]?[ \t]?\d")
+CELL: Final = r"\(?[$€£]?\d[\d.,]*\)?%?"
+ROW: Final = re.compile(rf"{CELL}(?:[ \u00a0\u202f]+(?:[-–—][ \u00a0\u202f]+)?{CELL})+")
+"""Numbers with blanks between them. A dash between two is an empty cell, or that of a range."""
+MARK: Final = re.compile(r"[(),.%$€£]")
+"""What no group of digits has, so that the numbers next to it are numbers of their own."""
+LEAST_CELLS: Final = 5
 KINDS: Final = frozenset({"number", "identifier"})
 """The second is that of numbers without a value."""
-NEAR: Final = 8
-"""The characters before a number in which another one ends."""
 
 
-def numbers_of_rows(text: str, literals: Sequence[Literal]) -> Iterator[Literal]:
-    """Yield the single numbers of those that were read as one with blanks, although other numbers are next to them.
+def numbers_of_rows(text: str, literals: Sequence[Literal]) -> list[Literal]:
+    """Return the single numbers of those that were read as one with blanks, although they are cells of a row.
 
-    No number has commas and blanks.
+    No number has commas and blanks. Without commas, a row has five cells or more, and one of them is in brackets or has
+    a mark. A part that begins with 0 is a group of digits.
 
     Args:
         text: The plain text of a source.
         literals: Its literals.
     """
-    for literal in literals:
-        found = JOINED.search(literal.text) if literal.kind in KINDS and BLANK.search(literal.text) else None
-        if not found:
-            continue
-        start, end = literal.start + found.start(), literal.start + found.end()
-        parts = BLANK.split(found[0])
-        is_row = NUMBER_BEFORE.search(text[max(0, start - NEAR) : start]) or NUMBER_AFTER.match(text, end)
-        if len(parts) > 1 and ("," in found[0] or is_row):
-            for part in parts:
-                yield Literal("number", part, start, frozenset([f"n{int(part.replace(',', ''))}"]))
-                start += len(part) + 1
+    joined = [each for each in literals if each.kind in KINDS and BLANK.search(each.text)]
+    if not joined:
+        return []
+    rows = [match for match in ROW.finditer(text) if MARK.search(match[0])]
+    starts = [match.start() for match in rows]
+    return [part for each in joined for part in _parts(each, rows, starts)]
+
+
+def _parts(literal: Literal, rows: Sequence[re.Match[str]], starts: Sequence[int]) -> Iterator[Literal]:
+    found = JOINED.search(literal.text)
+    parts = BLANK.split(found[0]) if found else []
+    if not found or len(parts) < 2 or any(part.startswith("0") for part in parts):
+        return
+    start = literal.start + found.start()
+    place = bisect_right(starts, start) - 1
+    is_cell = place >= 0 and start < rows[place].end() and len(rows[place][0].split()) >= LEAST_CELLS
+    if "," not in found[0] and not is_cell:
+        return
+    for part in parts:
+        yield Literal("number", part, start, frozenset([f"n{int(part.replace(',', ''))}"]))
+        start += len(part) + 1
+
+
+def row_forms(apart: Sequence[Literal]) -> Iterator[tuple[str, str | None]]:
+    """Yield the forms of single numbers. They support a bare number only."""
+    yield from ((form, PART) for each in apart for form in each.forms)

@@ -138,3 +138,10 @@ def test_the_number_of_a_section_is_no_sentence(text: str) -> None:
 @pytest.mark.contract("CP-10")
 def test_the_first_version_cuts_as_it_did() -> None:
     assert len(_sentences(WHOLE[0], 1)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("blank", ["\u00a0", "\u202f"])
+def test_a_wide_blank_after_a_capital_ends_no_process(version: int, blank: str) -> None:
+    assert _sentences(f"It is plan A{blank}. It works.", version)

@@ -68,6 +68,8 @@ SUPPORTED = [
     ("It shrank by 1.1% in 1998 and by 0.3% in 2002.", "1998: -1.1%; 2002: –0.3%"),
     ("Sales were down 3% in 2002.", "Sales 2002: -3%"),
     ("It had a decline of 3% in 2002.", "2002: -3%"),
+    ("Sales fell sharply by 3% and costs too.", "Sales: -3%"),
+    ("It fell 3 times.", "It fell thrice."),
     # ordinals of other things
     ("In the first accident, the pilot lost control.", "The pilot lost control in his seventh landing."),
     # ages
@@ -125,7 +127,20 @@ UNSUPPORTED = [
     ("It weighs 245 kg.", "The weight is 1 245 kg."),
     ("There were 300 stores.", "There were 1 245 300 stores."),
     ("There were 969977 votes.", "For Against 57,172,731 13,324,080 170,172"),
+    ("Change the oil every 10 km.", "Change the oil every 10 000 - 15 000 km."),
+    ("It weighs 2 kg.", "Weight 2 500 – 3 000 kg"),
+    ("The fee is 500 EUR.", "From 2 500 - 3 000 EUR"),
+    ("It costs 1 €.", "Price 1 200 (2 rooms: 1 500) €."),
+    ("0 people died.", "In 2019 12 000 people lived there."),
+    ("245 people lived there.", "In 2019 1 245 300 people lived there."),
+    ("It holds 1 litre.", "Volume 3 1 000 litres."),
+    ("There were 969 kg.", "Total kg 966 5 (2) 969 977 7 (2) 982"),
     # signs
+    ("After the decline in 2001, sales rose by 5%.", "Sales 2001: -8%; 2002: -5%"),
+    ("Reduced taxes helped, and output grew by 0.3%.", "Output: -0.3%"),
+    ("The contractor raised prices by 5%.", "Price change by contractor: -5%"),
+    ("Output did not fall by 0.3%.", "Output: -0.3%"),
+    ("The temperature dropped 20 °C.", "The temperature was -20 °C."),
     ("Output grew by 0.3% in 2002.", "2002: -0.3%"),
     ("Output was 0.3% in 2002.", "2002: -0.3%"),
     ("It fell; output was 3% in 2002.", "2002: -3%"),
@@ -133,6 +148,12 @@ UNSUPPORTED = [
     # ordinals of the same things
     ("In the first accident, the pilot lost control.", "The second accident was in a landing."),
     ("The first night shift starts early.", "The third shift starts early."),
+    ("The first shift begins at 6.", "The second shift starts at 6."),
+    ("He was the first president.", "He was the second president elected."),
+    ("She finished in first place.", "She finished in the third position."),
+    # fractions
+    ("One third of them agreed.", "Row one - third column"),
+    ("Two thirds agreed.", "Step two - third screen"),
 ]
 NOT_READ = [
     "Trois quarts d'heure suffisent.",
