@@ -149,7 +149,7 @@ COMPARED: Final = pattern(
     r"\bcompares?\b|\bcompared (?:with|to|against)\b",
     r"\bdiffer(?:s|ence|ences|ent)?\b.{0,40}\b(?:between|from|to)\b",
     r"\b(?:do|did) .{1,80} and .{1,80} differ\b",
-    r"\b(?:distinguish(?:es)?|sets?) .{1,80} (?:from|apart)\b",
+    r"\bdistinguish(?:es)? .{1,80} from\b|\bsets? .{1,80} apart from\b",
     r"\b(?:versus|vs)\b",
     r"\b(?:both|either)\b.{1,60}\band\b",
     r"\bon the .{1,60}\band on the\b",

@@ -3,7 +3,10 @@
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
-from sourcebound.contracts.prompt.build import build_prompt, read_prompt
+from sourcebound.contracts.extractive.foreign_names import has_foreign_name
+from sourcebound.contracts.extractive.question import read_question
+from sourcebound.contracts.extractive.sentences import read_evidence
+from sourcebound.contracts.prompt.build import EvidencePart, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
 EARNINGS = "In fiscal 2023, Best Buy had net earnings of $1,419 million. Sales in Turkey and Zürich rose to 46 million."
@@ -21,7 +24,7 @@ def texts(question: str, text: str = EARNINGS) -> list[str]:
     [
         "What net earnings did Walmart have in fiscal 2023?",
         "What net earnings did Best Buy and Walmart have in fiscal 2023?",
-        "To what did the sales of Best Buy in Norway rise?",
+        "To what did the sales of Siemens in Turkey rise?",
     ],
 )
 def test_a_name_that_no_evidence_has_is_not_answered_about(question: str) -> None:
@@ -35,7 +38,9 @@ def test_a_name_that_no_evidence_has_is_not_answered_about(question: str) -> Non
         "What net earnings did Best Buy have in fiscal 2023?",
         "What net earnings did BestBuy have in fiscal 2023?",  # a name in another spelling
         "What net earnings did Bst Buy have in fiscal 2023?",  # a part of the name is mistyped
-        "What net earnings did BB have in fiscal 2023?",  # the initials of the name
+        "What net earnings did BB have in fiscal 2023?",  # an abbreviation
+        "Hi Leopoldine, what net earnings did Best Buy have in fiscal 2023?",
+        "What net earnings did the French have in fiscal 2023?",  # a frequent name
         "what net earnings did walmart have in fiscal 2023?",  # nothing tells a name
         "What Net Earnings Did They Have In Fiscal 2023?",  # capitals tell no name
         "WHAT NET EARNINGS DID THEY HAVE IN FISCAL 2023?",
@@ -44,6 +49,22 @@ def test_a_name_that_no_evidence_has_is_not_answered_about(question: str) -> Non
 )
 def test_a_name_in_other_words_is_answered_about(question: str) -> None:
     assert len(texts(question)) == 1
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (
+            "How is Node.js installed on the server?",
+            "The server has NodeJS, which is installed with the package manager.",
+        ),
+        ("Who made the printers of Hewlett-Packard?", "HP made the printers in the office in 1990 in Texas."),
+    ],
+)
+def test_a_name_as_one_word_or_as_initials_is_known(question: str, text: str) -> None:
+    sentences = read_evidence([EvidencePart("C0", "notes.md", text)])
+    assert not has_foreign_name(read_question(question), sentences)
 
 
 @pytest.mark.contract("R4-9")

@@ -74,6 +74,7 @@ def test_a_long_list_is_cut_and_no_other_list_joins_it() -> None:
         ("Which four principles shape the design?", Form.LIST),
         ("In which order are the sources read?", Form.LIST),
         ("What causes the alarm?", Form.REASON),
+        ("How do I set the clock from the menu?", Form.STEPS),
         ("What is the main reason for the alarm?", Form.REASON),
         ("What was the root cause of the alarm?", Form.SENTENCE),
         ("Which of the pumps runs?", Form.SENTENCE),
