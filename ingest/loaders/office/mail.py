@@ -24,6 +24,8 @@ _SHOWN: Final = ("From", "To", "Cc", "Date")
 _MAIL_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError)
 """The exceptions that the parser of the standard library raises for malformed headers and parts."""
 _MUCH_MORE: Final = 2
+_FOOTER: Final = 20
+"""The words that a program may add to HTML alone, such as `View in browser`."""
 
 
 class Mail(NamedTuple):
@@ -113,11 +115,11 @@ def _says_more(path: Path, markup: str, plain: str) -> bool:
         shown = load_html(path, _encode(markup)).pages[0].text
     except DocumentError:
         return False
-    return len(shown.split()) > _MUCH_MORE * len(plain.split())
+    return len(shown.split()) > _MUCH_MORE * len(plain.split()) + _FOOTER
 
 
 def _encode(body: str) -> bytes:
-    return ("\ufeff" + body).encode()  # the mark overrides an encoding that HTML declares
+    return ("\ufeff" + body).encode("utf-8", "replace")  # the mark overrides an encoding that HTML declares
 
 
 def _append(composer: PageComposer, page: Page) -> None:

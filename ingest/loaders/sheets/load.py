@@ -82,7 +82,7 @@ def _read_formats(data: bytes) -> dict[str, dict[Place, NumberFormat]]:
 
     try:
         return read_formats(data) if data.startswith(_ZIP) else {}
-    except (KeyError, XMLSyntaxError):
+    except (LookupError, XMLSyntaxError, *ARCHIVE_ERRORS):
         return {}
 
 

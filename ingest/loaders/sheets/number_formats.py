@@ -8,7 +8,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final, NamedTuple
 
 from sourcebound.ingest.loaders.archive import Element, read_xml
@@ -19,9 +19,12 @@ Place = tuple[int, int]
 _MAIN: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _BUILT_IN: Final = {9: "0%", 10: "0.00%"}
-_SKIPPED: Final = re.compile(r"\[\$(?P<sign>[^\]-]*)[^\]]*\]|\[[^\]]*\]|[_*].")
-"""A currency with its locale, a colour or a condition, and blanks as wide as a sign."""
-_QUOTED: Final = re.compile(r'"([^"]*)"|\\(.)')
+_CONDITION: Final = re.compile(r"\[[<>=]")
+_PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
+_LITERAL: Final = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]')
+"""Quoted text, an escaped character, and a currency with its locale."""
+_SKIPPED: Final = re.compile(r"\[[^\]]*\]|[_*].")
+"""A colour, and blanks as wide as a sign."""
 _CODE: Final = re.compile(
     r"(?P<before>[^#0?.,;%\w]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<decimals>[#0?]*))?(?P<scale>,*)(?P<after>[^#0?;\w]*)"
 )
@@ -30,8 +33,9 @@ _MOST_DECIMALS: Final = 15
 _LONGEST_CODE: Final = 255
 _MOST: Final = 1e12
 """Larger numbers are shown as they are stored."""
-_LITERAL: Final = 0xE000
-"""The first of the characters that replace quoted text while a code is read."""
+_FIRST_PRIVATE: Final = 0xE000
+"""The first of the characters that replace such text while a code is read."""
+_CONTEXT: Final = Context(prec=60)
 
 
 class NumberFormat(NamedTuple):
@@ -41,6 +45,8 @@ class NumberFormat(NamedTuple):
     after: str
     factor: Decimal
     """100 for percentages; 0.001 for numbers that are shown in thousands."""
+    least_digits: int
+    """The digits before the point, filled up with zeros."""
     decimals: int
     least_decimals: int
     is_grouped: bool
@@ -116,27 +122,29 @@ def parse_format(code: str) -> NumberFormat | None:
     Returns:
         The format for positive numbers; None if it shows no sign and no unit, or no plain number.
     """
-    quoted: list[str] = []
+    if _CONDITION.search(code) or _PRIVATE.search(code) or len(code) > _LONGEST_CODE:
+        return None
+    literals: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
-        quoted.append(match[1] if match[1] is not None else match[2])
-        return chr(_LITERAL + len(quoted) - 1)
+        literals.append(next((each for each in match.groups() if each is not None), ""))
+        return chr(_FIRST_PRIVATE + len(literals) - 1)
 
-    masked = _QUOTED.sub(keep, code[:_LONGEST_CODE])
-    found = _CODE.fullmatch(_SKIPPED.sub(lambda match: match["sign"] or "", masked).partition(";")[0])
+    found = _CODE.fullmatch(_SKIPPED.sub("", _LITERAL.sub(keep, code)).partition(";")[0])
     decimals = (found["decimals"] or "") if found else ""
     if not found or len(decimals) > _MOST_DECIMALS:
         return None
-    before, after = (_unmask(found[side], quoted).strip() for side in ("before", "after"))
-    if not (before + after).strip("()+-"):
+    before, after = _unmask(found["before"], literals).lstrip(), _unmask(found["after"], literals).rstrip()
+    if not (before + after).strip(" ()+-"):
         return None
-    factor = Decimal(100) if "%" in before + after else Decimal(1).scaleb(-3 * len(found["scale"]))
-    gap = " " * (found["after"][:1] == " " or _unmask(found["after"], quoted).startswith(" "))
-    return NumberFormat(before, gap + after, factor, len(decimals), decimals.count("0"), "," in found["whole"])
+    is_percentage = "%" in found["before"] + found["after"]
+    factor = Decimal(100) if is_percentage else Decimal(1).scaleb(-3 * len(found["scale"]))
+    whole = found["whole"]
+    return NumberFormat(before, after, factor, whole.count("0"), len(decimals), decimals.count("0"), "," in whole)
 
 
-def _unmask(text: str, quoted: list[str]) -> str:
-    return "".join(quoted[ord(each) - _LITERAL] if each >= chr(_LITERAL) else each for each in text)
+def _unmask(text: str, literals: list[str]) -> str:
+    return _PRIVATE.sub(lambda match: literals[ord(match[0]) - _FIRST_PRIVATE], text)
 
 
 def show_number(number: float, style: NumberFormat) -> str:
@@ -144,9 +152,10 @@ def show_number(number: float, style: NumberFormat) -> str:
     if not abs(number) < _MOST:
         return f"{number:.15g}"
     step = Decimal(1).scaleb(-style.decimals)
-    value = abs(Decimal(repr(number)) * style.factor).quantize(step, ROUND_HALF_UP)
-    shown = f"{value:,f}" if style.is_grouped else f"{value:f}"
-    for _ in range(style.decimals - style.least_decimals):
-        shown = shown.removesuffix("0")
+    value = _CONTEXT.multiply(abs(Decimal(repr(number))), style.factor).quantize(step, ROUND_HALF_UP, _CONTEXT)
+    whole, point, decimals = f"{value:f}".partition(".")
+    whole = whole.zfill(style.least_digits)
+    decimals = decimals[: style.least_decimals] + decimals[style.least_decimals :].rstrip("0")
+    shown = f"{int(whole):,}" if style.is_grouped and len(whole) > style.least_digits else whole
     minus = "-" if number < 0 and value else ""
-    return f"{minus}{style.before}{shown.removesuffix('.')}{style.after}"
+    return f"{minus}{style.before}{shown}{point if decimals else ''}{decimals}{style.after}"

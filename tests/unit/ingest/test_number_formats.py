@@ -59,6 +59,13 @@ def test_texts_and_truths_with_a_number_format_stay_as_they_are(load: Load) -> N
         ('#,##0.0,,"M"', 12_345_678, "12.3M"),
         ('#,##0," thousand"', 12_345_678, "12,346 thousand"),
         ("0.0%", -0.0001, "0.0%"),
+        ("0.0\\%", 16.4, "16.4%"),
+        ('0.0"%"', 16.4, "16.4%"),
+        ("[$￥-804]#,##0.00", 9500, "￥9,500.00"),
+        ("[$USD] #,##0.00", 5, "USD 5.00"),
+        ('"INV-"0000', 7, "INV-0007"),
+        ('"Year "0', 2020, "Year 2020"),
+        ("0.000000000000000%", 5e11, "50000000000000.000000000000000%"),
     ],
 )
 def test_a_number_is_shown_with_its_sign_or_unit(code: str, number: float, shown: str) -> None:
@@ -70,7 +77,7 @@ def test_a_number_is_shown_with_its_sign_or_unit(code: str, number: float, shown
 @pytest.mark.parametrize(
     "code",
     ["General", "0.00", "#,##0", "#,##0_);(#,##0)", "yyyy\\-mm\\-dd", "[$-409]mmmm\\ d\\,\\ yyyy;@", "h:mm", "0.00E+00",
-     "# ?/?", "@", "", f"0.{'0' * 40}%", "%"],
+     "# ?/?", "@", "", f"0.{'0' * 40}%", "%", '[>=1000000]0.0,,"M";0', "\ue0000%"],
 )  # fmt: skip
 def test_other_formats_are_left_alone(code: str) -> None:
     assert parse_format(code) is None

@@ -96,10 +96,14 @@ def test_a_mail_without_plain_text_is_read_from_its_html(load: Load) -> None:
     assert document.pages[0].text.endswith("Grease it.")
 
 
-@pytest.mark.parametrize(("plain", "shown"), [("Grease it. See the rest.", False), ("Thanks.", True)])
+@pytest.mark.parametrize(
+    ("plain", "shown"),
+    [("Grease it, and see the rest of this message below, where I wrote it all down.", False), ("Thanks.", True)],
+)
 def test_a_mail_whose_plain_text_leaves_much_out_is_read_from_its_html(load: Load, plain: str, shown: bool) -> None:
     part = "--cut\nContent-Type: text/{}; charset=utf-8\n\n{}\n"
-    html = "<style>p { margin: 0 }</style><p>Thanks.</p><blockquote>It costs $50.</blockquote>"
+    quoted = f"It costs $50. {'We need it soon. ' * 7}"
+    html = f"<style>p {{ margin: 0 }}</style><p>{plain}</p><blockquote>{quoted}</blockquote>"
     parts = part.format("plain", plain) + part.format("html", html)
     head = "Subject: Pump\nFrom: ann@example.org\nContent-Type: multipart/alternative; boundary=cut\n\n"
     text = load("mail.eml", f"{head}{parts}--cut--\n").pages[0].text
