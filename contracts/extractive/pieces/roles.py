@@ -33,8 +33,6 @@ ROW: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+;|{NAMED_ROW}")
 """The beginning of a row that names its values. It continues no line."""
 ROW_OF_FIELDS: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+; [^:;\n]{{1,60}}: |{NAMED_ROW}")
 """The beginning of one that names two of its values, or one below an unnamed column. It ends with its line."""
-LABELLED_LINE: Final = re.compile(r"[A-Z][^:;.!?\n]{1,40}: \S")
-"""A line that begins with the label of a form: `Certificate: Private Age: 60`. Another such line is no rest of it."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
@@ -52,7 +50,6 @@ def join_wrapped(text: str, pieces: Sequence[Segment]) -> list[Segment]:
             and not STATEMENT_END.search(last.text)
             and not ROW.match(piece.text)
             and not _are_rows(last.text, piece.text)
-            and not (LABELLED_LINE.match(last.text) and LABELLED_LINE.match(piece.text))
             and not (ROW_OF_FIELDS.match(last.text) and piece.text[:1].isupper())
             and (_is_wrapped(text, last, piece) or _is_within(text, last, piece))
         ):

@@ -187,17 +187,6 @@ def test_rows_are_cut_at_no_question_mark_and_may_begin_with_a_number_sign() -> 
     assert texts("Who mails the plans to the vendors?", "\n".join(rows)) == rows[:1]
 
 
-def test_lines_of_a_form_stay_apart() -> None:
-    lines = [
-        "Location: Death Valley, CA Accident Number: SEA08CA049",
-        "Date & Time: 11/29/2007, 0830 PST Registration: N8770M",
-        "Aircraft: Beech A23 Aircraft Damage: Substantial",
-    ]
-    wrapped = "The note is long: it goes on in the next line of the page, because this\nOne is full of words already."
-    read = read_evidence([EvidencePart("C0", "report.pdf", "\n".join(lines)), EvidencePart("C1", "notes.pdf", wrapped)])
-    assert [each.text for each in read] == [*lines, " ".join(wrapped.split())]
-
-
 def test_rows_without_heads_stay_apart() -> None:
     rows = ["Gwen Ifill; journalist; 61; born on 1955-09-29", "John Glenn; astronaut; 95; born on 1921-07-28"]
     assert [each.text for each in read_evidence([EvidencePart("C0", "table.csv", "\n".join(rows))])] == rows
