@@ -51,6 +51,8 @@ QUARTER: Final = "quarter"
 
 
 NOUN_WORD: Final = re.compile(r"[^\W\d_]+")
+FIRST: Final = "o1"
+"""The form of `first`, which begins a sequence of the writer's own more often than other ordinals."""
 PLACES: Final = frozenset("place position rank time one".split())
 """Words after an ordinal that name nothing."""
 REACH: Final = 60
@@ -149,7 +151,8 @@ class LiteralIndex:
         """
         if literal.kind == "quotation" or literal.unit == CODE:
             return all(f" {form} " in f" {self.plain_words} " for form in literal.forms)
-        if literal.unit == FREE and not self._counts_by_ordinals(literal.ordered):
+        words = literal.ordered if FIRST in literal.forms else frozenset()
+        if literal.unit == FREE and not self._counts_by_ordinals(words):
             return True
         if literal.unit == LABELLED:
             return not self.forms.keys().isdisjoint(literal.forms) or not self._tells_apart(literal)

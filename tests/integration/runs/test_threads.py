@@ -14,7 +14,7 @@ from support.processes.databases import rows, tables_with
 from support.replaying import ANSWERED, OFF_TOPIC, drifts, recorded, stored, verified
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "talk"}}
-PERSONAL = "How often does Featherstonehaugh turn the shaft of a stored HP-200 by hand?"
+PERSONAL = "Hi Featherstonehaugh, how often is the shaft of a stored HP-200 turned by hand?"
 NAME = "Featherstonehaugh"
 
 
