@@ -14,13 +14,11 @@ from sourcebound.contracts.extractive.question import Question
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.text.spelling import SURE, slips
 from sourcebound.contracts.validation.literals.amounts.units import is_unit
-from sourcebound.contracts.validation.literals.implied import WEEKDAYS
-from sourcebound.contracts.validation.literals.times.dates import ALL_MONTHS
 from sourcebound.contracts.validation.literals.times.named_times import SHORT
 from sourcebound.contracts.validation.support.words import Word
 
 LEAST_WEIGHT: Final = 68
-"""The least weight of a name. Nations, offices and first names are more frequent, and have many other forms."""
+"""The least weight of a name. Months, days, nations and offices are more frequent, and have many other forms."""
 LEAST_LETTERS: Final = 5
 """The least letters of a name that longer words may have in them: `GalaxyS10`, `Best Buy` for `BestBuy`."""
 FAMILY: Final = 4
@@ -72,12 +70,12 @@ class _Evidence:
         """Return whether the evidence has a word of a name, or all of them as one word or as initials."""
         forms = [_fold(word.form) for word in words]
         joined, initials = "".join(forms), "".join(form[0] for form in forms)
-        is_joined = len(joined) >= LEAST_LETTERS and joined in self._letters
+        is_joined = len(joined) >= FAMILY and joined in self._letters
         return is_joined or (len(initials) > 1 and initials in self._stems) or any(map(self._has, words))
 
     def _has(self, word: Word) -> bool:
         form, stem = _fold(word.form), _fold(word.stem)
-        if any(map(str.isdigit, form)) or form in WEEKDAYS or form in SHORT or form in ALL_MONTHS or is_unit(form):
+        if any(map(str.isdigit, form)) or form in SHORT or is_unit(form):
             return True
         if holds(self._stems, stem) or (len(form) >= SURE and not self._stems.isdisjoint(slips(stem))):
             return True

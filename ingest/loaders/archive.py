@@ -3,6 +3,7 @@
 import io
 import zipfile
 import zlib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,3 +50,18 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> Element:
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     return etree.fromstring(archive.read(name), parser)
+
+
+def iter_unwrapped(parent: Element, tag: str, wrappers: Collection[str]) -> Iterator[Element]:
+    """Yield the children of an element with a tag, also those within elements that only wrap others.
+
+    Args:
+        parent: The element.
+        tag: The tag of the wanted children.
+        wrappers: The tags of elements that are looked into.
+    """
+    for child in parent:
+        if child.tag == tag:
+            yield child
+        elif child.tag in wrappers:
+            yield from iter_unwrapped(child, tag, wrappers)

@@ -72,7 +72,7 @@ def _find_names(rows: Sequence[Row], has_header: bool | None) -> Head:
 
 def _goes_on(names: Row, below: Sequence[Row]) -> bool:
     """Check whether the names go on in the next row: nothing in its first cell, and words above figures in others."""
-    if not below or not all(below[:3]) or not names[0] or below[0][0] or not any(row[0] for row in below[1:3]):
+    if not below or not below[0] or not names[0] or below[0][0]:
         return False
     cells = [cell for cell in below[0] if cell]
     return bool(cells) and all(map(_looks_like_column_name, cells)) and _names_figures(below)

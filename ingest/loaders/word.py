@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
-from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive
+from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive, iter_unwrapped
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.office.word_numbering import BULLET, Numbering, is_list_marker, read_number, read_value
 from sourcebound.ingest.loaders.office.word_symbols import read_symbol
@@ -303,19 +303,13 @@ def _iter_text_boxes(element: Element) -> Iterator[Element]:
 
 
 def _iter_rows(table: Element) -> Iterator[Element]:
-    for child in table:
-        if child.tag == f"{_W}tr" and child.find(f"{_W}trPr/{_W}del") is None:
-            yield child
-        elif child.tag in _WRAPPER_TAGS:
-            yield from _iter_rows(child)
+    """Yield the rows of a table that no tracked change has deleted."""
+    rows = iter_unwrapped(table, f"{_W}tr", _WRAPPER_TAGS)
+    return (row for row in rows if row.find(f"{_W}trPr/{_W}del") is None)
 
 
 def _iter_cells(row: Element) -> Iterator[Element]:
-    for child in row:
-        if child.tag == f"{_W}tc":
-            yield child
-        elif child.tag in _WRAPPER_TAGS:
-            yield from _iter_cells(child)
+    return iter_unwrapped(row, f"{_W}tc", _WRAPPER_TAGS)
 
 
 def _build_grid(rows: list[list[Element]]) -> list[list[str]]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from sourcebound.contracts.text.blocks import LIST_MARKER, MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.text.sentences import STARTER
 
 HEADING_LINE: Final = re.compile(
     r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*|\d+(?:\.\d+)+\. [^\W\d_a-z][^;|=\n]*"
@@ -21,6 +22,7 @@ DANGLES: Final = re.compile(
 """The end of a line that cannot end a sentence."""
 RESUMES: Final = re.compile(r"(?:and|or|to|into|with|for|from|as|which|where|instead|by|on|at|of|is|are|will|should)\s")
 """The beginning of a line that cannot begin one."""
+BEGINS: Final = re.compile(rf"{STARTER}\b")
 WIDE: Final = 45
 """The least width of a line that the page has cut."""
 LEAST_CELLS: Final = 3
@@ -67,11 +69,10 @@ def _is_wrapped(text: str, last: Segment, piece: Segment) -> bool:
 def _is_within(text: str, last: Segment, piece: Segment) -> bool:
     """Whether a break is within a sentence: `Start it with`, and below it `syslogd -r`.
 
-    A word with a capital begins a new one: `Who this guide is for` is a heading above `The operator`.
+    A function word with a capital begins a new one: `Who this guide is for` is a heading above `The operator`.
     """
     is_sentence = piece.kind is last.kind is SegmentKind.SENTENCE and not text[last.end : piece.start].strip()
-    first = piece.text.split(maxsplit=1)[0]
-    is_new = first.isalpha() and first.istitle()
+    is_new = BEGINS.match(piece.text)
     return is_sentence and bool((DANGLES.search(last.text) and not is_new) or RESUMES.match(piece.text))
 
 

@@ -143,24 +143,27 @@ def read_literals(
     literals.sort(key=lambda literal: literal.start)
     forms = supported_forms(literals, words)
     if version >= SECOND and is_source:
-        apart = numbers_of_rows(plain, literals)
-        add_forms(
-            forms,
-            words,
-            [
-                *row_forms(apart),
-                *scaled_forms(plain, [*literals, *apart]),
-                *forms_of_language(plain, language),
-                *era_forms(literals),
-                *named_time_forms(plain, literals),
-                *short_time_forms(plain, words),
-                *spoken_forms(plain, words, literals),
-            ],
-        )
+        add_forms(forms, words, _forms_of_source(plain, words, language, literals))
     elif version >= SECOND:
         literals = with_spoken_forms(literals, plain)
         literals = without_scale(literals) if scale_is_given or names_scale(plain) else literals
     return LiteralIndex(tuple(literals), forms, plain, version)
+
+
+def _forms_of_source(
+    plain: str, words: frozenset[str], language: str, literals: list[Literal]
+) -> list[tuple[str, str | None]]:
+    """Return the forms, with their units, that a source supports besides those of its literals."""
+    apart = numbers_of_rows(plain, literals)
+    return [
+        *row_forms(apart),
+        *scaled_forms(plain, [*literals, *apart]),
+        *forms_of_language(plain, language),
+        *era_forms(literals),
+        *named_time_forms(plain, literals),
+        *short_time_forms(plain, words),
+        *spoken_forms(plain, words, literals),
+    ]
 
 
 def _mask(text: str, matches: list[Literal]) -> str:

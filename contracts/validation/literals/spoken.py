@@ -111,9 +111,9 @@ def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
 
 
 def _more_forms(literal: Literal, plain: str) -> set[str]:
-    forms = {f"n-{form[1:]}" for form in literal.forms if form[1:2].isdigit()} if _falls(literal, plain) else set()
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
-        return forms | {"k" + form[1:] for form in literal.forms if form.startswith("n")}
+        return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
+    forms = {f"n-{form[1:]}" for form in literal.forms if form[1:2].isdigit()} if _falls(literal, plain) else set()
     return forms | _version_forms(literal)
 
 

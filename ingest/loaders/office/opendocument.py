@@ -11,7 +11,7 @@ from typing import Final
 
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
-from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive, read_xml
+from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, Element, check_archive, iter_unwrapped, read_xml
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.office.opendocument_lists import ListReader, OpenList
 from sourcebound.ingest.loaders.office.opendocument_pages import read_page_lines
@@ -124,7 +124,7 @@ class _BlockWriter:
             self._marker = ""
 
     def _write_table(self, table: Element) -> None:
-        rows = list(_iter_rows(table))
+        rows = list(iter_unwrapped(table, f"{_TABLE}table-row", _ROW_GROUPS))  # not those of tables in cells
         grid = _build_grid(rows)
         if max(map(len, grid), default=0) > 1:
             for line in linearise(grid):
@@ -133,15 +133,6 @@ class _BlockWriter:
         for row in rows:
             for cell in row:
                 self.write(cell)
-
-
-def _iter_rows(table: Element) -> Iterator[Element]:
-    """Yield the rows of a table, without those of tables in its cells."""
-    for child in table:
-        if child.tag == f"{_TABLE}table-row":
-            yield child
-        elif child.tag in _ROW_GROUPS:
-            yield from _iter_rows(child)
 
 
 def _build_grid(rows: list[Element]) -> list[list[str]]:

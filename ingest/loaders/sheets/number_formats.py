@@ -29,6 +29,7 @@ _CODE: Final = re.compile(
     r"(?P<before>[^#0?.,;%\w]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<decimals>[#0?]*))?(?P<scale>,*)(?P<after>[^#0?;\w]*)"
 )
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
+_GROUP: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+$)")
 _MOST_DECIMALS: Final = 15
 _LONGEST_CODE: Final = 255
 _MOST: Final = 1e12
@@ -156,6 +157,6 @@ def show_number(number: float, style: NumberFormat) -> str:
     whole, point, decimals = f"{value:f}".partition(".")
     whole = whole.zfill(style.least_digits)
     decimals = decimals[: style.least_decimals] + decimals[style.least_decimals :].rstrip("0")
-    shown = f"{int(whole):,}" if style.is_grouped and len(whole) > style.least_digits else whole
+    shown = _GROUP.sub(",", whole) if style.is_grouped else whole
     minus = "-" if number < 0 and value else ""
     return f"{minus}{style.before}{shown}{point if decimals else ''}{decimals}{style.after}"

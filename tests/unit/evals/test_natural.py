@@ -1,5 +1,6 @@
 """The natural questions: every fact is at its place, the judgement counts what it must, `held` is not shown."""
 
+import asyncio
 import gzip
 import json
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from sourcebound.contracts.outcome import Status
 from sourcebound.evals.marked_page import marks
+from sourcebound.evals.natural.__main__ import evaluate, parse_options
 from sourcebound.evals.natural.judging import Outcome, Verdict, judge
 from sourcebound.evals.natural.questions import (
     ABSENT,
@@ -182,6 +184,13 @@ def test_the_report_counts_by_kind_and_level_and_shows_nothing_of_held() -> None
 def test_the_page_has_a_place_for_the_tables() -> None:
     page = (ROOT / "docs" / "answers.md").read_text("utf-8")
     assert all(page.count(mark) == 1 for name in ("eval-natural", "eval-elsewhere") for mark in marks(name))
+
+
+def test_pages_that_are_not_there_are_named_in_order_and_end_the_evaluation(tmp_path: Path) -> None:
+    elsewhere = read_elsewhere()
+    assert collect_unpacked(elsewhere, tmp_path, tmp_path / "none").absent == tuple(sorted(elsewhere.files))
+    with pytest.raises(SystemExit, match="None of the files that the questions name is in"):
+        asyncio.run(evaluate(parse_options(["--elsewhere", str(tmp_path / "none")])))
 
 
 def test_the_questions_elsewhere_ask_about_named_pages_of_named_packages() -> None:

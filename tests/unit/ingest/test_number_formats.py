@@ -64,6 +64,7 @@ def test_texts_and_truths_with_a_number_format_stay_as_they_are(load: Load) -> N
         ("[$￥-804]#,##0.00", 9500, "￥9,500.00"),
         ("[$USD] #,##0.00", 5, "USD 5.00"),
         ('"INV-"0000', 7, "INV-0007"),
+        ('"No. "0,000', 7, "No. 0,007"),
         ('"Year "0', 2020, "Year 2020"),
         ("0.000000000000000%", 5e11, "50000000000000.000000000000000%"),
     ],
@@ -81,6 +82,29 @@ def test_a_number_is_shown_with_its_sign_or_unit(code: str, number: float, shown
 )  # fmt: skip
 def test_other_formats_are_left_alone(code: str) -> None:
     assert parse_format(code) is None
+
+
+def test_a_share_far_to_the_right_is_shown_as_its_cell_does(load: Load) -> None:
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(buffer, {"in_memory": True}) as book:
+        sheet = book.add_worksheet()
+        sheet.write(0, 0, "Share")
+        sheet.write(0, 30, 0.5, book.add_format({"num_format": "0%"}))
+    assert load("share.xlsx", buffer.getvalue()).pages[0].text.endswith("50%")
+
+
+def test_a_sheet_that_is_not_well_formed_is_shown_as_it_is_stored(load: Load) -> None:
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(buffer, {"in_memory": True}) as book:
+        book.add_worksheet().write(0, 0, 0.5, book.add_format({"num_format": "0%"}))
+    with zipfile.ZipFile(buffer) as whole:
+        parts = {name: whole.read(name).decode() for name in whole.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    assert (
+        load("share.xlsx", archive(parts | {sheet: parts[sheet].replace('r="A1"', 'r="A1" r="A1"')}))
+        .pages[0]
+        .text.endswith("\n0.5")
+    )
 
 
 def test_a_cell_without_its_place_is_shown_as_it_is_stored(load: Load) -> None:

@@ -110,6 +110,15 @@ def test_a_mail_whose_plain_text_leaves_much_out_is_read_from_its_html(load: Loa
     assert ("It costs $50." in text, plain in text) == (shown, True)
 
 
+def test_a_mail_whose_html_shows_nothing_or_is_badly_encoded_is_read(load: Load) -> None:
+    part = "--cut\nContent-Type: text/{}; charset={}\n\n{}\n"
+    head = "Subject: Pump\nFrom: ann@example.org\nContent-Type: multipart/alternative; boundary=cut\n\n"
+    shown = part.format("plain", "utf-8", "Grease it.") + part.format("html", "utf-8", "<style>p { margin: 0 }</style>")
+    assert load("mail.eml", f"{head}{shown}--cut--\n").pages[0].text.endswith("Grease it.")
+    lone_surrogate = part.format("plain", "utf-7", "Grease +2AA- it.")
+    assert "Grease" in load("mail.eml", f"{head}{lone_surrogate}--cut--\n").pages[0].text
+
+
 def test_an_opendocument_text_has_its_headings_lists_tables_and_notes(load: Load) -> None:
     document = load("care.odt", OFFICE_FILES["care.odt"]())
     (page,) = document.pages

@@ -71,7 +71,11 @@ def test_one_row_of_figures_alone_carries_the_words_above_it() -> None:
 def test_one_row_with_a_word_or_below_nothing_is_no_table() -> None:
     assert unchanged(line(1, (50, "These are the votes of all proposals of the meeting.")), VOTES)
     assert unchanged(YEARS, SALES)
-    assert unchanged(line(1, right(200, "For"), right(300, "Against")), line(2, right(200, "46"), right(300, "51")))
+    assert unchanged(
+        line(1, right(200, "For"), right(300, "Against"), bold=True), line(2, right(200, "46"), right(300, "51"))
+    )
+    names = line(1, (50, "Part"), (150, "Colour"), (250, "Place"), bold=True)
+    assert unchanged(names, line(2, (50, "Seal"), (150, "blue"), (250, "Outlet")))
 
 
 NARROW = line(2, (50, "Sales"), right(300, "46"), right(400, "51"))

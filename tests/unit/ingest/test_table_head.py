@@ -91,6 +91,11 @@ def test_names_over_several_lines_are_joined() -> None:
     assert len(linearise(rows)) == 2
 
 
+def test_a_row_with_a_figure_below_the_names_is_no_line_of_names() -> None:
+    rows = [["Function", "Share", "Least"], ["", "see note", "900"], ["Sales", "17%", "800"], ["Costs", "18%", "700"]]
+    assert linearise(rows)[0] == "Share: see note; Least: 900"
+
+
 def test_a_row_of_words_below_the_names_is_no_line_of_names() -> None:
     rows = [["Day", "Cook", "Meal"], ["", "Ann", "soup"], ["Tuesday", "Ben", "fish"], ["Friday", "Cleo", "stew"]]
     assert linearise(rows)[0] == "Cook: Ann; Meal: soup"

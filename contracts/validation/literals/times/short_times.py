@@ -38,7 +38,7 @@ MINUTES: Final = re.compile(r"[:=|][ ]?[\"'`(]?(?P<number>\d{1,4})m(?![\w.])")
 """A value that may be minutes: `5m` after a colon."""
 OF_TIME: Final = re.compile(
     r"(?i:time|timeout|interval|delay|duration|period|wait)s?"
-    r"(?:[\"'`]?[ ]?[:=|]|[ ]?[;|][^\n]*\b(?i:default|value|setting|minimum|maximum|min|max):)\Z"
+    r"(?:[\"'`]?[ ]?[:=|]|[ ]?[;|](?:[^\n]*[;|])?[ ]?(?i:default|value|setting|minimum|maximum|min|max):)\Z"
 )
 """The name of a value that is a time: `timeout: 5m`, `timeout; Default: 5m`. Elsewhere `5m` is five metres."""
 LONGEST_NAME: Final = 160

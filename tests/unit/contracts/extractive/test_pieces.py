@@ -112,6 +112,12 @@ def test_what_leads_in_or_begins_anew_is_not_joined() -> None:
 
 
 @pytest.mark.contract("R4-9")
+def test_a_name_in_the_next_line_goes_on_with_its_sentence() -> None:
+    _, sentence = read("1.2 The system\n\nThe system was delivered by\nSiemens in 2019.")
+    assert sentence.text == "The system was delivered by Siemens in 2019."
+
+
+@pytest.mark.contract("R4-9")
 @pytest.mark.parametrize("heading", ["Who this guide is for", "How to sign in", "4.2 What to look out for"])
 def test_a_heading_that_ends_in_a_preposition_is_not_joined(heading: str) -> None:
     first, second = read(f"{heading}\n\nThe operator opens the valve by hand.")
@@ -154,5 +160,7 @@ def test_what_would_be_several_statements_alone_is_cut_there() -> None:
         "In 2017, a cluster of cases was reported to the CDPH.",
         "The laboratory at the CDPH detected the virus in 19 of 30 patients (63%).",
     ]
+    wrapped = "In December 2007, an airplane of the type that is called (Global\n5000), N50DS, was damaged on a runway."
+    assert [each.text for each in read(wrapped)] == [" ".join(wrapped.split())]
     read_ones = [each for each in read("(2) . " + " ".join(sentences)) if each.is_quotable]
     assert [each.text.removeprefix("(2) . ") for each in read_ones] == sentences

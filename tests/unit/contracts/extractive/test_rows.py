@@ -187,6 +187,12 @@ def test_rows_are_cut_at_no_question_mark_and_may_begin_with_a_number_sign() -> 
     assert texts("Who mails the plans to the vendors?", "\n".join(rows)) == rows[:1]
 
 
+@pytest.mark.parametrize("name", ["#", "№", "%"])
+def test_a_row_may_begin_with_a_sign_as_its_name(name: str) -> None:
+    rows = [f"{name}: {number}; Task: Mail the plans; Status: New" for number in (9, 10)]
+    assert [each.text for each in read_evidence([EvidencePart("C0", "tasks.xlsx", "\n".join(rows))])] == rows
+
+
 def test_rows_without_heads_stay_apart() -> None:
     rows = ["Gwen Ifill; journalist; 61; born on 1955-09-29", "John Glenn; astronaut; 95; born on 1921-07-28"]
     assert [each.text for each in read_evidence([EvidencePart("C0", "table.csv", "\n".join(rows))])] == rows
