@@ -1,9 +1,10 @@
-"""Writes the network for the product: `python training/reader/export.py TRAINED [TARGET]`.
+"""Writes the network for the product: `python training/reader/export.py TARGET TRAINED…`.
 
-`TRAINED` is the file that `train.py` writes. The matrices become whole numbers of eight bits. Those that narrow a layer
-have the widest inputs, so their inputs are rounded in blocks. The inputs of the others are rounded as a whole, and only
-seven bits of their weights are used, so that sums do not overflow on processors without instructions for such products.
-The last layers and all vectors stay floats, and the word vectors refer to the weights of the embedder.
+`TRAINED` are files that `train.py` writes; the network is their mean. The matrices become whole numbers of eight bits.
+Those that narrow a layer have the widest inputs, so their inputs are rounded in blocks. The inputs of the others are
+rounded as a whole, and only seven bits of their weights are used, so that sums do not overflow on processors without
+instructions for such products. The last layers and all vectors stay floats, and the word vectors refer to the weights
+of the embedder.
 """
 
 import sys
@@ -21,7 +22,7 @@ from safetensors.torch import load_file
 
 from sourcebound.models.embedders.minilm import WEIGHTS, check_file, installed_weights
 from sourcebound.models.embedders.minilm_graph import IR_VERSION, OPSET, GraphBuilder
-from sourcebound.models.sentence_reader import MOST_TOKENS, NETWORK
+from sourcebound.models.sentence_reader import MOST_TOKENS
 
 WORDS: Final = "words"
 """The word vectors, which are an input until the matrices have been made whole numbers."""
@@ -169,16 +170,18 @@ def make_whole(plain: Path, whole: Path) -> onnx.ModelProto:
 
 def main() -> None:
     """Read the trained tensors and write the network."""
+    target, *files = map(Path, sys.argv[1:])
     weights = check_file(installed_weights(), WEIGHTS)
     network = SentenceNetwork(load_file(weights), MOST_TOKENS)
-    network.load_state_dict(load_file(sys.argv[1]), strict=False)
+    trained = [load_file(file) for file in files]
+    mean = {name: sum(each[name].float() for each in trained) / len(trained) for name in trained[0]}
+    network.load_state_dict(mean, strict=False)
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "plain.onnx")
         onnx.save(build(NetworkBuilder(weights, network)), plain)
         model = make_whole(plain, Path(folder, "whole.onnx"))
     refer_to_words(model, weights)
     model.doc_string = ORIGIN
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else NETWORK
     target.write_bytes(model.SerializeToString(deterministic=True))
     print(target, target.stat().st_size)
 

@@ -1,15 +1,17 @@
-"""Trains the network that reads sentences: `python training/reader/train.py EXAMPLES START OUT [OTHER]`.
+"""Trains the network that reads sentences: `python training/reader/train.py EXAMPLES START OUT [SEED [SECONDS]]`.
 
 `EXAMPLES` is the file that `examples.py` writes, and `START` the file of tensors of all-MiniLM-L6-v2. It needs nothing
 but PyTorch, NumPy and safetensors, and uses a graphics processor if there is one. It learns from the questions. The
-loss of one is that of a choice among its sentences and "none". After each epoch it prints, for the passages that are
-only measured on, how often the highest score is a right sentence, and how well the score tells the questions with an
-answer from those that only look like them (AUROC). With `OTHER`, the weights of an earlier training, the result is the
-mean of both.
+loss of one is that of a choice among its sentences and "none". At the end it prints, for the passages that are only
+measured on, how often the highest score is a right sentence, and how well the score tells the questions with an answer
+from those that only look like them (AUROC). With `SECONDS`, the training ends after so many of them, with a rate that
+has fallen to nothing then.
 """
 
+import math
 import sys
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -45,25 +47,31 @@ class Batch(NamedTuple):
 
 
 class Examples:
-    """The examples of all epochs.
+    """The examples of all epochs. They stay where the network is, and each batch is gathered there.
 
     Args:
         arrays: The arrays that `examples.py` writes.
-        device: Where the batches are put.
+        device: Where the network is.
+        seed: Fixes the order of the batches.
     """
 
-    def __init__(self, arrays: dict[str, Array], device: torch.device) -> None:
+    def __init__(self, arrays: dict[str, Array], device: torch.device, seed: int) -> None:
         self._arrays, self._device = arrays, device
-        self._ids = np.concatenate([[0], arrays["lengths"].cumsum(dtype=np.int64)])
-        self._spans = np.concatenate([[0], arrays["sentences"].cumsum(dtype=np.int64)])
-        self._draw = np.random.default_rng(1)
+        self._ids, self._spans = (self._put(arrays[name].astype(np.int32)) for name in ("ids", "spans"))
+        self._asked, self._lengths, self._counts = (
+            self._put(arrays[name].astype(np.int64)) for name in ("asked", "lengths", "sentences")
+        )
+        self._first_ids, self._first_spans = (each.cumsum(0) - each for each in (self._lengths, self._counts))
+        self._draw = np.random.default_rng(seed)
         self.draws = int(arrays["epochs"].max())
 
-    def batches(self, epoch: int, *, are_statements: bool | None = None) -> Iterator[Batch]:
-        """Yield the batches of an epoch in random order; only statements or only questions, unless it is None."""
-        chosen = self._arrays["epochs"] == epoch
-        if are_statements is not None:
-            chosen &= self._arrays["statements"] == are_statements
+    def batches(self, epoch: int, *, are_statements: bool = False) -> Iterator[Batch]:
+        """Yield the batches of questions of an epoch, or those of statements, in random order."""
+        yield from map(self._batch, self.orders(epoch, are_statements=are_statements))
+
+    def orders(self, epoch: int, *, are_statements: bool = False) -> list[list[int]]:
+        """Return the numbers of the examples of each batch."""
+        chosen = (self._arrays["epochs"] == epoch) & (self._arrays["statements"] == are_statements)
         numbers = np.flatnonzero(chosen)
         lengths = self._arrays["lengths"][numbers].astype(int)
         order = np.argsort(lengths + self._draw.uniform(-JITTER, JITTER, len(lengths)), kind="stable")
@@ -73,23 +81,23 @@ class Examples:
                 made.append([])
             made[-1].append(int(numbers[place]))
         self._draw.shuffle(made)
-        yield from map(self._batch, made)
+        return made
 
     def _batch(self, numbers: list[int]) -> Batch:
-        arrays = self._arrays
-        longest = int(arrays["lengths"][numbers].max())
-        ids = np.zeros((len(numbers), longest + -longest % ALIGNED), np.int64)
-        segments = np.zeros_like(ids)
-        spans = []
-        for row, number in enumerate(numbers):
-            own = arrays["ids"][self._ids[number] : self._ids[number + 1]]
-            ids[row, : len(own)] = own
-            segments[row, arrays["asked"][number] : len(own)] = 1
-            places = arrays["spans"][self._spans[number] : self._spans[number + 1]].astype(np.int64)
-            spans.append(np.column_stack([np.full(len(places), row), places]))
-        found = np.concatenate(spans)
-        tensors = (ids, segments, found[:, :3], found[:, 3] == 1)
-        return Batch(*(torch.from_numpy(np.ascontiguousarray(each)).to(self._device) for each in tensors))
+        longest, spans = int(self._arrays["lengths"][numbers].max()), int(self._arrays["sentences"][numbers].sum())
+        rows = self._put(np.array(numbers))
+        places = torch.arange(longest + -longest % ALIGNED, device=self._device)
+        is_own = places < self._lengths[rows, None]
+        ids = self._ids[(self._first_ids[rows, None] + places).clamp_max(len(self._ids) - 1)] * is_own
+        segments = (places >= self._asked[rows, None]) & is_own
+        counts = self._counts[rows]
+        row = torch.arange(len(rows), device=self._device).repeat_interleave(counts, output_size=spans)
+        within = torch.arange(spans, device=self._device) - (counts.cumsum(0) - counts)[row]
+        found = self._spans[self._first_spans[rows][row] + within].long()
+        return Batch(ids, segments.long(), torch.column_stack([row, found[:, :2]]), found[:, 2] == 1)
+
+    def _put(self, array: Array) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
 
 
 def loss_of(scores: Tensor, nothing: Tensor, spans: Tensor, labels: Tensor) -> Tensor:
@@ -134,46 +142,55 @@ def measure(network: SentenceNetwork, batches: list[Batch]) -> str:
     return f"right {right} of {len(answered)}, area {area:.3f} over {len(open_)} without an answer"
 
 
-def train(network: SentenceNetwork, examples: Examples) -> None:
-    """Train with a rate that rises for a few steps and then falls evenly to nothing."""
+def train(network: SentenceNetwork, examples: Examples, seconds: float) -> None:
+    """Train with a rate that rises for a few steps and then falls evenly to nothing.
+
+    Args:
+        network: The network. It is on the device of the examples.
+        examples: The examples.
+        seconds: The time after which the rate has fallen to nothing, if the epochs have not ended before.
+    """
     heads = [*network.mid.parameters(), *network.head.parameters(), *network.none.parameters()]
     chosen = set(map(id, heads))
     rest = [each for each in network.parameters() if each.requires_grad and id(each) not in chosen]
     groups = [{"params": heads, "lr": HEAD_RATE}, {"params": rest, "lr": RATE}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
-    held = [list(examples.batches(HELD, are_statements=each)) for each in (False, True)]
-    steps = EPOCHS * sum(1 for _ in examples.batches(1, are_statements=False))
+    steps = EPOCHS * sum(1 for _ in examples.orders(1))
     warm = min(WARM, steps // 4 + 1)
-    rates = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.01, 1 - step / steps))
-    )
+    began, step = monotonic(), 0
     network.train()
     for epoch in range(EPOCHS):
-        for batch in examples.batches(1 + epoch % examples.draws, are_statements=False):
+        for batch in examples.batches(1 + epoch % examples.draws):
+            done = max(step / steps, (monotonic() - began) / seconds)
+            if done >= 1:
+                break
+            for group, rate in zip(optimizer.param_groups, (HEAD_RATE, RATE), strict=True):
+                group["lr"] = rate * min((step + 1) / warm, max(0.01, 1 - done))
             scores, nothing = read(network, batch)
             loss = loss_of(scores, nothing, batch.spans, batch.labels)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
-            rates.step()
-        print(f"epoch {epoch + 1}, loss {loss.item():.3f}", flush=True)
-        for name, batches in zip(("questions:", "statements:"), held, strict=True):
-            print(" ", name, measure(network, batches), flush=True)
+            step += 1
+        print(f"epoch {epoch + 1}, step {step} of {steps}, loss {loss.item():.3f}", flush=True)
 
 
 def main() -> None:
     """Train and write the tensors."""
-    torch.manual_seed(0)
+    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    seconds = float(sys.argv[5]) if len(sys.argv) > 5 else math.inf
+    torch.manual_seed(seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # It plans anew for every length.
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with np.load(sys.argv[1]) as file:
         arrays = dict(file)
     network = SentenceNetwork(load_file(sys.argv[2]), int(arrays["most_tokens"])).to(device)
-    train(network, Examples(arrays, device))
+    examples = Examples(arrays, device, seed)
+    train(network, examples, seconds)
+    for name, are_statements in (("questions:", False), ("statements:", True)):
+        print(name, measure(network, list(examples.batches(HELD, are_statements=are_statements))), flush=True)
     trained = {name: value.cpu() for name, value in network.state_dict().items() if name != "words.weight"}
-    if other := load_file(sys.argv[4]) if len(sys.argv) > 4 else {}:
-        trained = {name: (value + other[name]) / 2 for name, value in trained.items()}
     save_file(trained, sys.argv[3])
 
 
