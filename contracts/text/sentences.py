@@ -81,6 +81,8 @@ MORE_NEVER_LAST: Final = re.compile(
 """Abbreviations of German, Spanish and Italian that announce what follows."""
 MORE_ABBREVIATION: Final = re.compile(r"(?:^|[\s(\[/])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd)\.$")
 """Abbreviations that go on with a number or a word in lower case."""
+INITIAL: Final = re.compile(r"(?:^|[\s(\[/])[*_\"“'(]{1,3}[A-Z]\.$")
+"""A letter for a name in marks, which a word in lower case continues: `*S. aureus*`."""
 BIG_NUMBER: Final = re.compile(r"\d\s?(?:Mio|Mrd|Tsd)\.$")
 COUNTED: Final = re.compile(r"(?:[€$£]|(?:EUR|Euro|USD|CHF|GBP|US-Dollar|Dollar|Stück|Tonnen)\b)")
 """What follows a number of millions."""
@@ -101,6 +103,8 @@ FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")  # what every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds
 SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no UTF-8 text can hold it alone, and `sentencex` cannot read it
+ENUMERATED: Final = re.compile(r"\s*\(\w{1,5}\)(?=\s)")
+"""The marker of an item in brackets. `sentencex` takes all that follows it for one sentence."""
 WIDE_BLANK: Final = re.compile("(?<=[A-Z])[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000](?=\\.)")  # neither that
 
 Span = tuple[int, int]
@@ -118,7 +122,7 @@ def split_sentences(text: str, version: int = FIRST_VERSION) -> list[Span]:
     """
     spans: list[Span] = []
     for start, end in pairwise([*_list_starts(text), len(text)]):
-        sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end), version))
+        sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end, version), version))
         spans.extend(_trim(text, [piece for span in sentences for piece in _split_further(text, span)]))
     return spans
 
@@ -172,9 +176,11 @@ def language_of(text: str) -> str:
     return name if count * 2 >= sum(character.isalpha() for character in text) else "en"
 
 
-def _split_raw(text: str, start: int, end: int) -> list[Span]:
+def _split_raw(text: str, start: int, end: int, version: int) -> list[Span]:
     position, spans = start, []
     piece = WIDE_BLANK.sub(" ", SURROGATE.sub("\ufffd", text[start:end]))
+    if version > FIRST_VERSION and (marker := ENUMERATED.match(piece)):
+        piece = marker[0].replace("(", "[").replace(")", "]") + piece[marker.end() :]
     for sentence in sentencex.segment(language_of(piece), piece):
         spans.append((position, position + len(sentence)))
         position += len(sentence)
@@ -232,6 +238,8 @@ def _is_later_continuation(before: str, after: str) -> bool:
         return True
     tail = before[-LONGEST_ABBREVIATION:]
     if MORE_NEVER_LAST.search(tail) or (BIG_NUMBER.search(tail) and COUNTED.match(after)):
+        return True
+    if INITIAL.search(tail) and after[0].islower():
         return True
     if ORDINAL.search(tail):
         return bool(AFTER_ORDINAL.match(after))

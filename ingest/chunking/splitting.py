@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.corpus.document import Block, BlockKind, Page
 from sourcebound.contracts.ports import TokenCounter
 from sourcebound.contracts.text.sentences import split_sentences
+from sourcebound.contracts.validation.versions import VERSION
 
 MAX_CHARACTERS_PER_TOKEN: Final = 16
 """The most characters that count as one token."""
@@ -76,9 +77,11 @@ def sentences_of(text: str, piece: Piece, counter: TokenCounter) -> list[Piece]:
 
 
 def cut_piece(text: str, piece: Piece, counter: TokenCounter, limit: int) -> list[Piece]:
-    """Cut a piece into one of at most `limit` tokens and, if text is left, the rest."""
-    cut = largest_prefix(text, piece.start, piece.end, counter, limit)
+    """Cut a piece into one of at most `limit` tokens and, if text is left, the rest: between sentences if one fits."""
+    longest = largest_prefix(text, piece.start, piece.end, counter, limit)
     is_code = piece.kind is BlockKind.CODE
+    starts = () if is_code else (start for start, _ in _sentences(text, piece.start, piece.end))
+    cut = max((start for start in starts if piece.start < start <= longest), default=longest)
     halves = (trim(text, piece.start, cut, is_code=is_code), trim(text, cut, piece.end, is_code=is_code))
     spans = [span for span in halves if span[0] < span[1]]
     return [Piece(start, end, counter.count_tokens(text[start:end]), piece.kind, piece.level) for start, end in spans]
@@ -205,7 +208,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of the sentences of `text[start:end]`, trimmed. A sentence longer than the window is cut."""
     while end - (start := _skip_space(text, start, end)) > SENTENCE_WINDOW:
-        spans = split_sentences(text[start : start + SENTENCE_WINDOW])
+        spans = split_sentences(text[start : start + SENTENCE_WINDOW], VERSION)
         for first, last in spans[:-1]:
             yield start + first, start + last
         if len(spans) > 1:  # the last one may continue after the window
@@ -215,5 +218,5 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         cut = cut if cut > start else start + SENTENCE_WINDOW
         yield trim(text, start, cut)
         start = cut
-    for first, last in split_sentences(text[start:end]):
+    for first, last in split_sentences(text[start:end], VERSION):
         yield start + first, start + last

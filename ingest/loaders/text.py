@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
+from sourcebound.contracts.text.number_words import repeats_count
 from sourcebound.ingest.chunking.page_text import PageComposer, clean_text
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.text_headings import HeadingReader
@@ -43,6 +44,8 @@ _CODE_FOLLOWS = re.compile(
 )
 _ROUND_MARK = re.compile(r"^([ \t]+)o(?=[ \t]+\S)", re.MULTILINE)
 _LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•●▪◦‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t]+\S")
+_CLAUSE = re.compile(r"[ \t]*\d{1,3}(?:\.\d{1,3})+(?:\.[ \t]+|\t[ \t]*)[^\W\d_]")
+"""The beginning of a clause: `7.4. Taxes`. `2.5 V` may be in the middle of a sentence."""
 
 
 def load_text(path: Path, data: bytes) -> ParsedDocument:
@@ -159,7 +162,7 @@ def _reads_as_code(paragraph: str) -> bool:
 
 
 def _add_paragraph(composer: PageComposer, paragraph: str, headings: HeadingReader) -> None:
-    """Add a paragraph to the page. Each list item in it becomes a block that includes the lines up to the next item."""
+    """Add a paragraph to the page. Each list item or clause in it becomes a block, up to the next one."""
     text = paragraph.strip("\n").rstrip()
     if _ROUND_MARK.match(text):
         text = _ROUND_MARK.sub(r"\1•", text)
@@ -170,9 +173,10 @@ def _add_paragraph(composer: PageComposer, paragraph: str, headings: HeadingRead
     lines: list[str] = []
     kind = BlockKind.PARAGRAPH
     for line in text.split("\n"):
-        if _LIST_MARKER.match(line):
+        is_item = _LIST_MARKER.match(line) and not (lines and repeats_count(lines[-1], line))
+        if is_item or _CLAUSE.match(line):
             _add_lines(composer, kind, lines)
-            lines, kind = [], BlockKind.LIST_ITEM
+            lines, kind = [], BlockKind.LIST_ITEM if is_item else BlockKind.PARAGRAPH
         lines.append(line)
     _add_lines(composer, kind, lines)
 

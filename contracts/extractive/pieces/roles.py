@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sourcebound.contracts.text.blocks import LIST_MARKER, MAX_HEADING_WORDS, STATEMENT_END
+from sourcebound.contracts.text.number_words import repeats_count
 from sourcebound.contracts.text.segments import Segment, SegmentKind
 from sourcebound.contracts.text.sentences import STARTER
 
@@ -35,6 +36,8 @@ ROW: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+;|{NAMED_ROW}")
 """The beginning of a row that names its values. It continues no line."""
 ROW_OF_FIELDS: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+; [^:;\n]{{1,60}}: |{NAMED_ROW}")
 """The beginning of one that names two of its values, or one below an unnamed column. It ends with its line."""
+LEAD_END: Final = re.compile(r":[*_]*\s*$")
+"""The end of what leads in a list: a colon, in bold letters too."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
@@ -101,6 +104,8 @@ def cut_rows(text: str, pieces: Sequence[Segment]) -> list[Segment]:
 
 def _may_go_on(last: Segment, piece: Segment) -> bool:
     """Whether a piece may be the rest of the one before it: a sentence, or the next line of the same list item."""
+    if repeats_count(last.text, piece.text):
+        return True
     is_same_item = piece.kind is last.kind is SegmentKind.LIST_ITEM and not LIST_MARKER.match(piece.text)
     is_sentence = piece.kind is SegmentKind.SENTENCE
     return is_same_item or (is_sentence and last.kind in (SegmentKind.SENTENCE, SegmentKind.LIST_ITEM))
@@ -119,7 +124,7 @@ def leads_in(pieces: Sequence[Segment], index: int) -> bool:
     """Whether a segment ends with a colon, and a list of two items or more follows."""
     following = pieces[index + 1 : index + 3]
     is_list = len(following) > 1 and all(piece.kind is SegmentKind.LIST_ITEM for piece in following)
-    return is_list and pieces[index].kind is SegmentKind.SENTENCE and pieces[index].text.rstrip().endswith(":")
+    return is_list and pieces[index].kind is SegmentKind.SENTENCE and LEAD_END.search(pieces[index].text) is not None
 
 
 def find_leads(text: str, pieces: Sequence[Segment], indents: Sequence[int]) -> list[int | None]:
@@ -177,7 +182,7 @@ def _is_title(text: str, pieces: Sequence[Segment], index: int) -> bool:
 
 
 def is_cut(text: str, pieces: Sequence[Segment], index: int) -> bool:
-    """Whether a segment is a piece of a sentence that a line break, or the end of the chunk, has cut."""
+    """Whether a segment is a piece of a sentence that a line break, code, or the end of the chunk has cut."""
     piece = pieces[index]
     if piece.kind is not SegmentKind.SENTENCE:
         return False
@@ -185,6 +190,9 @@ def is_cut(text: str, pieces: Sequence[Segment], index: int) -> bool:
     goes_on = before and before.kind is not SegmentKind.HEADING and "\n\n" not in text[before.end : piece.start]
     begins_within = FRAGMENT_START.match(piece.text) and not ROW.match(piece.text)
     if before and goes_on and begins_within and not STATEMENT_END.search(before.text):
+        return True
+    above = pieces[index - 2] if index > 1 and before and before.kind is SegmentKind.CODE else None
+    if above and begins_within and not STATEMENT_END.search(above.text):
         return True
     if STATEMENT_END.search(piece.text):
         return False

@@ -283,11 +283,20 @@ def _starts_block(
         return _SENTENCE_END.search(previous.text) is not None or not line.text[0].islower()
     if line_spacing and gap > line_spacing * _PARAGRAPH_GAP_RATIO:
         return True
-    return _ends_list_item(lines[first], line) or _ends_paragraph(lines[first : position + 1])
+    return _ends_list_item(lines[first], previous, line) or _ends_paragraph(lines[first : position + 1])
 
 
-def _ends_list_item(item: Line, line: Line) -> bool:
-    return _classify_line(item) is BlockKind.LIST_ITEM and line.left <= item.left + 1
+def _ends_list_item(item: Line, previous: Line, line: Line) -> bool:
+    """Check whether a line below an item is no part of it: it is not indented, and does not go on with its sentence."""
+    is_item = _classify_line(item) is BlockKind.LIST_ITEM
+    return is_item and line.left <= item.left + 1 and not _goes_on(previous, line)
+
+
+def _goes_on(previous: Line, line: Line) -> bool:
+    """Check whether a sentence runs over two lines: its next word had no room in the first, if that is as wide."""
+    word = len(line.text.split(maxsplit=1)[0]) + 1
+    is_full = previous.right + (line.right - line.left) / len(line.text) * word >= line.right
+    return line.text[0].islower() and is_full and not _SENTENCE_END.search(previous.text)
 
 
 def _ends_paragraph(lines: Sequence[Line]) -> bool:

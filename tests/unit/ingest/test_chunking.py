@@ -464,9 +464,9 @@ def test_no_step_sees_more_of_a_document_than_a_window(make: Callable[[int], Pag
 def test_sentences_are_sought_in_a_window(make: Callable[[int], Page], monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = [0]
 
-    def note(text: str) -> list[tuple[int, int]]:
+    def note(text: str, version: int) -> list[tuple[int, int]]:
         lengths.append(len(text))
-        return split_sentences(text)
+        return split_sentences(text, version)
 
     monkeypatch.setattr(splitting, "split_sentences", note)
     page = make(100_000)
@@ -541,3 +541,26 @@ def test_a_block_over_the_window_is_still_cut_between_sentences(size: int) -> No
     sentence = "Step one is to open the small valve. "
     chunks = texts(cut(_document(_page(prose(sentence * (size // len(sentence))))), 50))
     assert all(chunk.startswith("Step one") and chunk.endswith("valve.") for chunk in chunks)
+
+
+SENTENCES = [f"The pump number {number} runs at a pressure of {number} bar in the plant." for number in range(12)]
+
+
+def _ends(document: ParsedDocument, size: int) -> list[str]:
+    return [chunk.text[-1] for chunk in chunk_document(document, "x", WordCounter(), size)]
+
+
+def test_a_long_item_below_a_heading_is_cut_between_sentences() -> None:
+    page = _page((BlockKind.HEADING, "Pumps", 1), (BlockKind.LIST_ITEM, f"(a) {' '.join(SENTENCES[:3])}", 0))
+    assert _ends(_document(page), 40) == [".", "."]
+
+
+def test_a_long_item_with_its_marker_in_brackets_is_cut_between_sentences() -> None:
+    page = _page((BlockKind.LIST_ITEM, f"(a) {' '.join(SENTENCES)}", 0))
+    assert set(_ends(_document(page), 40)) == {"."}
+
+
+def test_pieces_that_are_longer_together_are_cut_between_them() -> None:
+    page = _page(*((BlockKind.PARAGRAPH, sentence, 0) for sentence in SENTENCES))
+    chunks = chunk_document(_document(page), "x", CharacterCounter(), 50)
+    assert all(chunk.text.endswith(".") for chunk in chunks)

@@ -340,6 +340,16 @@ def test_text_paragraphs_lists_and_headings(load: Load) -> None:
     assert "\r" not in document.pages[0].text
 
 
+def test_text_clauses_are_blocks_of_their_own(load: Load) -> None:
+    clauses = "6.1.\tThe buyer pays at\n2.5 Volts less.\n6.2.\tIt lasts at least six\n(6) months."
+    page = load("p.txt", f"6.\tLiability\n{clauses}\n(7) An item\n").pages[0]
+    assert blocks(page, BlockKind.PARAGRAPH) == [
+        "6.1.\tThe buyer pays at\n2.5 Volts less.",
+        "6.2.\tIt lasts at least six\n(6) months.",
+    ]
+    assert blocks(page, BlockKind.LIST_ITEM) == ["6.\tLiability", "(7) An item"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_text_encodings(load: Load, encoding: str) -> None:
     text = "Die Größe der Öffnung beträgt fünf Millimeter, und die Düse ist heiß."

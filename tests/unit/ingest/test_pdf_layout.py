@@ -186,3 +186,23 @@ def test_a_long_number_that_a_letter_ends_is_no_title_and_takes_no_time() -> Non
     blocks = split_by_outline([_line(0, f"{'1' * 28}x"), _line(1, "It runs.")], [OutlineEntry(0, 1, "Pump")])
     assert {block.kind for block in blocks} == {BlockKind.PARAGRAPH}
     assert process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "is_item"),
+    [
+        ("certificate.", 110, True),
+        ("certificates of the child are free of charge.", 800, False),  # its first word had room in the line above
+        ("Certificates are free.", 110, False),
+    ],
+)
+def test_a_line_that_goes_on_with_an_item_is_a_part_of_it(text: str, right: float, is_item: bool) -> None:
+    item = _line(0, "• Include a copy of each birth")._replace(right=300)
+    rest = _line(1, text)._replace(right=right)
+    kinds = [block.kind for block in split_by_style([item, rest], {}, frozenset())]
+    assert kinds == [BlockKind.LIST_ITEM] + [BlockKind.PARAGRAPH] * (not is_item)
+
+
+def test_a_line_below_an_item_that_has_ended_is_no_part_of_it() -> None:
+    item = _line(0, "• Include a copy.")._replace(right=300)
+    assert len(split_by_style([item, _line(1, "and more")._replace(right=110)], {}, frozenset())) == 2

@@ -13,19 +13,12 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from sourcebound.contracts.text.number_words import NUMBER_WORDS
 from sourcebound.contracts.validation.literals.amounts.measures import SCALES, read_measure, read_time_rate
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
 from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case, words_after
 from sourcebound.contracts.validation.versions import SECOND
 
-SMALL: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-NUMBER_WORDS: Final = {word: value for value, word in enumerate(SMALL)} | {
-    word: 10 * value for value, word in enumerate(TENS, 2)
-}
 CURRENCY: Final = r"(?:US\$|[$€£¥])"
 NUMERAL: Final = (
     r"\d{1,3}(?:[,\u00a0\u202f ’']\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:\.\d+)+"
@@ -59,6 +52,13 @@ SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")
 AND_A_FRACTION: Final = re.compile(r"[\s-]and[\s-](?:a|one)[\s-](?P<part>half|quarter)\b", re.IGNORECASE)
+HALF_MORE: Final = re.compile(
+    r"\s(?:y\smedi[oa]|et\sdemie?|e\smezz[oa]|e\smei[oa]|und\seine?n?\shalbe?[nrs]?)\b"
+    r"(?!\s(?:horas?|días?|heures?|jours?|or[ae]|giorn[oi]|Stunden?|Tage?)\b)",
+    re.IGNORECASE,
+)
+"""What follows a number with its unit and adds a half of it: `3 días y medio`. Not `3 días y media hora`."""
+HALF: Final = Decimal("0.5")
 FRACTIONS: Final = {"half": Decimal("0.5"), "quarter": Decimal("0.25")}
 POINT_GROUPS: Final = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
 COMMA_OF_DECIMALS: Final = re.compile(r"\d{1,3},\d{3}")
@@ -98,7 +98,9 @@ def read_numbers(text: str, version: int, *, points_group: bool = False) -> list
         name = UNITS[currency.strip().casefold()] if currency else unit.unit
         rate = read_time_rate(text, unit.end) if currency and version >= SECOND else None
         name, end = (f"{name}/{rate[0]}", rate[1]) if rate else (name, unit.end)
-        values = [each for each in (value, grouped) if each is not None]
+        half = HALF_MORE.match(text, end) if version >= SECOND and unit.unit else None
+        more, end = (HALF, half.end()) if half else (Decimal(0), end)
+        values = [each + more for each in (value, grouped) if each is not None]
         forms = {_number_form((-each if sign == "-" else each) * unit.factor) for each in values}
         if value is None:
             forms.add("v" + match["numeral"])
