@@ -145,6 +145,11 @@ LISTED: Final = pattern(
     r"\b(?:in|by) (?:what|which) order\b",
 )
 EXPLAINED: Final = re.compile(rf"^\W*(?:\w+ ){{0,4}}how {AUXILIARY}\b", re.IGNORECASE)
+EACH: Final = pattern(
+    r"\b(?P<at>in|for|with|by|under|during|after|before|at|of) (?P<first>[^,?;]{1,60}?) and (?P=at) "
+    r"(?P<second>[^,?;]{1,60}?)(?:[?,]|$)"
+)
+"""Two things behind the same preposition: `in septic shock and in sepsis`."""
 COMPARED: Final = pattern(
     r"\bcompares?\b|\bcompared (?:with|to|against)\b",
     r"\bdiffer(?:s|ence|ences|ent)?\b.{0,40}\b(?:between|from|to)\b",

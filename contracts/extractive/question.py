@@ -174,6 +174,8 @@ def _read_form(text: str, asked: Asked) -> Form:
         return Form.SIDES
     if patterns.STEPS.search(text):
         return Form.STEPS
+    if patterns.EACH.search(text):
+        return Form.SIDES
     if patterns.LISTED.search(text):
         return Form.LIST
     if len(_split(text)) > 1:

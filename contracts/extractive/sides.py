@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from sourcebound.contracts.extractive.labels import Labels, read_labels
-from sourcebound.contracts.extractive.patterns import COMPARED, pattern
+from sourcebound.contracts.extractive.patterns import COMPARED, EACH, pattern
 from sourcebound.contracts.extractive.question import IDENTIFIER, Form, Question, read_identifier, read_parts, shape_of
 from sourcebound.contracts.validation.support.words import read_words
 
@@ -31,6 +31,7 @@ SIDES: Final = (
     pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
     pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
     pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),
+    EACH,
 )  # fmt: skip
 """The two things that a question compares."""
 COMPARING: Final = frozenset(

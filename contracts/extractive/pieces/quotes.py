@@ -17,10 +17,12 @@ from sourcebound.contracts.text.segments import Segment, SegmentKind, segment
 from sourcebound.contracts.text.sentences import STOP_WITHIN
 from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.leaks import SECOND_PATTERNS
-from sourcebound.contracts.validation.refusals import find_refusal
+from sourcebound.contracts.validation.refusals import FINDING, find_refusal
 from sourcebound.contracts.validation.versions import VERSION
 
 LEAST_WORDS: Final = 3
+LEAST_CAPITALS: Final = 8
+"""The least words of a sentence in capitals. Fewer are a title."""
 LEAST_CASELESS: Final = 8
 """The least letters of a sentence in a script without cases, such as the Japanese ones."""
 MARKUP: Final = re.compile(
@@ -40,6 +42,8 @@ LEFT_OUT: Final = re.compile(r"^(?:\.{3}|â€¦)|(?<![,\]>])\s(?!(?<=\d\s)\S+\s[-+â
 
 A series (`1, 2, ... and 9`), a range (`4 ... 20 mA`) and a repeated argument (`[FILE] ...`) leave nothing out.
 """
+DRAWN: Final = re.compile(r"^\|\s|\s\|$")
+"""The lines of a drawing in characters. Rows of tables are quoted without them."""
 DIRECTIVE: Final = re.compile(r"\.\. [\w-]+::")
 SAYS_HOW: Final = re.compile(
     r"^(?!.*\b(?:here|below|follows|following|example)\b).*(?:`[^`]+`|(?<!\w)--?\w)", re.IGNORECASE
@@ -118,9 +122,9 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
         return False
     if not is_item and not _has_words(sentence):
         return False
-    if find_citations(sentence) or find_look_alikes(sentence, VERSION) or find_refusal(sentence):
+    if find_citations(sentence) or find_look_alikes(sentence, VERSION) or find_refusal(FINDING.sub(" ", sentence)):
         return False
-    if any(pattern.search(sentence) for pattern in (MARKUP, CONTENTS, LEFT_OUT)):
+    if any(pattern.search(sentence) for pattern in (MARKUP, CONTENTS, LEFT_OUT, DRAWN)):
         return False
     if any(pattern.search(sentence) for _, _, pattern in SECOND_PATTERNS):
         return False
@@ -131,8 +135,10 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
 def _has_words(sentence: str) -> bool:
     """Whether a sentence has words that are no title in capitals. Scripts without cases may have no blanks either."""
     caseless = sum(letter.isalpha() and letter.lower() == letter.upper() for letter in sentence)
-    is_cased = any(map(str.islower, sentence))
-    return caseless >= LEAST_CASELESS or (len(sentence.split()) >= LEAST_WORDS and (is_cased or caseless > 0))
+    words = len(sentence.split())
+    is_statement = words >= LEAST_CAPITALS and STATEMENT_END.search(sentence) is not None
+    is_cased = any(map(str.islower, sentence)) or is_statement
+    return caseless >= LEAST_CASELESS or (words >= LEAST_WORDS and (is_cased or caseless > 0))
 
 
 def strip_list_marker(text: str) -> str:

@@ -164,3 +164,57 @@ def test_what_would_be_several_statements_alone_is_cut_there() -> None:
     assert [each.text for each in read(wrapped)] == [" ".join(wrapped.split())]
     read_ones = [each for each in read("(2) . " + " ".join(sentences)) if each.is_quotable]
     assert [each.text.removeprefix("(2) . ") for each in read_ones] == sentences
+
+
+CAPITALS = "IN NO EVENT WILL THE LIABILITY OF THE SELLER EXCEED US$10.00."
+
+
+@pytest.mark.contract("R4-9")
+def test_a_statement_in_capitals_may_be_quoted_and_a_title_not() -> None:
+    title, first, second = read(f"LIMITATION OF LIABILITY\n\nThe seller is liable for the pump. {CAPITALS}")
+    assert (title.is_quotable, first.is_quotable, second.is_quotable) == (False, True, True)
+    assert second.text == CAPITALS
+    assert not is_quotable("THE SELLER IS LIABLE.")
+    assert not is_quotable("LIABILITY OF THE SELLER FOR THE PUMP AND THE SEAL")
+
+
+@pytest.mark.contract("R4-9")
+def test_a_number_that_is_repeated_in_figures_begins_no_item() -> None:
+    text = (
+        "The source code must remain available for at least twelve (12) months, or at least six\n"
+        "(6) months after a later version has been made available. You keep it."
+    )
+    first, second = read(text)
+    assert (first.kind, first.text) == (SegmentKind.SENTENCE, " ".join(text.split()).removesuffix(" You keep it."))
+    assert second.text == "You keep it."
+    assert [each.kind for each in read("The owner must do these\n(6) months of work.")][1] is SegmentKind.LIST_ITEM
+
+
+@pytest.mark.contract("R4-9")
+def test_the_sentences_of_an_item_with_its_marker_in_brackets_are_apart() -> None:
+    assert [each.text for each in read("(a) Open the valve. Wait 5 minutes.")] == [
+        "(a) Open the valve.",
+        "Wait 5 minutes.",
+    ]
+
+
+@pytest.mark.contract("R4-9")
+def test_a_lead_in_in_bold_letters_leads_in_its_list() -> None:
+    lead, first, _ = read("**Risk factors for a leak:**\n\n1. A worn seal in the pump\n2. A loose bolt in the pump")
+    assert (lead.leads, first.leads) == (True, False)
+
+
+@pytest.mark.contract("R4-9")
+def test_a_line_of_a_drawing_and_the_rest_of_a_sentence_around_code_are_not_quoted() -> None:
+    assert not is_quotable("The patient has a complicated infection |")
+    assert not is_quotable("| the patient has an infection")
+    around = read("The page has the placeholder\n\n```\n$<table>$\n```\n\nfor adding a table of all the pumps.")
+    assert [each.is_quotable for each in around][-1] is False
+    after = read("The page has a placeholder.\n\n```\n$<table>$\n```\n\nfor adding a table of all the pumps.")
+    assert [each.is_quotable for each in after][-1] is True
+
+
+@pytest.mark.contract("R4-9")
+def test_a_finding_about_evidence_may_be_quoted_and_a_refusal_not() -> None:
+    assert is_quotable("Insufficient evidence to support use in children; approved for adults only.")
+    assert not is_quotable("There is insufficient evidence to support an answer to the question.")

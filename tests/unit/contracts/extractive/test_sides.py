@@ -222,3 +222,25 @@ def test_the_joint_of_two_labels_is_short() -> None:
 def test_people_are_listed_once() -> None:
     assert len({*SINGULAR}) == len(SINGULAR)
     assert not {"nun", "sheriff", "settler", "senator", "civilian"} & ROLES
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "is_compared"),
+    [
+        ("Which thresholds apply in septic shock and in sepsis without shock?", True),
+        ("How long does the warranty last for the pump and for the gear?", True),
+        ("Which thresholds apply in shock and sepsis?", False),
+        ("Which pump is used for water, and for how long?", False),
+    ],
+)
+def test_the_same_preposition_before_two_things_compares_them(question: str, is_compared: bool) -> None:
+    assert (read_question(question).form is Form.SIDES) is is_compared
+
+
+@pytest.mark.contract("R4-9")
+def test_each_of_two_things_behind_the_same_preposition_is_answered() -> None:
+    shock = "In septic shock the threshold is 90 percent of the bacteria."
+    other = "In sepsis without it the threshold is 80 percent of the bacteria."
+    question = "Which threshold applies in septic shock and in sepsis?"
+    assert texts(question, f"{shock} {other} The bacteria are listed.") == [shock, other]
