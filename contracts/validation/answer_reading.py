@@ -34,7 +34,7 @@ from sourcebound.contracts.validation.literals.check import (
     check_literals,
     read_evidence,
 )
-from sourcebound.contracts.validation.refusals import find_refusal, is_exact_refusal
+from sourcebound.contracts.validation.refusals import FINDING, find_refusal, is_exact_refusal
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 BELOW_HEADS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW})
@@ -109,12 +109,17 @@ def read_answer(text: str, bundle: AnswerBundle, version: int = VERSION) -> Answ
 
 
 def _find_refusal(text: str, sources: Mapping[str, CitedChunk], version: int) -> str | None:
-    """Find a refusal outside the names in code that a cited chunk holds: `NO_EVIDENCE` in a text about this product."""
+    """Find a refusal outside what a cited chunk says itself.
+
+    That is a name in code, as `NO_EVIDENCE` in a text about this product, or a lack of evidence for a thing.
+    """
     plain = CITATION.sub("", text)
     words = find_refusal(plain)
     if words is None or version < SECOND:
         return words
     named = NAME_IN_CODE.sub(lambda name: " " if _is_held(name[1], sources) else name[0], plain)
+    if any(FINDING.search(source.text) for source in sources.values()):
+        named = FINDING.sub(" ", named)
     return words if named == plain else find_refusal(named)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.text.blocks import MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.text.segments import Segment, SegmentKind
@@ -52,7 +53,9 @@ TITLE_WORDS: Final = content_words(
     cost price fee limit rule requirement condition cause reason effect action method function maintenance
     element component code group category class level stage phase status year month quarter duration quantity metric
     measure figure difference change range ratio share rate score total percentage deadline event role responsibility
-    scope
+    scope guideline guidelines material document documents agreement contract policy plan form file record program
+    programme course machine device instrument product model version company party team department person office
+    authority country route way
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
     betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
     zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist
@@ -135,7 +138,13 @@ def read_parts(
         elif not words or words in CONNECTIVES:
             exempt = True
         else:
-            exempt = _leads_in(segment) and items[index + 1].any and items[index + 1].all_cited
+            below = items[index + 1]
+            is_lead = _leads_in(segment) or (
+                version >= SECOND
+                and _is_title(segment)
+                and _states_nothing(segment.text, [(chunks or {})[anchor] for anchor in below.anchors], question)
+            )
+            exempt = is_lead and below.any and below.all_cited
             heads = items[index + 1].anchors if exempt else heads
             if version >= SECOND and segment.kind is SegmentKind.CODE and index and not anchors[index]:
                 # code cannot hold a citation, so that of its lead-in counts
@@ -190,6 +199,12 @@ def _is_label(segment: Segment) -> bool:
 
 def _leads_in(segment: Segment) -> bool:
     return CITATION.sub("", segment.text).rstrip().endswith((":", "："))
+
+
+def _is_title(segment: Segment) -> bool:
+    """Return whether a line has the form of a heading: few words and no end of a sentence."""
+    is_short = len(segment.text.split()) <= MAX_HEADING_WORDS
+    return is_short and segment.kind is SegmentKind.SENTENCE and not STATEMENT_END.search(segment.text)
 
 
 def _level(segment: Segment) -> int:

@@ -33,6 +33,16 @@ PROMPT_EVIDENCE: Final = re.compile(
 WORD_OR_NUMBER: Final = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 """An id that an answer may hold by chance, as an ordinary word or a number."""
 
+CITED: Final = r"(?:^|[.!?\]]\s)\W{0,40}Evidence\s+\[C?\d+"
+"""`Evidence [C1] says`. Within a sentence the citation may be that of the sentence: `on weak evidence [C1]`."""
+
+
+def _bound(pattern: str) -> str:
+    """Return a pattern of the second version."""
+    bounded = pattern.replace(r"={2,}", "==").replace(r"\W*", r"\W{0,40}")
+    return bounded.replace(r"|\[?C?\d+)", rf"|C?\d+)|{CITED}")
+
+
 LEAK_PATTERNS: Final = (
     ("reasoning", "<", REASONING_TAG),
     ("an evidence header", "|", ANCHOR_HEADER),
@@ -44,7 +54,7 @@ SECOND_PATTERNS: Final = tuple(
     (
         label,
         required,
-        re.compile(pattern.pattern.replace(r"={2,}", "==").replace(r"\W*", r"\W{0,40}"), pattern.flags),
+        re.compile(_bound(pattern.pattern), pattern.flags),
     )
     for label, required, pattern in LEAK_PATTERNS
 )

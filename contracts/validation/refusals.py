@@ -201,6 +201,13 @@ TRIGGERS: Final = frozenset(
 )
 MARKS: Final = ("n't", "n’t", "no_", "n/a")
 """Each pattern above needs one of these words or marks in its sentence; other sentences are skipped."""
+FINDING: Final = re.compile(
+    r"\b(?:insufficient|not\s+enough|no\s+sufficient)\s+(?:evidence|data|information)\s+to\s+(?:make\s+(?:a|any)\s+"
+    r"recommendations?|advise|assess|conclude|demonstrate|determine|draw|endorse|establish|favou?r|guide|inform|justify|"
+    r"prefer|prove|recommend|show|suggest|support|warrant)\b(?![^.!?\n]*\b(?:answers?|questions?)\b)",
+    re.IGNORECASE,
+)
+"""A finding of a guideline or a study: `insufficient evidence to recommend the test`. Only a source can say it."""
 SENTENCE_END: Final = re.compile(r"(?<=[.!?\n])")
 WORD: Final = re.compile(r"\w+")
 CORE_OF_REFUSAL: Final = "".join(filter(str.isalnum, REFUSAL.casefold()))

@@ -11,6 +11,7 @@ from sourcebound.contracts.validation.answer_reading import Statement, read_cont
 from sourcebound.contracts.validation.binding.check import misplaces
 from sourcebound.contracts.validation.literals.check import read_evidence
 from sourcebound.contracts.validation.literals.reading import read_literals
+from sourcebound.contracts.validation.support.bounds import turns_bound
 from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.ellipses import complete
 from sourcebound.contracts.validation.support.polarity.turned import turns
@@ -117,6 +118,7 @@ def _score(
     texts = [complete(chunk, text) for chunk in chunks.values()]
     is_false = (
         reverses(text, texts)
+        or turns_bound(text, chunks.values())
         or (not is_quoted and turns(text, texts))
         or ((not is_quoted or CELLS in head) and _misplaces(text, head, chunks))
     )

@@ -47,6 +47,7 @@ from sourcebound.contracts.validation.literals.times.dates import (
     read_month_dates,
     read_times,
 )
+from sourcebound.contracts.validation.literals.times.durations import duration_forms
 from sourcebound.contracts.validation.literals.times.eras import ERA_WORDS, era_forms, read_eras
 from sourcebound.contracts.validation.literals.times.named_times import named_time_forms, read_named_times
 from sourcebound.contracts.validation.literals.times.short_times import short_time_forms
@@ -159,6 +160,7 @@ def _forms_of_source(
         *row_forms(apart),
         *scaled_forms(plain, [*literals, *apart]),
         *forms_of_language(plain, language),
+        *duration_forms(plain, literals),
         *era_forms(literals),
         *named_time_forms(plain, literals),
         *short_time_forms(plain, words),

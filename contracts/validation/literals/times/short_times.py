@@ -42,6 +42,8 @@ OF_TIME: Final = re.compile(
 )
 """The name of a value that is a time: `timeout: 5m`, `timeout; Default: 5m`. Elsewhere `5m` is five metres."""
 LONGEST_NAME: Final = 160
+NAMED: Final = {"noon": "t12:00", "midday": "t12:00", "midnight": "t0:00"}
+"""Times of day with a name."""
 
 
 def short_time_forms(text: str, words: Set[str]) -> Iterator[Form]:
@@ -58,6 +60,7 @@ def short_time_forms(text: str, words: Set[str]) -> Iterator[Form]:
     for match in MINUTES.finditer(text):
         if OF_TIME.search(text, max(0, match.start() - LONGEST_NAME), match.start() + 1):
             yield f"n{match['number']}", "min"
+    yield from ((form, None) for name, form in NAMED.items() if name in words)
     yield from _parts_of_a_year(text.casefold(), words)
 
 

@@ -38,6 +38,10 @@ EXEMPT = {
     "a heading that begins with a participle": f"# Failed seal\n{SEAL}",
     "the head of a table in general words": "| Element | Deadline |\n|---|---|\n| oil | every 12 hours [C0] |",
     "the head of a table of measures": "| Pump | Ratio |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "the head of a table of documents": "| Guideline | Route |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a line without a colon above its list": "The seal\n- is checked every 12 hours [C0]",
+    "a species in italics": "The *C. difficile* of the pump is oil. [C0]",
+    "the strength of a source": "The seal is checked every 12 hours on failed evidence [C0].",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
 NOT_EXEMPT = {
@@ -62,6 +66,18 @@ NOT_EXEMPT = {
         "UNSUPPORTED_LITERAL",
     ),
     "a lead-in with an uncited item": ("See:\n- seal [C0]\n- oil", "UNCITED_FACTUAL_STATEMENT"),
+    "a line with a verb above its list": (
+        "The seal leaks and\n- is checked every 12 hours [C0]",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a line of another word above its list": ("The turbine\n- is checked [C0]", "UNCITED_FACTUAL_STATEMENT"),
+    "a line above an uncited item": ("The seal\n- is checked [C0]\n- is green", "UNCITED_FACTUAL_STATEMENT"),
+    "a sentence of an item with its marker in brackets": (
+        "(a) The filter is poisonous. The seal is checked every 12 hours. [C0]",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "the evidence by its number": ("Evidence [C0] has the seal.", "FORBIDDEN_CONTENT"),
+    "the evidence by its number in a later sentence": (f"{SEAL} Evidence [C0] has it.", "FORBIDDEN_CONTENT"),
     "a lead-in without items": (f"It is poisonous:\n\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a citation in a comment": ("The seal is checked. <!-- [C0] -->", "UNCITED_FACTUAL_STATEMENT"),
     "a citation in a comment that never ends": (f"{SEAL} The filter is green. <!-- [C1]", "UNCITED_FACTUAL_STATEMENT"),

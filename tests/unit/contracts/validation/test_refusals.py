@@ -393,3 +393,34 @@ def test_a_name_in_code_that_a_cited_chunk_holds_is_no_refusal(text: str, source
 def test_in_the_first_version_a_name_in_code_is_a_refusal() -> None:
     bundle = answer_bundle("The status is NO_EVIDENCE, with the code 200.")
     assert validate(f"{NAMED_IN_CODE} [C0]", bundle, enforcing_policy(), version=1).outcome.failure_code
+
+
+FINDING = "There is insufficient evidence to recommend the test for children."
+
+
+@pytest.mark.contract("R5-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        FINDING,
+        "The test helps adults. Insufficient evidence to support use in children; approved for adults only.",
+        "There is not enough data to show that the test helps.",
+    ],
+)
+def test_a_finding_that_a_cited_source_reports_is_no_refusal(text: str) -> None:
+    verdict = validate(f"{text} [C0]", answer_bundle(text), enforcing_policy())
+    assert FailureCode.INVALID_REFUSAL_FORMAT not in {each.code for each in verdict.outcome.violations}
+
+
+@pytest.mark.contract("R5-2")
+@pytest.mark.parametrize("text", [FINDING, "There is not enough data to show that the test helps."])
+def test_a_finding_that_no_cited_source_reports_is_a_refusal(text: str) -> None:
+    verdict = validate(f"{text} [C0]", answer_bundle("The test helps children."), enforcing_policy())
+    assert verdict.outcome.failure_code is FailureCode.INVALID_REFUSAL_FORMAT
+
+
+@pytest.mark.contract("R5-2")
+def test_a_lack_of_evidence_for_an_answer_is_a_refusal_in_any_source() -> None:
+    text = "There is insufficient evidence to support an answer to the question."
+    verdict = validate(f"{text} [C0]", answer_bundle(f"{text} {FINDING}"), enforcing_policy())
+    assert verdict.outcome.failure_code is FailureCode.INVALID_REFUSAL_FORMAT

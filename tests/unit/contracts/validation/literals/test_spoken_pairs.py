@@ -12,6 +12,16 @@ SUPPORTED = [
     ("It gives up after 5 minutes.", "Retry interval = 5m"),
     ("It gives up after 5 minutes.", '{"timeout": "5m"}'),
     ("It gives up after 5 minutes.", "| Timeout | 5m |"),
+    # equal durations
+    ("It lasts two days.", "It lasts 48 hours."),
+    ("It lasts 48 hours.", "It lasts two days."),
+    ("It lasts one week.", "It lasts 7 days."),
+    ("It lasts two to three weeks.", "It lasts 14-21 days."),
+    ("It lasts 1 hour.", "It lasts 60 minutes."),
+    ("It lasts 24 months.", "It lasts 2 years."),
+    ("Give 14 days' notice.", "Give two (2) weeks' notice."),
+    ("Dura 3 días y medio.", "Dura 3,5 días."),
+    ("It closes at 12:00.", "It closes at noon."),
     # times that count from an hour
     ("It opens at 9:15.", "It opens at quarter past nine."),
     ("It opens at quarter past nine.", "It opens at 9:15."),
@@ -89,6 +99,14 @@ SUPPORTED = [
     ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),
 ]
 UNSUPPORTED = [
+    # durations that are not equal
+    ("It lasts three days.", "It lasts 48 hours."),
+    ("It lasts two weeks.", "It lasts 10 days."),
+    ("It lasts one month.", "It lasts 30 days."),
+    ("It lasts one week.", "It lasts 7 working days."),
+    ("Dura 3 días y medio.", "Dura 72 horas."),
+    ("Il faut 2 heures et demie.", "Il faut 2 heures."),
+    ("It closes at 12:00.", "It closes at 10:00."),
     ("It gives up after 5 minutes.", "The hose is 5m long."),
     ("Rinse the hose for 5 minutes.", "The hose is 5m long. Rinse the hose each time."),
     ("Rinse the hose for 5 minutes.", "Length of the hose: 5m. Rinse it each time."),
