@@ -81,6 +81,8 @@ MORE_NEVER_LAST: Final = re.compile(
 """Abbreviations of German, Spanish and Italian that announce what follows."""
 MORE_ABBREVIATION: Final = re.compile(r"(?:^|[\s(\[/])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd)\.$")
 """Abbreviations that go on with a number or a word in lower case."""
+DOTTED: Final = re.compile(r"\s\.\w")
+"""A name that begins with a point: `a custom .CCMX`."""
 INITIAL: Final = re.compile(r"(?:^|[\s(\[/])[*_\"“'(]{1,3}[A-Z]\.$")
 """A letter for a name in marks, which a word in lower case continues: `*S. aureus*`."""
 BIG_NUMBER: Final = re.compile(r"\d\s?(?:Mio|Mrd|Tsd)\.$")
@@ -198,6 +200,7 @@ def _rejoin(text: str, spans: list[Span], version: int) -> list[Span]:
             joins = (marks % 2 == 1 and _is_within_code(text, start)) or (before.endswith("`") and after[0].islower())
             joins = joins or _is_within_range(text, start) or _is_later_continuation(before, after)
             joins = joins or before.endswith(",") or bool(MARK_WITHIN.match(text, start - 1))
+            joins = joins or bool(DOTTED.match(text, max(0, start - len(" ."))))
         joins = joins and bool(merged)
         marks = (marks if joins else 0) + text.count("`", start, end)
         merged.append((merged.pop()[0] if joins else start, end))

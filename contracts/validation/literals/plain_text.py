@@ -9,6 +9,7 @@ import unicodedata
 from decimal import Decimal
 from typing import Final
 
+from sourcebound.contracts.validation.literals.times.dates import ALL_MONTHS
 from sourcebound.contracts.validation.versions import SECOND
 
 RAISED: Final = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
@@ -44,6 +45,14 @@ ASTERISKS: Final = re.compile(r"\*+")
 HYPHENS: Final = {"−": "-", "‐": "-", "\u2011": "-", "º": "°"}
 
 
+MONTH: Final = "|".join(sorted(ALL_MONTHS, key=len, reverse=True))
+DATE_OF_ONE_WORD: Final = re.compile(
+    rf"(?<![\w/.-])(\d{{1,2}})[-/.]({MONTH})[-/.]((?:19|20)\d\d)(?![\w-])",
+    re.IGNORECASE,
+)
+"""A date as logs and forms write it: `19-Jun-2027`."""
+
+
 def plain_text(text: str, version: int) -> str:
     """Fold a text for the readers of literals.
 
@@ -64,6 +73,7 @@ def plain_text(text: str, version: int) -> str:
     marked = HTML_SUPERSCRIPT.sub(lambda match: match[1].translate(SUPERSCRIPTS), marked)
     if SMALL_SIGN.search(marked):
         marked = SMALL_DIGITS.sub(_small_digits, VULGAR_FRACTION.sub(_vulgar_fraction, marked))
+    marked = DATE_OF_ONE_WORD.sub(r"\1 \2 \3", marked)
     marked = marked.replace("+/-", "±")
     marked = RANGE.sub("–", SIGN.sub("-", marked)).replace("``", "“")
     if "''" in marked:

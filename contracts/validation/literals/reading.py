@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.text.number_words import NUMBER_WORDS
+from sourcebound.contracts.validation.literals.amounts.equal import equal_forms
 from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.languages import (
     forms_of_language,
@@ -19,7 +21,6 @@ from sourcebound.contracts.validation.literals.amounts.languages import (
     without_scale,
 )
 from sourcebound.contracts.validation.literals.amounts.numbers import (
-    NUMBER_WORDS,
     ORDINAL_VALUES,
     read_number_words,
     read_numbers,
@@ -47,7 +48,6 @@ from sourcebound.contracts.validation.literals.times.dates import (
     read_month_dates,
     read_times,
 )
-from sourcebound.contracts.validation.literals.times.durations import duration_forms
 from sourcebound.contracts.validation.literals.times.eras import ERA_WORDS, era_forms, read_eras
 from sourcebound.contracts.validation.literals.times.named_times import named_time_forms, read_named_times
 from sourcebound.contracts.validation.literals.times.short_times import short_time_forms
@@ -160,7 +160,7 @@ def _forms_of_source(
         *row_forms(apart),
         *scaled_forms(plain, [*literals, *apart]),
         *forms_of_language(plain, language),
-        *duration_forms(plain, literals),
+        *equal_forms(plain, literals),
         *era_forms(literals),
         *named_time_forms(plain, literals),
         *short_time_forms(plain, words),

@@ -41,6 +41,7 @@ EXEMPT = {
     "the head of a table of documents": "| Guideline | Route |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "a line without a colon above its list": "The seal\n- is checked every 12 hours [C0]",
     "a species in italics": "The *C. difficile* of the pump is oil. [C0]",
+    "a name that begins with a point": "A custom .HP-200 file has 0.65 litres. [C0]",
     "the strength of a source": "The seal is checked every 12 hours on failed evidence [C0].",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }

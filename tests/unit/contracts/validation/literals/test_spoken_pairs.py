@@ -12,6 +12,15 @@ SUPPORTED = [
     ("It gives up after 5 minutes.", "Retry interval = 5m"),
     ("It gives up after 5 minutes.", '{"timeout": "5m"}'),
     ("It gives up after 5 minutes.", "| Timeout | 5m |"),
+    # equal measures
+    ("It sends at 2.15 GHz to 2.75 GHz.", "It sends at 2150-2750 MHz."),
+    ("It sends at 4 GHz.", "It sends at 4000 MHz."),
+    ("It weighs 1.5 kg.", "It weighs 1500 g."),
+    ("It lasts 1 to 1.5 years.", "It lasts 12-18 months."),
+    # dates of one word
+    ("It ends on 2027-06-19.", "Rollover: 19-Jun-2027"),
+    ("It ends on 19-Jun-2027.", "It ends on June 19, 2027."),
+    ("The part 12-ABC-2020 is red.", "Part: 12-ABC-2020"),
     # equal durations
     ("It lasts two days.", "It lasts 48 hours."),
     ("It lasts 48 hours.", "It lasts two days."),
@@ -99,6 +108,12 @@ SUPPORTED = [
     ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),
 ]
 UNSUPPORTED = [
+    ("It ends on 2027-06-18.", "Rollover: 19-Jun-2027"),
+    ("The part 12-ABC-2020 is red.", "Part: 12-ABD-2020"),
+    # measures that are not equal
+    ("It sends at 2.15 GHz.", "It sends at 2150 kHz."),
+    ("It weighs 1.5 g.", "It weighs 1500 kg."),
+    ("It takes 5 kW.", "It takes 5 W."),
     # durations that are not equal
     ("It lasts three days.", "It lasts 48 hours."),
     ("It lasts two weeks.", "It lasts 10 days."),

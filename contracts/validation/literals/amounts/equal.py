@@ -1,0 +1,67 @@
+"""Equal measures: a source that says `48 hours` supports `two days`, and `2150 MHz` supports `2.15 GHz` (R5-8).
+
+Only units of a fixed ratio are converted, and only if the value stays short. A month has no fixed number of days, and
+`5 working days` has no unit of time. The unit `mw` is not here, because it may be a megawatt or a milliwatt.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import pairwise
+from typing import Final
+
+from sourcebound.contracts.validation.literals.literal import Literal
+
+Form = tuple[str, str | None]
+
+FAMILIES: Final[tuple[Mapping[str, int], ...]] = (
+    {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "wk": 604_800},
+    {"mo": 1, "yr": 12},
+    {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9},
+    {"mm": 1, "cm": 10, "m": 1_000, "km": 10**6},
+    {"mg": 1, "g": 10**3, "kg": 10**6, "t": 10**9},
+    {"ml": 1, "l": 1_000},
+    {"ma": 1, "a": 1_000},
+    {"v": 1, "kv": 1_000},
+    {"w": 1, "kw": 1_000},
+    {"pa": 1, "kpa": 10**3, "mpa": 10**6},
+    {"n": 1, "kn": 1_000},
+    {"j": 1, "kj": 1_000},
+)
+"""Units of one kind, as `UNITS` names them, each with its size in the smallest."""
+FAMILY_OF: Final = {unit: family for family in FAMILIES for unit in family}
+REPEATED: Final = re.compile(r"\)\s(?P<unit>second|minute|hour|day|week|month|year)s?\b")
+"""The unit behind a number in brackets, which contracts repeat: `two (2) weeks`."""
+NAMED: Final = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "wk", "month": "mo", "year": "yr"}
+NUMBER: Final = re.compile(r"n(\d{1,7}(?:\.\d{1,4})?)")
+RANGE: Final = re.compile(r"\s*(?:-|–|to|and|or)\s*")
+LEAST: Final = Decimal("0.001")
+MOST: Final = Decimal(10**7)
+
+
+def equal_forms(plain: str, literals: Iterable[Literal]) -> Iterator[Form]:
+    """Yield the measures that are equal to those of a source.
+
+    Args:
+        plain: The source.
+        literals: Its literals, in order.
+    """
+    numbers = [literal for literal in literals if literal.kind == "number"]
+    for literal in numbers:
+        repeated = REPEATED.match(plain, literal.start + len(literal.text))
+        if unit := literal.unit or (NAMED[repeated["unit"]] if repeated else None):
+            yield from _equal(literal, unit)
+    for first, last in pairwise(numbers):  # `14-21 days`: the first number has no unit of its own
+        between = plain[first.start + len(first.text) : last.start]
+        if first.unit is None and last.unit and RANGE.fullmatch(between):
+            yield from _equal(first, last.unit)
+
+
+def _equal(literal: Literal, unit: str) -> Iterator[Form]:
+    family = FAMILY_OF.get(unit, {})
+    values = [Decimal(match[1]) for form in literal.forms if (match := NUMBER.fullmatch(form))]
+    for value in values if family else ():
+        for other, size in family.items():
+            equal = value * family[unit] / size
+            if other != unit and LEAST <= equal < MOST and equal == round(equal, 3):
+                yield f"n{equal.normalize():f}", other
