@@ -15,6 +15,12 @@ HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+\S")
 TABLE_ROW: Final = re.compile(r"\s*\|.*\|(?:\s*\[C\d+\])*\s*$")
 TABLE_RULE: Final = re.compile(r"\s*(?:\|\s*)?:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*(?:\|\s*)?$")
 LIST_MARKER: Final = re.compile(r"(?:[-*+•◦▪‣⁃·–]|\(?(?:\d{1,3}[.)]+|[a-z][.)]+|[ivx]{1,4}[.)]+|[A-Z]\)))\s+(?=\S)")
+INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<number>\d{1,3}|[a-z])(?:\.\)|\.|\))(?=\s*\S)")
+LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
+SECTION_NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.")
+BULLET: Final = re.compile(r"(?:(?<=\s)|^)[•⁃‣▪]\s*(?=\S)")
+ENUMERATED: Final = re.compile(r"\s*\(\w{1,5}\)(?=\s)")
+"""The marker of an item in brackets. `sentencex` takes all that follows it for one sentence."""
 QUOTE_MARK: Final = re.compile(r"\s*(?:>\s?)+")
 STATEMENT_END: Final = re.compile(r"""[.!?…。！？｡؟۔।॥:;：；]["'”’»)\]*_]*\s*$|\]\s*$""")
 CITED_END: Final = re.compile(r"\[C\d+\][\s.;,]*$")
@@ -164,3 +170,22 @@ def _continues(previous: str, content: str) -> bool:
     if CITED_END.search(previous) or STATEMENT_END.search(previous):
         return False
     return content[:1].islower() or previous.rstrip().endswith((",", "-", "–", "(", "/")) or content.startswith("[C")
+
+
+def list_starts(text: str) -> list[int]:
+    """Return the starts of list items within one line, or only the start of the text if it has no such list."""
+    bullets = [] if text.isascii() else [match.start() for match in BULLET.finditer(text)]
+    if len(bullets) >= 2:
+        return sorted({0, *bullets})
+    if not INLINE_MARKER.match(text, len(text) - len(text.lstrip())):
+        return [0]  # a list begins with the text
+    markers = [(match.start(), match["number"]) for match in INLINE_MARKER.finditer(text)]
+    run: list[tuple[int, str]] = []
+    for position, number in markers:
+        if (run and _next_marker(run[-1][1]) == number) or (not run and not text[:position].strip()):
+            run.append((position, number))
+    return sorted({0, *(position for position, _ in run)}) if len(run) >= 2 else [0]
+
+
+def _next_marker(number: str) -> str:
+    return str(int(number) + 1) if number.isdigit() else chr(ord(number) + 1)

@@ -8,6 +8,8 @@ from typing import Final
 
 import sentencex
 
+from sourcebound.contracts.text.blocks import ENUMERATED, LONE_MARKER, SECTION_NUMBER, list_starts
+
 SCRIPTS: Final = (
     ("el", re.compile("[\u0370-\u03ff\u1f00-\u1fff]")),
     ("ru", re.compile("[\u0400-\u04ff]")),
@@ -49,10 +51,6 @@ START: Final = re.compile(r"\s++(?:[^\w\s]++\s*+)?+(?=[^\W\d_])(?![a-zа-яα-ω
 """The beginning of a sentence: a letter that is not lower case, with or without marks before it."""
 SPLIT_AFTER: Final = (LABELLED, ELLIPSIS_END, UNIT_END, COMPANY_END)
 CLOSING_THEN_LOWER: Final = re.compile(r"[\"'”’»」』)\]]$")
-INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<number>\d{1,3}|[a-z])(?:\.\)|\.|\))(?=\s*\S)")
-LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
-SECTION_NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.")
-BULLET: Final = re.compile(r"(?:(?<=\s)|^)[•⁃‣▪]\s*(?=\S)")
 
 STARTER: Final = (
     r"(?:The|A|An|It|Its|This|That|These|Those|He|She|We|You|They|There|Here|In|On|At|By|For|From|With|Without|If|When|While"
@@ -105,8 +103,6 @@ FIRST_VERSION: Final = 1
 """The version of validation whose sentences know no abbreviations of other languages (CP-10)."""
 STOP_WITHIN: Final = re.compile(r"[.…](?=\s)")  # what every sentence that `SPLIT_AFTER` and `SHORT_END` cut holds
 SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no UTF-8 text can hold it alone, and `sentencex` cannot read it
-ENUMERATED: Final = re.compile(r"\s*\(\w{1,5}\)(?=\s)")
-"""The marker of an item in brackets. `sentencex` takes all that follows it for one sentence."""
 WIDE_BLANK: Final = re.compile("(?<=[A-Z])[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000](?=\\.)")  # neither that
 
 Span = tuple[int, int]
@@ -123,7 +119,7 @@ def split_sentences(text: str, version: int = FIRST_VERSION) -> list[Span]:
         The start and end of each sentence, without outer white space.
     """
     spans: list[Span] = []
-    for start, end in pairwise([*_list_starts(text), len(text)]):
+    for start, end in pairwise([*list_starts(text), len(text)]):
         sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end, version), version))
         spans.extend(_trim(text, [piece for span in sentences for piece in _split_further(text, span)]))
     return spans
@@ -290,22 +286,3 @@ def _trim(text: str, spans: list[Span]) -> list[Span]:
         if piece.strip():
             trimmed_spans.append((begin, begin + len(piece.strip())))
     return trimmed_spans
-
-
-def _list_starts(text: str) -> list[int]:
-    """Return the starts of list items within one line, or only the start of the text if it has no such list."""
-    bullets = [] if text.isascii() else [match.start() for match in BULLET.finditer(text)]
-    if len(bullets) >= 2:
-        return sorted({0, *bullets})
-    if not INLINE_MARKER.match(text, len(text) - len(text.lstrip())):
-        return [0]  # a list begins with the text
-    markers = [(match.start(), match["number"]) for match in INLINE_MARKER.finditer(text)]
-    run: list[tuple[int, str]] = []
-    for position, number in markers:
-        if (run and _next_marker(run[-1][1]) == number) or (not run and not text[:position].strip()):
-            run.append((position, number))
-    return sorted({0, *(position for position, _ in run)}) if len(run) >= 2 else [0]
-
-
-def _next_marker(number: str) -> str:
-    return str(int(number) + 1) if number.isdigit() else chr(ord(number) + 1)

@@ -204,7 +204,7 @@ MARKS: Final = ("n't", "n’t", "no_", "n/a")
 FINDING: Final = re.compile(
     r"\b(?:insufficient|not\s+enough|no\s+sufficient)\s+(?:evidence|data|information)\s+to\s+(?:make\s+(?:a|any)\s+"
     r"recommendations?|advise|assess|conclude|demonstrate|determine|draw|endorse|establish|favou?r|guide|inform|justify|"
-    r"prefer|prove|recommend|show|suggest|support|warrant)\b(?![^.!?\n]*\b(?:answers?|questions?)\b)",
+    r"prefer|prove|recommend|show|suggest|support|warrant)\b(?![^.!?\n]{0,80}\b(?:answers?|questions?)\b)",
     re.IGNORECASE,
 )
 """A finding of a guideline or a study: `insufficient evidence to recommend the test`. Only a source can say it."""

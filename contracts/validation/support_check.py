@@ -11,9 +11,9 @@ from sourcebound.contracts.validation.answer_reading import Statement, read_cont
 from sourcebound.contracts.validation.binding.check import misplaces
 from sourcebound.contracts.validation.literals.check import read_evidence
 from sourcebound.contracts.validation.literals.reading import read_literals
-from sourcebound.contracts.validation.support.bounds import turns_bound
 from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.ellipses import complete
+from sourcebound.contracts.validation.support.polarity.bounds import turns_bound
 from sourcebound.contracts.validation.support.polarity.turned import turns
 from sourcebound.contracts.validation.support.reversals import reverses
 from sourcebound.contracts.validation.support.verify import HIGHEST, read_support, score_answering

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
-from sourcebound.contracts.text.number_words import repeats_count
+from sourcebound.contracts.validation.literals.amounts.number_words import repeats_count
 from sourcebound.ingest.chunking.page_text import PageComposer, clean_text
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.text_headings import HeadingReader

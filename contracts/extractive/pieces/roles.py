@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from sourcebound.contracts.text.blocks import LIST_MARKER, MAX_HEADING_WORDS, STATEMENT_END
-from sourcebound.contracts.text.number_words import repeats_count
 from sourcebound.contracts.text.segments import Segment, SegmentKind
 from sourcebound.contracts.text.sentences import STARTER
+from sourcebound.contracts.validation.literals.amounts.number_words import repeats_count
 
 HEADING_LINE: Final = re.compile(
     r"(?P<number>\d+(?P<parts>(?:\.\d+)+)? )?[^\W\d_a-z][^\d:;|=\n]*|\d+(?:\.\d+)+\. [^\W\d_a-z][^;|=\n]*"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.text.number_words import NUMBER_WORDS
 from sourcebound.contracts.validation.literals.amounts.equal import equal_forms
 from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.languages import (
@@ -20,6 +19,7 @@ from sourcebound.contracts.validation.literals.amounts.languages import (
     read_counted_words,
     without_scale,
 )
+from sourcebound.contracts.validation.literals.amounts.number_words import NUMBER_WORDS
 from sourcebound.contracts.validation.literals.amounts.numbers import (
     ORDINAL_VALUES,
     read_number_words,

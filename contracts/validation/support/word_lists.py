@@ -5,7 +5,7 @@ from collections.abc import Set
 from typing import Final
 
 from sourcebound.contracts.text.content_words import STOP_WORDS, stem
-from sourcebound.contracts.text.number_words import NUMBER_WORDS
+from sourcebound.contracts.validation.literals.amounts.number_words import NUMBER_WORDS
 
 NEGATIONS: Final = frozenset(
     """

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from sourcebound.contracts.text.number_words import NUMBER_WORDS
 from sourcebound.contracts.validation.literals.amounts.measures import SCALES, read_measure, read_time_rate
+from sourcebound.contracts.validation.literals.amounts.number_words import NUMBER_WORDS
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
 from sourcebound.contracts.validation.literals.literal import FREE, Literal, lower_case, words_after
 from sourcebound.contracts.validation.versions import SECOND

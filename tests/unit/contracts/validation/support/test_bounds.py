@@ -5,7 +5,7 @@ import pytest
 from sourcebound.contracts.evidence.external import bundle_of_texts
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.validation.firewall import validate
-from sourcebound.contracts.validation.support.bounds import turns_bound
+from sourcebound.contracts.validation.support.polarity.bounds import turns_bound
 
 DOSE = "The starting dose is <= 10 mg per day for patients with kidney disease."
 

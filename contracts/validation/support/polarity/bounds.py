@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from sourcebound.contracts.text.number_words import NUMBER_WORDS
+from sourcebound.contracts.validation.literals.amounts.number_words import NUMBER_WORDS
 
 LEAST_WORDS: Final = (
     r"at\s+(?:the\s+)?(?:very\s+)?least|(?:no|not|never)\s+(?:be\s+)?(?:less|fewer|lower|shorter|smaller|below)(?:\s+than)?"
@@ -22,8 +22,8 @@ MOST_WORDS: Final = (
 )
 NUMERAL: Final = rf"(?:\d+(?:[.,]\d+)*|\b(?:{'|'.join(NUMBER_WORDS)})\b)"
 BOUNDED: Final = re.compile(
-    rf"(?:(?P<least>{LEAST_WORDS})|(?P<most>{MOST_WORDS}))?(?:\s|[*_(])*(?P<number>{NUMERAL})"
-    r"(?P<after>(?:\s?[^\s.;,]{1,12}){0,2}?[\s,]+(?:or\s+(?P<up>more|longer|greater|higher|above|over|later|older)"
+    rf"(?:(?P<least>{LEAST_WORDS})|(?P<most>{MOST_WORDS}))?[\s*_(]{{0,4}}(?P<number>{NUMERAL})"
+    r"(?P<after>(?:\s?[^\s.;,]{1,12}){0,2}?[\s,]{1,4}(?:or\s+(?P<up>more|longer|greater|higher|above|over|later|older)"
     r"|or\s+(?P<down>less|fewer|lower|below|under|shorter|earlier|younger)"
     rf"|at\s+(?:the\s+)?(?:(?P<least_after>least)|(?P<most_after>most))(?!\s+{NUMERAL}))\b)?",
     re.IGNORECASE,
@@ -33,7 +33,7 @@ MARK: Final = re.compile(rf"{LEAST_WORDS}|{MOST_WORDS}|\bor\s+(?:more|less|longe
 
 
 class Bound(StrEnum):
-    """What a number limits."""
+    """The side on which a number limits a quantity."""
 
     LEAST = "least"
     MOST = "most"
