@@ -326,8 +326,7 @@ def _final_spans(text: str, draft: _Draft, budget: _Budget) -> Iterator[tuple[in
     while start < end:
         cut = end
         if len(draft.pieces) > 1 and not _fits(text, start, end, budget):
-            longest = largest_prefix(text, start, end, budget.counter, budget.maximum)
-            cut = max((piece.start for piece in draft.pieces if start < piece.start <= longest), default=longest)
+            cut = largest_prefix(text, start, end, budget.counter, budget.maximum)
         first, last = trim(text, start, cut, is_code=_is_in_code(code, trim(text, start, cut)[0]))
         if first < last:
             yield first, last

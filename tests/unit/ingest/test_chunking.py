@@ -550,17 +550,13 @@ def _ends(document: ParsedDocument, size: int) -> list[str]:
     return [chunk.text[-1] for chunk in chunk_document(document, "x", WordCounter(), size)]
 
 
-def test_a_long_item_below_a_heading_is_cut_between_sentences() -> None:
-    page = _page((BlockKind.HEADING, "Pumps", 1), (BlockKind.LIST_ITEM, f"(a) {' '.join(SENTENCES[:3])}", 0))
-    assert _ends(_document(page), 40) == [".", "."]
+def test_an_item_that_does_not_fit_below_its_heading_is_cut_between_sentences() -> None:
+    heading = "Pumps of the plant in the north hall"
+    page = _page((BlockKind.HEADING, heading, 1), (BlockKind.LIST_ITEM, f"(a) {' '.join(SENTENCES[:2])}", 0))
+    chunks = chunk_document(_document(page), "x", WordCounter(), 36)
+    assert [chunk.text for chunk in chunks] == [f"{heading}\n\n(a) {SENTENCES[0]}", SENTENCES[1]]
 
 
 def test_a_long_item_with_its_marker_in_brackets_is_cut_between_sentences() -> None:
     page = _page((BlockKind.LIST_ITEM, f"(a) {' '.join(SENTENCES)}", 0))
     assert set(_ends(_document(page), 40)) == {"."}
-
-
-def test_pieces_that_are_longer_together_are_cut_between_them() -> None:
-    page = _page(*((BlockKind.PARAGRAPH, sentence, 0) for sentence in SENTENCES))
-    chunks = chunk_document(_document(page), "x", CharacterCounter(), 50)
-    assert all(chunk.text.endswith(".") for chunk in chunks)

@@ -35,4 +35,6 @@ def test_a_decade_may_stand_apart_from_its_ending() -> None:
 
 @pytest.mark.contract("R5-8")
 def test_the_dash_of_a_range_is_no_sign() -> None:
-    assert {form for each in read_literals("from 4 –6 mA").literals for form in each.forms} == {"n4", "n6"}
+    index = read_literals("from 4 –6 mA")
+    assert {form for each in index.literals for form in each.forms} == {"n4", "n6"}
+    assert index.forms.keys() == {"n4", "n6", "n0.004", "n0.006"}
