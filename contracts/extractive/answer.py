@@ -1,12 +1,13 @@
 """The sentences of an extractive answer: one, or the list, the steps or the sides that the question asks for (R4-9)."""
 
 from collections.abc import Sequence
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from sourcebound.contracts.extractive.labels import has_labels
-from sourcebound.contracts.extractive.patterns import GOES_ON, OPTION, PROCEDURAL
+from sourcebound.contracts.extractive.patterns import A_REASON, GOES_ON, OPTION, PROCEDURAL
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
+from sourcebound.contracts.extractive.pieces.problems import is_echo, read_below
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -14,10 +15,12 @@ from sourcebound.contracts.extractive.sides import SIDES, read_sides
 from sourcebound.contracts.extractive.subjects import names_only_the_thing
 from sourcebound.contracts.extractive.wording.acronyms import write_acronyms_out
 from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
+from sourcebound.contracts.extractive.wording.keyword_queries import ask_keywords
 from sourcebound.contracts.extractive.wording.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.wording.written_short import write_out
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
+from sourcebound.contracts.text.blocks import LIST_MARKER
 from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.degenerate import says_nothing
 from sourcebound.contracts.validation.support.verify import score_support
@@ -32,6 +35,10 @@ NEXT_BEST: Final = 4
 PARAGRAPH: Final = 3
 """The most sentences of an explanation."""
 
+LEAST_ECHO: Final = 500
+"""The least share of a question, in thousandths, that a sentence gives back for what is below it to answer."""
+LEAST_ODDS: Final = 200
+"""The least odds of such a sentence, in hundredths of a logit."""
 OTHER: Final = 1_000_000
 """How much less likely to answer the sentence of another side or part may be, in millionths of a logit."""
 
@@ -47,7 +54,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         One, or several if the question asks for several things: at most `MAX_SENTENCES`, or a list of at most
         `MOST_ITEMS` with its lead-in. None if nothing answers.
     """
-    words = write_out(strip_courtesy(prompt.search_query or prompt.question))
+    words = ask_keywords(write_out(strip_courtesy(prompt.search_query or prompt.question)))
     question = read_question(write_acronyms_out(prompt.evidence, in_the_spelling_of(prompt.evidence, words)))
     if _asks_nothing(question):
         return []
@@ -86,9 +93,21 @@ def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> lis
     if question.form is Form.PARTS:
         return _parts(prompt, question, read)
     ranking = rank(prompt, question, read)
+    if below := _below_echo(ranking):
+        return below
     if not ranking.answers or names_only_the_thing(question, ranking.ranked[0].sentence):
         return []
     return _in_form(ranking, ranking.ranked[0].sentence)
+
+
+def _below_echo(ranking: Ranking) -> list[Sentence]:
+    """Return what stands below the best sentences, if they give the question back and are surely its place."""
+    for each in takewhile(lambda each: is_echo(ranking.question, each.sentence), ranking.ranked):
+        if each.features["own"] < LEAST_ECHO or each.features.get("odds", -1) < LEAST_ODDS:
+            break
+        if below := read_below(ranking.question, ranking.sentences, each.sentence):
+            return below
+    return []
 
 
 def _in_form(ranking: Ranking, best: Sentence) -> list[Sentence]:
@@ -190,13 +209,18 @@ def _is_other_option(question: Question, sentence: Sentence) -> bool:
 
 
 def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
-    """Return the best sentence, with the one before it that it goes on from, or the one after that goes on from it."""
+    """Return the best sentence with its reason, if that is next to it.
+
+    That is the sentence before it, if it goes on from that, or the one after it, if that goes on or it has no reason.
+    """
     block = _neighbours(ranking.sentences, best)
     place = block.index(best)
     if place and GOES_ON.match(best.text):
         return block[place - 1 : place + 1]
-    if place + 1 < len(block) and GOES_ON.match(block[place + 1].text):
-        return block[place : place + 2]
+    for each in block[place + 1 : place + 2]:
+        is_apart = each.is_row or LIST_MARKER.match(each.text) or not ranking.question.is_english
+        if GOES_ON.match(each.text) or not (is_apart or A_REASON.search(best.text)):
+            return [best, each]
     return [best]
 
 
@@ -204,15 +228,25 @@ def _sides(ranking: Ranking) -> list[Sentence]:
     """Return the best sentence for each side of a comparison, in the order of the question."""
     chosen: list[Sentence] = []
     for side, other in _read_sides(ranking.question):
-        for each in ranking.ranked:
-            said, around = each.sentence.stems, each.sentence.nearby | each.sentence.title
-            if each.sentence.leads:
-                continue
-            if side <= said or (side <= said | around and not other & (said | each.sentence.title)):
-                if each.sentence not in chosen:
-                    chosen.append(each.sentence)
-                break
+        found = _find_side(ranking, side, other) or _find_most_of_side(ranking, side)
+        chosen += [each for each in found if each not in chosen]
     return chosen or _whole(ranking, ranking.ranked[0].sentence)
+
+
+def _find_side(ranking: Ranking, side: frozenset[str], other: frozenset[str]) -> list[Sentence]:
+    """Return the best sentence that has all words of a side, or has them around it and none of the other."""
+    for each in ranking.ranked:
+        said, around = each.sentence.stems, each.sentence.nearby | each.sentence.title
+        is_of_side = side <= said or (side <= said | around and not other & (said | each.sentence.title))
+        if is_of_side and not each.sentence.leads:
+            return [each.sentence]
+    return []
+
+
+def _find_most_of_side(ranking: Ranking, side: frozenset[str]) -> list[Sentence]:
+    """Return the best sentence with two thirds of the words of a side: `time cards have to be kept`."""
+    ranked = (each.sentence for each in ranking.ranked)
+    return [each for each in ranked if 3 * len(side & each.stems) >= 2 * len(side) and not each.leads][:1]
 
 
 def _read_sides(question: Question) -> list[tuple[frozenset[str], frozenset[str]]]:

@@ -12,6 +12,7 @@ from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.extractive.vocabulary.people import ROLES
 from sourcebound.contracts.extractive.vocabulary.sharp import read_sharp
+from sourcebound.contracts.text.blocks import LIST_MARKER
 
 PATTERNS: Final = {
     Asked.TIME: patterns.A_TIME,
@@ -57,6 +58,8 @@ SECONDS: Final = {
 }
 AGENT: Final = re.compile(r"...(?:er|or|ist|ian|ee|ant|man|woman|men|women)s?$")
 """The endings of nouns for people who act."""
+A_DATE: Final = re.compile(rf"(?:{patterns.MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)$")
+"""A month or a day, which is written as a name and is no person."""
 FIRST_NAME: Final = 50
 """The weight from which the first word of a sentence may be a name."""
 
@@ -87,11 +90,12 @@ def find_type(question: Question, sentence: Sentence) -> tuple[int, ...] | None:
 def needs_type(question: Question) -> bool:
     """Return whether only a sentence with the asked kind answers: a price, a number to call, a quantity with units.
 
-    Other questions can be answered in forms that no pattern knows: `the level is right in the middle of the glass`.
+    Other questions can be answered in forms that no pattern knows: `the level is right in the middle of the glass`. The
+    words for people are English.
     """
     if question.is_english and (sharp := read_sharp(question.text, question.asked)):
         return sharp.is_closed
-    return question.asked in NEEDED
+    return question.asked in NEEDED and (question.is_english or question.asked is not Asked.PERSON)
 
 
 def asking_stems(question: Question) -> frozenset[str]:
@@ -158,7 +162,8 @@ def _people(question: Question, sentence: Sentence) -> tuple[int, ...]:
         for place, word in enumerate(sentence.words)
         if word.stem not in question.weights and (word.form in ROLES or _is_agent(question, sentence, place))
     )
-    return tuple(sorted({*_names(question, sentence), *roles}))
+    names = (place for place in _names(question, sentence) if not A_DATE.match(sentence.words[place].form))
+    return tuple(sorted({*names, *roles}))
 
 
 def _is_agent(question: Question, sentence: Sentence, place: int) -> bool:
@@ -216,9 +221,10 @@ def _find(question: Question, sentence: Sentence, pattern: re.Pattern[str]) -> t
         forms -= CONDITIONS
         pattern = re.compile(f"{pattern.pattern}|{AT_A_VALUE.pattern}", re.IGNORECASE)
     starts = [word.start for word in sentence.words]
+    marker = LIST_MARKER.match(sentence.text)
     found = (
         (max(0, bisect_right(starts, match.start()) - 1), match)
-        for match in pattern.finditer(sentence.text)
+        for match in pattern.finditer(sentence.text, marker.end() if marker else 0)
         if match.lastgroup != "other" and not {*match[0].casefold().split()} <= forms
     )
     return tuple(

@@ -1,32 +1,75 @@
-"""Questions in German, French, Spanish and Italian: what their question words ask for (R4-9)."""
+"""Questions in German, French, Spanish, Italian, Dutch and Portuguese: what their question words ask for (R4-9)."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
+from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.support.function_words import ENGLISH
+from sourcebound.contracts.validation.support.function_words import FUNCTION_WORDS as EUROPEAN
+
+FUNCTION_WORDS: Final = {
+    **EUROPEAN,
+    "nl": frozenset(
+        """
+        aan al alle als bij dan dat de der deze die dit door een en er geen haar had heb hebben heeft het hoe hoelang
+        hoeveel hun ik in is je kan kunnen maar mag me meer men met mijn moet moeten mogen na naar niet nog nu of om ons
+        onze ook op over per te ten ter toe tot uit u uw van vanaf veel voor waar waarmee waarom waarvoor wanneer wat we
+        welk welke wel werd wie word worden wordt ze zich zij zijn zo zonder zou zullen tussen onder tijdens
+        """.split()
+    ),
+    "pt": frozenset(
+        """
+        a ao aos as até com como da das de do dos e é ela ele eles em entre era esta está este eu foi foram há isso isto
+        já lhe mais mas me meu minha muito na nas não nem no nos num numa o onde os ou para pela pelas pelo pelos pode
+        podem por porque porquê posso qual quais quando quanta quantas quanto quantos que quem são se sem ser seu seus
+        sob sobre sua suas também tem têm ter um uma umas uns você devo deve devem depois antes durante cada tempo
+        """.split()
+    ),
+}
+"""The function words of each language."""
 ASKED: Final = {
+    "contact": r"(?:welche|quel(?: est le)?|(?:qué|cuál es el)|(?:che|qual è il)|welk|qual (?:é )?o) ?"
+    r"(?:telefonnummer|rufnummer|numéro de téléphone|número de teléfono|numero di telefono|telefoonnummer"
+    r"|número de telefone)",
     "frequency": r"wie oft|in welchem (?:abstand|intervall)|combien de fois|(?:à quelle|quelle) fréquence"
-    r"|con qué frecuencia|cada cuánt[oa]s?|cuántas veces|con quale frequenza|(?:ogni )?quante volte|ogni quanto",
-    "duration": r"wie lange|combien de temps|(?:depuis|pendant) combien|cuánto tiempo|(?:per )?quanto tempo",
-    "money": r"was kostet|wie teuer|combien coûte(?:nt)?|cuánto cuestan?|quanto costan?o?",
-    "count": r"wie ?viele|combien d(?:e\b|['’])|cuánt[oa]s|quant[ei]",
+    r"|con qué frecuencia|cada cuánt[oa]s?|cuántas veces|con quale frequenza|(?:ogni )?quante volte|ogni quanto"
+    r"|hoe vaak|hoe dikwijls|com que frequência|quantas vezes|de quanto em quanto",
+    "duration": r"wie lange|combien de temps|(?:depuis|pendant) combien|cuánto tiempo|(?:per )?quanto tempo"
+    r"|hoe ?lang",
+    "money": r"was kostet|wie teuer|combien coûte(?:nt)?|cuánto cuestan?|quanto costan?o?|wat kost(?:en)?|hoe duur"
+    r"|quanto custam?",
+    "count": r"wie ?viele|combien d(?:e\b|['’])|cuánt[oa]s|quant[eia]s?|quantos|hoeveel",
     "measure": r"wie (?:viel|hoch|groß|schwer|lang|tief|breit|schnell)|wieviel|combien|cuánto|quanto"
-    r"|quelle (?:est la )?(?:pression|puissance|température|vitesse)",
-    "time": r"wann|quand|cuándo|quando|in welchem jahr|(?:en|de) quelle année|(?:en )?qué año|in (?:che|quale) anno",
-    "person": r"wer|wem|wen|wessen|qui\b(?! est-ce que)|quién(?:es)?|\bchi",
-    "place": r"wo(?:hin|her)?|où|dónde|dove",
-    "reason": r"warum|wieso|weshalb|pourquoi|por qué|perché",
-    "yes_no": r"^\W*(?:ist|sind|kann|können|muss|müssen|darf|dürfen|hat|gibt es|wird|soll|est-ce que|peut-on|faut-il)",
+    r"|quelle (?:est la )?(?:pression|puissance|température|vitesse)"
+    r"|hoe (?:groot|hoog|zwaar|diep|breed|snel|warm|veel)",
+    "time": r"wann|quand|cuándo|quando|in welchem jahr|(?:en|de) quelle année|(?:en )?qué año|in (?:che|quale) anno"
+    r"|wanneer|in welk jaar|em que ano",
+    "person": r"^\W*(?:(?:von|mit|für|an|à|de|par|pour|avec|por|con|para|a|da|di|per|door|van|voor) )?"
+    r"(?:wer|wem|wen|wessen|qui\b(?! est-ce que)|quién(?:es)?|chi|wie|quem)",
+    "place": r"wo(?:hin|her)?|où|dónde|dove|waar|onde",
+    "reason": r"warum|wieso|weshalb|pourquoi|por qué|perché|waarom|por que|porquê",
+    "yes_no": r"^\W*(?:ist|sind|kann|können|muss|müssen|darf|dürfen|hat|gibt es|wird|soll|est-ce que|peut-on|faut-il"
+    r"|puedo|puede|se puede|hay que|posso|può|si può|è|bisogna|is|zijn|kan|kunnen|moet|moeten|mag|mogen|pode|podem"
+    r"|devo)",
 }
 """The kind that a question word asks for, by the value of `Asked`; of several at one place, the first."""
 UNIT: Final = (
     r"(?:sekunden?|minuten?|stunden?|tage?n?|wochen?|monate?n?|jahre?n?|secondes?|minutes?|heures?|jours?|semaines?|mois|ans?"
     r"|années?|segundos?|minutos?|horas?|días?|semanas?|mes(?:es)?|años?|second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]"
-    r"|mes[ei]|ann[oi])"
+    r"|mes[ei]|ann[oi]|seconden|minuten|uur|uren|dagen|weken|maanden|jaar|jaren|dias?|mês|anos?)"
 )
 MONTH: Final = (
     r"(?:januar|jänner|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre"
     r"|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+    r"|januari|februari|maart|mei|augustus|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro"
     r"|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|april|august|september|november)"
+)
+NUMBER: Final = (
+    r"(?:\d[\d.,]*|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|hundert|tausend|deux|trois|quatre"
+    r"|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|cent|mille|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez"
+    r"|doce|quince|veinte|treinta|cien|mil|due|tre|quattro|cinque|sei|sette|otto|nove|dieci|dodici|quindici|venti|trenta|cento"
+    r"|twee|drie|vijf|zes|zeven|negen|tien|twaalf|twintig|honderd|duizend|dois|duas|três|quatro|sete|oito|dez|doze|vinte)"
 )
 ANSWERS: Final = {
     kind: re.compile(rf"\b(?:{words})(?!\w)", re.IGNORECASE)
@@ -34,6 +77,7 @@ ANSWERS: Final = {
         "frequency": r"alle|jede[nrsm]?|(?:täg|wöchent|monat|jähr)lich|(?:ein|zwei|drei)mal|chaque|fois|tou(?:te)?s les"
         rf"|cada|todos los|vez|veces|ogni|volt[ae]|{UNIT}",
         "duration": UNIT,
+        "count": NUMBER,
         "time": rf"(?:1\d|20)\d\d|{MONTH}|\d\d?[:.]\d\d uhr|nach|vor|sobald|wenn|après|avant|lorsque|después|antes"
         r"|cuando|dopo|prima|quando",
         "reason": r"weil|denn|da|damit|um .{1,60} zu|sonst|wegen|parce qu\w*|car|afin|sinon|porque|para (?:que|\w+r)"
@@ -42,6 +86,17 @@ ANSWERS: Final = {
 }
 """The words that have the asked kind. Numbers and signs are the same in every language."""
 PATTERNS: Final = tuple((kind, re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)) for kind, words in ASKED.items())
+
+
+def language_of(forms: Collection[str]) -> str:
+    """Return the language that has the most of a question's words as function words; English if none has more.
+
+    Args:
+        forms: The words of a question in lower case.
+    """
+    counts = {ENGLISH: sum(form in STOP_WORDS for form in forms)}
+    counts |= {language: sum(form in words for form in forms) for language, words in FUNCTION_WORDS.items()}
+    return max(counts, key=lambda language: counts[language])
 
 
 def read_kind(text: str) -> str | None:

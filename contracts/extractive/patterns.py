@@ -30,8 +30,8 @@ PERSON: Final = pattern(
     r"\bwho(?:se|m)?\b",
     WHICH
     + one_of(
-        "person man woman king queen emperor president author actor actress singer artist player leader general ruler "
-        "scientist"
+        "person persons people man men woman women king queen emperor president author actor actress singer artist "
+        "player leader general ruler scientist"
     )
     + r"\b",
 )
@@ -52,14 +52,22 @@ PLACE: Final = pattern(
 COUNT: Final = pattern(
     r"\bhow many\b", WHICH + one_of(r"number percent\w* proportion share fraction rate population") + r"\b"
 )
+OF_NO_PRICE: Final = one_of(
+    "left allowed needed required used known lost produced doses? dosage load weight capacity memory storage space "
+    "water oil fuel gas power time pressure torque clearance play overlap limit allowance leave notice paid spent "
+    "earned invested raised received owed charged"
+)
+"""What `how much is …` may ask for that is no price."""
 MONEY: Final = pattern(
     r"\bhow much (?:money|does it cost|do (?:\w+ ){1,4}cost|does (?:\w+ ){1,5}cost|is (?:\w+ ){0,4}worth)",
-    r"\bwhat (?:do|does|did|will|would) (?:[\w-]+ ){1,8}cost\b",
+    rf"\bhow much (?:is|are|was|were|will|would) (?!.*\b{OF_NO_PRICE}\b)",
+    r"\bhow much (?:do|does|did|must|should|will|would) (?:[\w-]+ ){1,4}(?:pay|charge|earn|owe)\b",
+    r"\bwhat (?:do|does|did|will|would) (?:[\w-]+ ){1,8}(?:cost|pay|charge)\b",
     r"\b(?:what|which)\b.{0,40}\b" + one_of("prices? costs? fees? salary revenues? income budget net_worth") + r"\b",
 )
 DURATION: Final = pattern(
     r"\bhow long\b",
-    r"\bhow old\b",
+    r"\bhow (?:old|soon|quickly|early)\b|\bhow far (?:ahead|in advance|before)\b",
     r"\b(?:what|which) (?:duration|period)\b",
     r"\bhow (?:many|much) (?:\w+ )?" + one_of("time seconds? minutes? hours? days? weeks? months? years?") + r"\b",
 )
@@ -143,6 +151,7 @@ LISTED: Final = pattern(
     rf"\b(?:what|which) (?:(?!{AUXILIARY}\b|of\b)[\w-]+ ){{0,3}}(?!{AUXILIARY}\b|this\b|its\b)[\w-]*[a-rtv-z]s "
     rf"(?:{AUXILIARY}\b|(?!(?:the|an?|of|in|on|off|for|at|to|up|with|by|when|if|after)\b)[\w-]+(?<!s)\b)",
     r"\b(?:in|by) (?:what|which) order\b",
+    r"\bwhat (?:must|should|shall|does|do|did|has to) (?:[\w'-]+ ){1,12}?(?:contain|include|consist of|comprise)\b",
 )
 EXPLAINED: Final = re.compile(rf"^\W*(?:\w+ ){{0,4}}how {AUXILIARY}\b", re.IGNORECASE)
 EACH: Final = pattern(
@@ -151,11 +160,10 @@ EACH: Final = pattern(
 )
 """Two things behind the same preposition: `in septic shock and in sepsis`."""
 COMPARED: Final = pattern(
-    r"\bcompares?\b|\bcompared (?:with|to|against)\b",
+    r"\bcompares?\b|\bcompared (?:with|to|against)\b|\b(?:versus|vs)\b",
     r"\bdiffer(?:s|ence|ences|ent)?\b.{0,40}\b(?:between|from|to)\b",
     r"\b(?:do|did) .{1,80} and .{1,80} differ\b",
     r"\bdistinguish(?:es)? .{1,80} from\b|\bsets? .{1,80} apart from\b",
-    r"\b(?:versus|vs)\b",
     r"\b(?:both|either)\b.{1,60}\band\b",
     r"\bon the .{1,60}\band on the\b",
 )
@@ -182,7 +190,7 @@ A_TIME: Final = pattern(
     r"\b\d{1,2}:\d\d\b",
     r"\b" + one_of("when if after before until during once as_soon_as whenever every later earlier ago") + r"\b",
 )
-A_COUNT: Final = pattern(rf"\b{NUMBER}\b", r"\bpercent\b", r"\bnone\b", r"\bno\b")
+A_COUNT: Final = pattern(rf"\b{NUMBER}\b(?!-(?:year|month|week|day|hour|minute)s?\b)|\b(?:percent|none|no)\b")
 CURRENCY: Final = one_of(
     "dollars? euros? pounds? cents? pence yen yuan rupees? francs? crowns? kron(?:a|or|e|er) "
     "usd eur gbp chf sek nok dkk jpy"
@@ -195,8 +203,8 @@ A_PRICE: Final = pattern(
     r"\bfree\b|\bno charge\b|\bcharged? nothing\b",
     r"\b"
     + one_of(
-        "prices? costs? fees? charges? sal(?:ary|aries|es) revenues? income budgets? profits? loss(?:es)? earnings "
-        "worth value"
+        "prices? pricing costs? fees? charge[sd]? paid pays? sal(?:ary|aries|es) revenues? income budgets? profits? "
+        "loss(?:es)? earnings worth value"
     )
     + r"\b[^.]{0,80}(?<![\w-])\d",
 )

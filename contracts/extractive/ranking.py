@@ -1,5 +1,6 @@
 """Ranks the sentences of a prompt's evidence by how well they answer its question (R4-9). Only the prompt is used."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from math import exp
 from typing import Final, NamedTuple
@@ -15,6 +16,7 @@ from sourcebound.contracts.extractive.features import (
 )
 from sourcebound.contracts.extractive.foreign_names import has_foreign_name
 from sourcebound.contracts.extractive.labels import conflicts, has_labels
+from sourcebound.contracts.extractive.patterns import A_FREQUENCY
 from sourcebound.contracts.extractive.question import Asked, Form, Question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import (
@@ -22,12 +24,14 @@ from sourcebound.contracts.extractive.subjects import (
     is_headed,
     is_labelled,
     is_named_exactly,
+    is_of_another_ordinal,
     is_of_another_year,
     is_other_row,
     read_part,
     read_subjects,
 )
 from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
+from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.support.verify import score_subject
@@ -36,7 +40,7 @@ READ_CHUNKS: Final = 3
 """The chunks that are read: those with the best sentences by their words."""
 LEAST_SUBJECT: Final = 350
 """The least share of the question's weight that the chunk of an answer and its title hold, in thousandths."""
-LEAST_FOREIGN: Final = 600
+LEAST_FOREIGN: Final = 500
 """The least share that a sentence itself holds if the question is not in English."""
 LEAST_OWN: Final = 250
 LEAST_NEAR: Final = 500
@@ -51,6 +55,12 @@ NEAR_ROW: Final = MILLION * 6 // 10
 MOST_ROWS: Final = 5
 NEAR_NAMED: Final = 2 * MILLION
 """How far behind another row of its chunk a sentence may be that is about the question's thing."""
+NEAR_ODDS: Final = 100
+"""How much less likely a sentence with a number may be than one that says `regularly`, in hundredths of a logit."""
+VAGUE: Final = re.compile(
+    r"\b(?:regularly|intervals?|frequency|frequently|often|occasionally|periodical(?:ly)?|always|constantly)\b",
+    re.IGNORECASE,
+)
 NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
 HEADED: Final = MILLION
@@ -119,7 +129,7 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
         question: Its question, or a part of it.
         read: Reads sentences with the question. Without it, only words count.
     """
-    sentences = read_evidence(prompt.evidence)
+    question, sentences = in_language(question, read_evidence(prompt.evidence))
     described = describe(question, sentences)
     if read:
         described = compare(question, prompt.evidence, described, read)
@@ -140,7 +150,7 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
             if (sum_of_row := _sum_answering(prompt, question, other, weights)) >= weights.minimum:
                 ranked, answering = other, sum_of_row
                 break
-    return Ranking(question, tuple(sentences), ranked, answering, weights.minimum)
+    return Ranking(question, tuple(sentences), _vague_later(question, ranked), answering, weights.minimum)
 
 
 def _rows_first(question: Question, ranked: tuple[Ranked, ...]) -> Iterator[tuple[Ranked, ...]]:
@@ -169,6 +179,21 @@ def _other_rows_later(question: Question, ranked: tuple[Ranked, ...]) -> tuple[R
         if (is_other and is_of_chunk) or is_named_exactly(question, each.sentence):
             return each, *ranked[:place], *ranked[place + 1 :]
     return ranked
+
+
+def _vague_later(question: Question, ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
+    """Return the ranking with `every ten minutes` before `regularly`, if it answers about as likely."""
+    if question.asked is not Asked.FREQUENCY or not question.is_english or not _is_vague(ranked[0].sentence):
+        return ranked
+    for place, each in enumerate(ranked[1:MOST_ROWS], 1):
+        is_likely = each.features.get("odds", -1) > max(0, ranked[0].features.get("odds", 0) - NEAR_ODDS)
+        if is_likely and not each.features["type_missing"] and not _is_vague(each.sentence):
+            return each, *ranked[:place], *ranked[place + 1 :]
+    return ranked
+
+
+def _is_vague(sentence: Sentence) -> bool:
+    return not A_FREQUENCY.search(VAGUE.sub(" ", sentence.text))
 
 
 def _sum_answering(prompt: PromptParts, question: Question, ranked: Sequence[Ranked], weights: Weights) -> int:
@@ -225,6 +250,7 @@ def describe(question: Question, sentences: Sequence[Sentence]) -> list[Describe
         and (is_about(subjects, each, stems[each.chunk]) or is_labelled(question, subjects, each))
         and (not part or any(holds(each.stems | each.nearby | each.title, stem) for stem in part))
         and not conflicts(question.labels, each.text, each.source)
+        and not is_of_another_ordinal(question, each)
     ]
 
 

@@ -28,7 +28,7 @@ SIDES: Final = (
     pattern(r"\b(?:do|did) (?P<first>.{1,80}?) and (?P<second>.{1,80}?) differ\b"),
     pattern(r"\bdistinguish(?:es)? (?P<first>.{1,80}?) from (?P<second>.{1,80}?)(?:\?|$)"),
     pattern(r"\bsets? (?P<first>.{1,80}?) apart from (?P<second>.{1,80}?)(?:\?|$)"),
-    pattern(r"(?P<first>[\w-]+) (?:versus|vs\.?) (?P<second>[\w-]+)"),
+    pattern(r"(?P<first>[\w./-]*\w) (?:versus|vs\.?) (?P<second>[\w./-]*\w)"),
     pattern(r"\bon the (?P<first>.{1,80}?) and on the (?P<second>.{1,80}?)(?:\?|$)"),
     pattern(r"\b(?:both|either) (?P<first>.{1,80}?) and (?P<second>.{1,80}?)(?:\?|$)"),
     EACH,

@@ -10,7 +10,7 @@ from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import AUXILIARY
 from sourcebound.contracts.extractive.question import Asked, Question, read_identifier, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence
-from sourcebound.contracts.validation.support.words import read_words
+from sourcebound.contracts.validation.support.words import Word, read_words
 
 PART: Final = re.compile(
     rf"\bhow \w+ {AUXILIARY} (?:the|an?|each|every) (?P<part>(?:[\w'-]+ ){{1,3}}?)(?:of|for|in|on) "
@@ -25,6 +25,16 @@ OF_YEAR: Final = re.compile(
     re.IGNORECASE,
 )
 """A year that a question asks about; not `since 2012`, `in the 1990s`, or one of several: `in 2010 and 2012`."""
+
+
+ORDINALS: Final = tuple(
+    frozenset(line.split())
+    for line in "first 1st|second 2nd|third 3rd|fourth 4th|fifth 5th|sixth 6th|seventh 7th|eighth 8th|ninth 9th".split(
+        "|"
+    )
+)
+ORDERED: Final = 2
+"""The words after an ordinal that may be what it orders: `second referendum`, `second public referendum`."""
 
 
 class Subjects(NamedTuple):
@@ -135,3 +145,26 @@ def is_named_exactly(question: Question, sentence: Sentence) -> bool:
     end = first.end if first else sentence.fields[0].first if sentence.fields else 0
     name = [word.stem for word in sentence.words[first.value if first else 0 : end] if word.weight or word.is_number]
     return bool(name) and all(stem in question.weights for stem in name)
+
+
+def is_of_another_ordinal(question: Question, sentence: Sentence) -> bool:
+    """Return whether a sentence is about the first of what the question asks the second of, and names no second."""
+    asked = _read_ordered(question.words)
+    if not asked:
+        return False
+    forms, said = {word.form for word in sentence.words}, _read_ordered(sentence.words)
+    return any(
+        ordinal is not other and not ordinal & forms and ordered & things
+        for ordinal, ordered in asked
+        for other, things in said
+    )
+
+
+def _read_ordered(words: Sequence[Word]) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """Return each ordinal with the stems of what it may order."""
+    return [
+        (ordinal, frozenset(each.stem for each in words[place + 1 : place + 1 + ORDERED] if each.weight))
+        for place, word in enumerate(words)
+        for ordinal in ORDINALS
+        if word.form in ordinal
+    ]

@@ -55,20 +55,24 @@ TITLE_WORDS: Final = content_words(
     measure figure difference change range ratio share rate score total percentage deadline event role responsibility
     scope guideline guidelines material document documents agreement contract policy plan form file record program
     programme course machine device instrument product model version company party team department person office
-    authority country route way
+    authority country route way question questions main
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
     betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
     zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist
-    kriterium merkmal unterschied bereich
+    kriterium merkmal unterschied bereich fall fälle frage antwort art name pro je rolle
     sujet donnée donnees valeur valeurs paramètre défaut réglage signification lieu durée montant coût frais limite
     règle condition conditions cause effet fréquence entretien aperçu résumé remarque étapes élément groupe catégorie
-    niveau année mois trimestre quantité délai critère différence
+    niveau année mois trimestre quantité délai critère différence cas question réponse nom rôle par principal principaux
+    principale principales
     tema dato datos valor valores parámetro predeterminado ajuste significado lugar fecha plazo importe coste límite
     regla condición causa efecto frecuencia mantenimiento resumen nota pasos magnitud elemento grupo categoría nivel
-    año mes trimestre duración cantidad criterio diferencia
+    año mes trimestre duración cantidad criterio diferencia caso pregunta respuesta nombre papel por principal
+    principales
     argomento dati valore valori parametro predefinito impostazione significato luogo periodo importo costo limite
     regola condizione causa effetto frequenza manutenzione riepilogo nota passaggi elemento gruppo categoria livello
-    anno mese trimestre durata quantità criterio differenza
+    anno mese trimestre durata quantità criterio differenza caso domanda risposta nome ruolo principale principali
+    onderwerp waarde omschrijving periode bedrag verschil naam soort geval vraag antwoord eenheid voorwaarde rol
+    assunto valor descrição período montante diferença nome tipo caso pergunta resposta unidade condição papel
     """
 )
 """Words by which a heading or the head of a table orders an answer, and which name no subject. None of them
@@ -222,10 +226,10 @@ def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     if FINITE_VERBS.search(text, first.end() if first else 0):
         return False
     words = {word for word in _content(text) if any(map(str.isalpha, word)) and not is_unit(word)}
-    words -= TITLE_WORDS | _content(question)
+    words -= TITLE_WORDS
     if not words:
         return True
-    known = frozenset().union(*map(_content, chunks))
+    known = _content(question).union(*map(_content, chunks))
     families = {word[:FAMILY] for word in known}
     return all(word in known or (len(word) >= FAMILY and word[:FAMILY] in families) for word in words)
 

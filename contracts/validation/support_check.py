@@ -7,6 +7,7 @@ from typing import Final
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.text.citations import CITATION
+from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
 from sourcebound.contracts.validation.binding.check import misplaces
 from sourcebound.contracts.validation.literals.check import read_evidence
@@ -80,7 +81,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
     cited: dict[str, str] = {}
     characters = 0
     for number, chunks in enumerate(known):
-        if not chunks or (number < last and LEAD_IN.search(texts[number])):
+        if not chunks or (number < last and _introduces(texts[number])):
             continue
         cited |= chunks
         score, compared = 0, tuple[str, ...]()
@@ -103,6 +104,11 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             answer, question, list(cited.values()), list(map(show, bundle.selected_evidence)), said
         ),
     )
+
+
+def _introduces(text: str) -> bool:
+    """Return whether a statement says nothing alone: a lead-in, or `Yes.`, which the next statement explains."""
+    return bool(LEAD_IN.search(text)) or any(map(PARTICLE.fullmatch, (text, f"{text.rstrip(' .!')}.")))
 
 
 def _score(

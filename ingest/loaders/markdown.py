@@ -1,8 +1,8 @@
 """The loader of Markdown.
 
 Prose keeps its Markdown source, so that a quotation can be found in the file. Table rows are linearised. Raw HTML is
-ordinary text. Front matter is metadata and not part of the page. Only its title, date and revision are used, because a
-document must not declare its own authority.
+ordinary text. Front matter is metadata and not part of the page, unless a file has its text there and nothing else.
+Only its title, date and revision are used, because a document must not declare its own authority.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
+from sourcebound.contracts.corpus.document import BlockKind, Page, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer
 from sourcebound.ingest.loaders.metadata import build_metadata, parse_date
 from sourcebound.ingest.loaders.table_rows import linearise
@@ -33,6 +33,8 @@ _BLOCK_KINDS = {
     "heading_open": BlockKind.HEADING,
     "table_open": BlockKind.TABLE_ROW,
 }
+_LEAST_PROSE = 12
+"""The words of a line that is more than a title or a description in short."""
 _DATE_KEYS = ("date", "event_date", "effective_date")
 _REVISION_KEYS = ("revision", "rev")
 
@@ -60,12 +62,11 @@ def load_markdown(path: Path, data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: With the code EMPTY or UNREADABLE.
     """
-    front_matter, text = _split_front_matter(decode(path, data))
-    composer = PageComposer()
-    lines = text.split("\n")
-    for span in _split_into_spans(text, len(lines)):
-        _add_span(composer, span, lines[span.first : span.end])
-    page = composer.page()
+    decoded = decode(path, data)
+    front_matter, text = _split_front_matter(decoded)
+    page = _compose(text)
+    if not page.text and front_matter:
+        page = _compose(_read_prose(decoded))
     if not page.text:
         raise failures.empty(path)
     metadata = build_metadata(
@@ -76,6 +77,21 @@ def load_markdown(path: Path, data: bytes) -> ParsedDocument:
         event_date=parse_date(_find_first(front_matter, _DATE_KEYS) or ""),
     )
     return ParsedDocument(media_type=MEDIA_TYPE, metadata=metadata, pages=(page,))
+
+
+def _compose(text: str) -> Page:
+    composer = PageComposer()
+    lines = text.split("\n")
+    for span in _split_into_spans(text, len(lines)):
+        _add_span(composer, span, lines[span.first : span.end])
+    return composer.page()
+
+
+def _read_prose(text: str) -> str:
+    """Return front matter that holds the text of a page, as some content management systems store it; else nothing."""
+    match = _FRONT_MATTER.match(text)
+    body = match["body"] if match else ""
+    return body if any(len(line.split()) >= _LEAST_PROSE for line in body.split("\n")) else ""
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, str], str]:

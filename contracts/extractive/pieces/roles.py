@@ -38,6 +38,18 @@ ROW_OF_FIELDS: Final = re.compile(rf"{FIRST_NAME}: [^;\n]+; [^:;\n]{{1,60}}: |{N
 """The beginning of one that names two of its values, or one below an unnamed column. It ends with its line."""
 LEAD_END: Final = re.compile(r":[*_]*\s*$")
 """The end of what leads in a list: a colon, in bold letters too."""
+LEAST_LEAD: Final = 4
+CANNOT_END: Final = frozenset(
+    """
+    a an the of to with by for from and or in on at as is are be than its their your into via if when that which who
+    until unless whether where because while before after under within between without not shall must may should can
+    either any include includes including
+    von vom für mit bei aus an auf durch über zu zum zur und oder als wenn die der das den dem des ein eine einen einem
+    de du des le la les à au aux pour par avec dans sur et ou si que qui un une el los las del al para por con en y o
+    di del della dei il lo gli per da su e se che van voor met om het een en of bij als do da dos das para com ou
+    """.split()
+)
+"""The last words of a sentence that its list goes on with, in six languages."""
 FRAGMENT_START: Final = re.compile(r"^[a-zà-ÿ,;)\]]")
 
 
@@ -121,10 +133,17 @@ def find_table_head(pieces: Sequence[Segment], index: int) -> tuple[int, int]:
 
 
 def leads_in(pieces: Sequence[Segment], index: int) -> bool:
-    """Whether a segment ends with a colon, and a list of two items or more follows."""
+    """Whether a segment ends with a colon or within a sentence (`to buy a`), and a list of two items follows."""
     following = pieces[index + 1 : index + 3]
     is_list = len(following) > 1 and all(piece.kind is SegmentKind.LIST_ITEM for piece in following)
-    return is_list and pieces[index].kind is SegmentKind.SENTENCE and LEAD_END.search(pieces[index].text) is not None
+    if not is_list or pieces[index].kind is not SegmentKind.SENTENCE:
+        return False
+    text = pieces[index].text
+    return LEAD_END.search(text) is not None or (len(text.split()) >= LEAST_LEAD and _last_word(text) in CANNOT_END)
+
+
+def _last_word(text: str) -> str:
+    return text.split()[-1].strip("*_").casefold() if text.split() else ""
 
 
 def find_leads(text: str, pieces: Sequence[Segment], indents: Sequence[int]) -> list[int | None]:

@@ -149,10 +149,32 @@ FORMS: Final = (
     (pattern(WHICH + rf"(?:week)?days?{ENDS}"), pattern(DAY, DATE), True),
     (pattern(WHICH + rf"years?{ENDS}"), pattern(YEAR), True),
     (pattern(WHICH + rf"months?{ENDS}"), pattern(rf"\b{MONTH}\b", DATE, SEASON), True),
-    (pattern(WHICH + rf"dates?{ENDS}"), pattern(DATE, YEAR), True),
     (
-        pattern(WHICH + rf"(?:percent\w*|proportion|fraction)(?: of\b|{ENDS})"),
+        pattern(WHICH + rf"dates?{ENDS}"),
+        pattern(
+            DATE,
+            YEAR,
+            rf"\b{NUMBER}\s(?:\w+\s){{0,2}}?{TIME_UNIT}\s(?:after|before|from|of|prior)\b",
+            r"\b(?:end|beginning|start) of\b",
+        ),
+        True,
+    ),
+    (
+        pattern(r"\b(?:what|which) percent\w*(?: of\b|\b)"),
+        pattern("%", r"\bper ?cent", r"\b(?:half|third|quarter|majority|minority|none|most|all)\b"),
+        True,
+    ),
+    (
+        pattern(WHICH + rf"(?:proportion|fraction)(?: of\b|{ENDS})"),
         pattern("%", r"\bper ?cent", rf"\b{NUMBER}\b", r"\b(?:majority|minority|none|most|all)\b"),
+        True,
+    ),
+    (
+        pattern(r"\bhow (?:soon|quickly|early)\b|\bhow far (?:ahead|in advance|before)\b"),
+        pattern(
+            rf"\bwithin\b|\blater than\b|\b{NUMBER}\s(?:\w+\s){{0,2}}?{TIME_UNIT}\b|\b(?:same|next|following) day\b",
+            r"\bimmediately\b|\bpromptly\b|\bat once\b|\bas soon as\b|\bwithout delay\b|\bin advance\b",
+        ),
         True,
     ),
     (pattern(WHICH + rf"colou?rs?{ENDS}"), pattern(rf"\b{COLOUR}\b"), False),

@@ -30,6 +30,9 @@ MIN_NAMES: Final = 2
 """The least number of words that tell two sentences apart if none of them is a name."""
 MIN_PART: Final = 600
 """The least part of these words that the statement has, in thousandths."""
+MIN_FAR: Final = 4
+"""The least number of words of a statement by which a sentence says its value otherwise, if the value's own sentence
+shares no word with the statement."""
 MIN_DIGITS: Final = 3
 """The least number of digits by which a value is found in a table that names its scale elsewhere."""
 MAX_SCALED: Final = 500
@@ -170,7 +173,10 @@ def _differences(said: Place, item: Held, other: Held) -> tuple[frozenset[str], 
         return _in_same_slots(rival, theirs, place, mine), mine
     mine, theirs = place.told - rival.told, rival.told - place.told - place.reach
     if len((place.told & rival.told & said.reach) - place.keys) < MIN_SHARED:
-        return frozenset(), mine
+        names = rival.told & said.reach & said.near
+        is_far = not _mentions_any(said.reach, place.reach) and len(names) >= MIN_FAR
+        is_told = 1000 * len(names) >= MIN_PART * len(said.reach)
+        return (names if is_far and is_told else frozenset()), mine
     names = theirs & said.reach & said.near
     is_named = names & rival.keys and mine & place.keys
     is_told = len(names) >= MIN_NAMES and 1000 * len(names) >= MIN_PART * len(theirs)

@@ -1,7 +1,7 @@
 """Counts of what the answer itself lists: `two kinds, essential and non-essential` (R5-8).
 
 Such a number is not from a source. It is right if the list has as many items, and no cited chunk counts the same thing
-otherwise.
+otherwise. `The two differ` and `between two checks` count nothing: they point to a pair named before, and to any two.
 """
 
 import re
@@ -13,6 +13,12 @@ LIST_START: Final = re.compile(r"\s*[:(]\s*|\s[-–—]\s")
 """What comes between a count and the list of what it counts."""
 CLAUSE_END: Final = re.compile(r"[.;:!?)](?:\s|$)|\s[-–—]\s|$")
 SEPARATOR: Final = re.compile(r"\s*,\s*(?:(?:and|or|und|oder|et|ou|y|e|o)\s+)?|\s+(?:and|or|&|und|oder|et|ou|y|e|o)\s+")
+PAIR: Final = re.compile(
+    r"\b(?:the|these|those) two\s+(?:are|were|have|had|do|did|can|may|must|should|will|would|both|also|differ|agree"
+    r"|share|[a-z]{2,12}ed)\b|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)",
+    re.IGNORECASE,
+)
+"""A pair that is no count of a source."""
 MAX_COUNT: Final = 12
 FORM: Final = re.compile(r"n([2-9]|1[0-2])")
 
@@ -21,7 +27,7 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
     """Return whether a number counts what the answer lists, and no cited chunk counts the same thing otherwise.
 
     Args:
-        literal: A literal of the statement that no cited chunk holds.
+        literal: A literal of the statement that no cited chunk holds. A pair that is named before is one too.
         text: The plain text of the statement.
         items: The number of list items that the statement leads in, 0 if it leads in none.
         cited: The literals of the cited chunks.
@@ -31,6 +37,8 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
         return False
     number = int(forms[0][1])
     end = literal.start + len(literal.text)
+    if any(match.start() <= literal.start < match.end() for match in PAIR.finditer(text)):
+        return True
     counted = noun_after(text, end)
     if not counted or number not in (items, _length_of_list(text, end)):
         return False

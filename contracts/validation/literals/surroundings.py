@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple, TypeVar
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.literals.amounts.equal import is_equal
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
 from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex, lower_case
 from sourcebound.contracts.validation.literals.times.named_times import FREQUENCIES
@@ -106,7 +107,11 @@ class Surroundings:
     def nearest_others(self, literal: Literal, place: Place) -> list[tuple[int, frozenset[str]]]:
         """Return how much of a place is shared by each other value with the same words next to it, and its forms."""
         others = self._by_neighbours.get((literal.kind, place.before[0], place.after[0]), ())
-        return [(_shared(place, at), other.forms) for other, at in others if other.forms.isdisjoint(literal.forms)]
+        return [
+            (_shared(place, at), other.forms)
+            for other, at in others
+            if other.forms.isdisjoint(literal.forms) and not is_equal(literal, other)
+        ]
 
 
 @lru_cache(maxsize=512)

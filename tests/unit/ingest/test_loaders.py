@@ -314,6 +314,16 @@ def test_markdown_front_matter_is_metadata_and_not_text(load: Load, front: str) 
     assert document.pages[0].text == "Body."
 
 
+def test_front_matter_is_text_where_a_file_has_no_other(load: Load) -> None:
+    front = "---\ntitle: Library\ncontent: >-\n  {}\n---\n"
+    said = "Members may borrow up to two books for fifteen days, and journals for three days."
+    document = load("p.md", front.format(said))
+    assert said in document.pages[0].text
+    assert document.metadata.title == "Library"
+    assert said not in load("p.md", front.format(said) + "Body.\n").pages[0].text
+    assert "is empty" in refusal(load, "p.md", front.format("A library.")).message
+
+
 def test_markdown_rules_are_not_front_matter(load: Load) -> None:
     assert "First" in load("p.md", "---\nFirst.\n\n---\nSecond.\n").pages[0].text
 

@@ -15,7 +15,7 @@ from sourcebound.contracts.validation.literals.literal import Literal
 Form = tuple[str, str | None]
 
 FAMILIES: Final[tuple[Mapping[str, int], ...]] = (
-    {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "wk": 604_800},
+    {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "wk": 604_800_000},
     {"mo": 1, "yr": 12},
     {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9},
     {"mm": 1, "cm": 10, "m": 1_000, "km": 10**6},
@@ -27,6 +27,7 @@ FAMILIES: Final[tuple[Mapping[str, int], ...]] = (
     {"pa": 1, "kpa": 10**3, "mpa": 10**6},
     {"n": 1, "kn": 1_000},
     {"j": 1, "kj": 1_000},
+    {"kb": 1, "mb": 10**3, "gb": 10**6, "tb": 10**9},
 )
 """Units of one kind, as `UNITS` names them, each with its size in the smallest."""
 FAMILY_OF: Final = {unit: family for family in FAMILIES for unit in family}
@@ -55,6 +56,14 @@ def equal_forms(plain: str, literals: Iterable[Literal]) -> Iterator[Form]:
         between = plain[first.start + len(first.text) : last.start]
         if first.unit is None and last.unit and RANGE.fullmatch(between):
             yield from _equal(first, last.unit)
+
+
+def is_equal(one: Literal, other: Literal) -> bool:
+    """Return whether two literals are equal measures in different units."""
+    units = (one.unit, other.unit)
+    if None in units or FAMILY_OF.get(str(one.unit)) is not FAMILY_OF.get(str(other.unit), {}):
+        return False
+    return any(unit == one.unit and form in one.forms for form, unit in _equal(other, str(other.unit)))
 
 
 def _equal(literal: Literal, unit: str) -> Iterator[Form]:

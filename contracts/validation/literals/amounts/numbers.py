@@ -44,10 +44,12 @@ LEAD: Final = re.compile(rf"(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])(?<
 """The currency and sign that may precede a number and belong to it."""
 LEAD_LENGTH: Final = 6
 WORD_NUMBER: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
+    r"\b(?!ten\s(?:minste|hoogste|laatste|eerste|tweede|derde|opzichte|aanzien|behoeve|gunste|gevolge|einde|tijde|onrechte"
+    r"|deel|dele|koste|laste|name|slotte|dienste|noorden|oosten|zuiden|westen)\b)"
+    rf"(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
     rf"(?:[\s-]+(?:{'|'.join([*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'billion', 'dozen'])}))*\b"
 )
-"""Applies to text in lower case."""
+"""Applies to text in lower case. The Dutch `ten minste` has no number."""
 SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")

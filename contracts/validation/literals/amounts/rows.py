@@ -15,6 +15,8 @@ ROW: Final = re.compile(rf"{CELL}(?:[ \u00a0\u202f]+(?:[-–—][ \u00a0\u202f]+
 MARK: Final = re.compile(r"[(),.%$€£]")
 """What no group of digits has, so that the numbers next to it are numbers of their own."""
 LEAST_CELLS: Final = 5
+MOST_GROUPS: Final = 3
+"""The most groups of digits of one number next to others: `45 120 445 790` are four numbers of a row."""
 KINDS: Final = frozenset({"number", "identifier"})
 """The second is that of numbers without a value."""
 
@@ -23,7 +25,7 @@ def numbers_of_rows(text: str, literals: Sequence[Literal]) -> list[Literal]:
     """Return the single numbers of those that were read as one with blanks, although they are cells of a row.
 
     No number has commas and blanks. Without commas, a row has five cells or more, and one of them is in brackets or has
-    a mark. A part that begins with 0 is a group of digits.
+    a mark, or the one number would have four groups and more. A part that begins with 0 is a group of digits.
 
     Args:
         text: The plain text of a source.
@@ -32,7 +34,7 @@ def numbers_of_rows(text: str, literals: Sequence[Literal]) -> list[Literal]:
     joined = [each for each in literals if each.kind in KINDS and BLANK.search(each.text)]
     if not joined:
         return []
-    rows = [match for match in ROW.finditer(text) if MARK.search(match[0])]
+    rows = list(ROW.finditer(text))
     starts = [match.start() for match in rows]
     return [part for each in joined for part in _parts(each, rows, starts)]
 
@@ -44,7 +46,9 @@ def _parts(literal: Literal, rows: Sequence[re.Match[str]], starts: Sequence[int
         return
     start = literal.start + found.start()
     place = bisect_right(starts, start) - 1
-    is_cell = place >= 0 and start < rows[place].end() and len(rows[place][0].split()) >= LEAST_CELLS
+    row = rows[place][0] if place >= 0 and start < rows[place].end() else ""
+    cells = len(row.split())
+    is_cell = cells >= LEAST_CELLS and bool(MARK.search(row) or MOST_GROUPS < len(parts) < cells)
     if "," not in found[0] and not is_cell:
         return
     for part in parts:

@@ -145,6 +145,8 @@ MORE_SPELLINGS: Final = {
     "%": r"pour\scent|por\sciento|per\s?cento",
     "ft3": r"(?:cubic|cu\.?)[\s-]?(?:ft|foot|feet)|ft3",
     "cm3": r"cubic centimet(?:re|er)s?|cm3|ccm",
+    "tb": r"tb|terabytes?",
+    "ms": r"msecs?|ms|milliseconds?|millisekunden?|millisecondes?|milisegundos?",
 }
 """Units of several words or signs, and the patterns of their spellings, in lower case. They go before `UNITS`."""
 NUMBERED_SPELLINGS: Final = {f"u{number}": name for number, name in enumerate(MORE_SPELLINGS)}

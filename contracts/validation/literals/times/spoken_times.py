@@ -1,5 +1,7 @@
 """Times of day that count from an hour in words: `quarter past nine`, `halb acht`, `las nueve y media` (R5-8).
 
+An hour with its part of the day is one too: `from 7 in the morning`.
+
 Parts of an hour in words are counts of minutes: `half an hour`.
 
 Without a word for the half of the day such a time has both forms, as a time in digits has. A time with a point between
@@ -24,7 +26,9 @@ ALONE: Final = r"(?!\s(?!(?:and|or|in|on|at|every|each|to|until|the|for|with|by|
 """What does not follow an hour: a noun that the number counts (`gave a quarter to five schools`)."""
 QUARTERS_IN_WORDS: Final = {
     "en": ((r"\b(?:a\s)?quarter\s(?:past|after)\s<h>" + ALONE, 15),
-           (r"\b(?:a\s)?quarter\s(?:to|before)\s<h>" + ALONE, -15), (r"\bhalf\spast\s<h>", 30)),
+           (r"\b(?:a\s)?quarter\s(?:to|before)\s<h>" + ALONE, -15), (r"\bhalf\spast\s<h>", 30),
+           (r"\b(?:from|at|until|till|to|before|after|by|between|since)\s<h>(?:\so['’]clock)?"
+            r"(?=\s(?:in\sthe\s(?:morning|afternoon|evening)|at\snight)\b)", 0)),
     "de": ((r"\bviertel\snach\s<h>", 15), (r"\bviertel\svor\s<h>", -15),
            (r"(?<!\bvor\s)(?<!\bnach\s)\bhalb\s<h>", -30)),
     "fr": ((r"(?:\bà|\bdès|\bvers)\s<h>\sheures?\set\squart\b", 15),
@@ -55,7 +59,9 @@ PATTERNS: Final = tuple(
     for language, patterns in QUARTERS_IN_WORDS.items()
     for pattern, minutes in patterns
 )
-MARK: Final = re.compile(r"quarter|half\spast|viertel|halb|\bquart\b|demie|cuarto|media|quarto|mezz")
+MARK: Final = re.compile(
+    r"quarter|half\spast|in\sthe\s(?:mor|aft|eve)|at\snight|viertel|halb|\bquart\b|demie|cuarto|media|quarto|mezz"
+)
 """A text in lower case without this has no such time."""
 PARTS_OF_AN_HOUR: Final = {
     30: r"(?<!and[\s-])(?<!and[\s-]a[\s-])\bhalf[\s-](?:an[\s-])?hour\b|\bhalben?\sstunde\b|\bdemi-heure\b"

@@ -1,10 +1,13 @@
-"""R4-9: a question in German, French, Spanish or Italian about evidence in the same language, by words alone."""
+"""R4-9: a question in one of six languages but English about evidence in the same language, by words alone."""
 
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.question import Asked, read_question
+from sourcebound.contracts.extractive.sentences import read_evidence
+from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
+from sourcebound.contracts.validation.support.words import read_words
 
 MANUALS = {
     "de": "Der Ölfilter der Pumpe wird alle 6 Monate gewechselt. Vor dem Wechsel muss die Pumpe mindestens 30 Minuten "
@@ -15,6 +18,10 @@ MANUALS = {
     "evitar quemaduras. El jefe de turno autoriza el arranque de la bomba.",
     "it": "L'olio viene sostituito ogni 400 ore di funzionamento. La pompa deve raffreddarsi per 15 minuti per "
     "evitare ustioni. Il produttore ha sede a Modena.",
+    "nl": "De olie van de pomp wordt om de 500 uur ververst. De pomp moet twintig minuten afkoelen om brandwonden te "
+    "vermijden. De ploegleider geeft toestemming voor het starten van de pomp.",
+    "pt": "O óleo da bomba é trocado a cada 500 horas. A bomba deve arrefecer durante vinte minutos para evitar "
+    "queimaduras. O chefe de turno autoriza o arranque da bomba.",
 }
 
 pytestmark = pytest.mark.contract("R4-9")
@@ -32,6 +39,10 @@ pytestmark = pytest.mark.contract("R4-9")
         ("es", "¿Quién autoriza el arranque de la bomba?", Asked.PERSON, "jefe de turno"),
         ("it", "Ogni quanto viene sostituito l'olio?", Asked.FREQUENCY, "ogni 400 ore"),
         ("it", "Dove ha sede il produttore?", Asked.PLACE, "a Modena"),
+        ("nl", "Hoe lang moet de pomp afkoelen?", Asked.DURATION, "twintig minuten"),
+        ("nl", "Wie geeft toestemming voor het starten van de pomp?", Asked.PERSON, "De ploegleider"),
+        ("pt", "Durante quanto tempo deve a bomba arrefecer?", Asked.DURATION, "vinte minutos"),
+        ("pt", "Quem autoriza o arranque da bomba?", Asked.PERSON, "O chefe de turno"),
     ],
 )
 def test_a_question_is_answered_in_the_language_of_its_evidence(
@@ -61,3 +72,43 @@ def test_an_english_question_is_english_whatever_names_it_has() -> None:
     for question in ("Who was Charles de Gaulle?", "What is the capital of El Salvador?", "why is a die a die"):
         assert read_question(question).language == "en"
     assert read_question("HP-300 torque").language == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "text"),
+    [
+        ("de", "Wie viele Hunde dürfen die Halter führen?", "Ein Halter darf höchstens drei Hunden die Leine lösen."),
+        ("fr", "Combien de capteurs recharges-tu ?", "Il faut recharger les deux capteurs de la montre."),
+        ("es", "¿Cuántos libros prestados permite la biblioteca?", "La biblioteca permite prestar tres libros."),
+        ("nl", "Hoeveel stemmen mag een lid gebruiken?", "Ieder lid gebruikt bij een stemming twee machtigingen."),
+    ],
+)
+def test_other_endings_of_a_word_are_the_same_word(language: str, question: str, text: str) -> None:
+    asked = read_question(question)
+    assert asked.language == language
+    read, (sentence,) = in_language(asked, read_evidence((EvidencePart("C0", "manual.pdf", text),)))
+    assert len(read.weights.keys() & sentence.stems) > len(asked.weights.keys() & read_words_of(text))
+
+
+def read_words_of(text: str) -> frozenset[str]:
+    """Return the stems of a text as the verifier reads them."""
+    return frozenset(word.stem for word in read_words(text))
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Un membre qui démissionne en cours d'année récupère-t-il sa cotisation ?", Asked.OTHER),
+        ("Cosa succede a chi riporta i libri in ritardo?", Asked.OTHER),
+        ("A chi va consegnato il libro?", Asked.PERSON),
+        ("Qual é o número de telefone da garantia?", Asked.CONTACT),
+        ("Welche Telefonnummer hat die Zentrale?", Asked.CONTACT),
+    ],
+)
+def test_a_relative_clause_asks_for_nobody(question: str, asked: Asked) -> None:
+    assert read_question(question).asked is asked
+
+
+def test_a_question_in_english_keeps_its_stems() -> None:
+    question, sentences = read_question("How often is the oil changed?"), read_evidence(())
+    assert in_language(question, sentences) == (question, sentences)

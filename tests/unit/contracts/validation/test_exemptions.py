@@ -24,6 +24,8 @@ def _codes(text: str, bundle: AnswerBundle = BUNDLE, version: int = 2) -> list[s
 
 
 EXEMPT = {
+    "a head of general words of other languages": "| Fall | Rôle |\n|---|---|\n| seal | every 12 hours [C0] |",
+    "a head with another word of the family": "| Oil | Compressing |\n|---|---|\n| seal | every 12 hours [C0] |",
     "a heading of the section's words": f"# Oil and seal\n{SEAL}",
     "a heading of the question's words": f"# XK-9 compressor\n{SEAL}",
     "a heading of the order of an answer": f"## Summary\n{SEAL}\n## Key points\nThe filter is green. [C1]",

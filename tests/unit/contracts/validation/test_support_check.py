@@ -204,3 +204,10 @@ def test_a_cited_lead_in_is_not_compared_unless_it_is_all() -> None:
     assert _check(lead).failure_reason == "UNSUPPORTED_STATEMENT"
     assert _check(f"{lead}\n\nNOT IN EVIDENCE: who says so").failure_reason == "UNSUPPORTED_STATEMENT"
     assert _check(f"Here is what 17 colleagues recommend: [C0]\n\n- {SAID}").failure_reason == "UNSUPPORTED_LITERAL"
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize("yes", ["Yes. [C0]", "Yes [C0].", "**Yes.** [C0]", "Oui. [C0]"])
+def test_a_cited_yes_is_not_compared_unless_it_is_all(yes: str) -> None:
+    assert _check(f"{yes} {SAID}").validation_status is ValidationStatus.PASSED
+    assert _check(yes).validation_status is not ValidationStatus.PASSED

@@ -18,6 +18,10 @@ POOLS = "La température du grand bassin est maintenue à 27 °C et celle du pet
 WEATHER = (
     "Wind 090 degrees at 15 knots; visibility 10 miles; temperature 28 degrees Celsius; dew point 22 degrees Celsius."
 )
+RECORDS = (
+    "Each employer shall preserve for at least three years payroll records, agreements and sales records. Cards on "
+    "which wages are computed are retained for two years, i.e., time cards and piece work tickets and wage tables."
+)
 PUMP_A = "## HP-200\n\nThe sound pressure level of the HP-200 at its rated point is 68 dB(A) at one metre."
 PUMP_B = "## HP-300\n\nThe sound pressure level of the HP-300 at its rated point is 74 dB(A) at one metre."
 FINES = (
@@ -54,6 +58,11 @@ FINES = (
         ("The sound pressure level of the HP-300 is 74 dB(A) at one metre.", [PUMP_A, PUMP_B], False),
         ("A dealer who fails to keep records is liable to a fine of up to 40,000 dollars.", [FINES], True),
         ("A person who sells without registration is liable to a fine of up to 40,000 dollars.", [FINES], False),
+        # a sentence that shares no word with the statement, next to one that says all of it
+        ("Time cards and piece work tickets are kept for three years.", [RECORDS], True),
+        ("Time cards and piece work tickets are kept for two years.", [RECORDS], False),
+        ("Time cards and payroll records are kept for three years.", [RECORDS], False),
+        ("Tickets are kept for three years.", [RECORDS], False),
         # the statement names both things, or compares them
         (
             "Unlike the other pump, the HP-200 reaches a sound pressure level of 74 dB(A) at its rated point.",

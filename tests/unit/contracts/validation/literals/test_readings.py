@@ -5,6 +5,20 @@ import pytest
 from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
 
 SUPPORTED = [
+    # equal measures, also in the words around the other one
+    ("The disk of 2 TB costs 86 EUR.", "The disk of 2000 GB costs 86 EUR."),
+    ("The timeout is 0.5 seconds.", "The timeout is 500 ms."),
+    (
+        "The sample is stable for two days at room temperature.",
+        "The sample is stable for 48 hours at room temperature.",
+    ),
+    # numbers of a row, of which none has a mark
+    ("The number built fell from 50 to 45 and rose to 790.", "Number built 50 45 120 445 790 Memory cycle 8"),
+    # an hour with its part of the day
+    ("It is open from 7 in the morning until 9 in the evening.", "Open between 7 a.m. and 9 p.m."),
+    # words that are no numbers
+    ("The two differ in size.", "A is larger than B."),
+    ("Set the minutes between two checks.", "Set the minutes between each check."),
     # superscripts and fractions are what they are
     ("It holds 1,000,000 cells.", "It holds 10⁶ cells."),
     ("It holds 5 x 10^6 cells.", "It holds 5×10⁶ cells."),
@@ -71,6 +85,12 @@ SUPPORTED = [
     ("All three passages say 5 bar (Passages 1, 2 & 3).", "It is 5 bar."),
 ]
 UNSUPPORTED = [
+    ("The disk of 3 TB costs 86 EUR.", "The disk of 2000 GB costs 86 EUR."),
+    ("The sample is stable for three days.", "The sample is stable for 48 hours. Ship it within 4 days."),
+    ("The budget was 790.", "The budget was 45 120 445 790 and not more."),
+    ("It is open from 8 in the morning.", "Open between 7 a.m. and 9 p.m."),
+    ("The three pumps differ.", "Pump A is larger than pump B."),
+    ("Wait between two and four hours.", "Wait between 3 and 4 hours."),
     ("It holds 106 cells.", "It holds 10⁶ cells."),
     ("It holds 10⁶ cells.", "It holds 106 cells."),
     ("It holds 10⁶ cells.", "It holds 10⁵ cells."),
@@ -124,6 +144,13 @@ def test_another_value_in_a_like_form_is_not(answer: str, evidence: str) -> None
     assert _unsupported(answer, evidence)
 
 
-@pytest.mark.parametrize("answer", ["A culture is one in which safety counts.", "See passage 2 and excerpt 3."])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "A culture is one in which safety counts.",
+        "See passage 2 and excerpt 3.",
+        "Het wordt ten minste een week vooraf aangekondigd.",
+    ],
+)
 def test_what_only_looks_like_a_value_is_none(answer: str) -> None:
     assert check_literals(answer, 0, (read_evidence("C0", "nothing of the sort"),)) == []

@@ -23,6 +23,15 @@ DOSE = "The starting dose is <= 10 mg per day for patients with kidney disease."
         ("Wait five minutes at most.", ["Wait a minimum of 5 minutes."], True),
         ("Wait 5 minutes or longer.", ["Wait no less than five minutes."], False),
         ("It must not exceed 1,200 bar.", ["It is at least 1200 bar."], True),
+        ("Wait 5 minutes or above.", ["Wait at most 5 minutes."], True),
+        ("It was done more than four weeks before.", ["It was done less than four weeks before."], True),
+        ("It was done under four weeks before.", ["It was done more than four weeks before."], True),
+        ("It was done less than four weeks before.", ["It was done less than four weeks before."], False),
+        ("It was done more than four weeks before.", ["It was done four weeks before."], False),
+        # a limit and what is beyond it are often said in one text
+        ("Warn above 8 bar.", ["Use at most 8 bar."], False),
+        ("It must not rise above 8 bar.", ["Keep it below 8 bar."], False),
+        ("If it rises above 8 bar, stop it.", ["Keep it below 8 bar."], False),
         # a place with the same bound, or with none, supports it
         ("Wait at most 5 minutes.", ["Wait at least 5 minutes.", "Wait at most 5 minutes."], False),
         ("Wait at most 5 minutes.", ["Wait at least 5 minutes. After 5 minutes it stops."], False),
