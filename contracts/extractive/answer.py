@@ -1,5 +1,6 @@
 """The sentences of an extractive answer: one, or the list, the steps or the sides that the question asks for (R4-9)."""
 
+import re
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import A_REASON, GOES_ON, OPTION, PROCEDURAL
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
-from sourcebound.contracts.extractive.pieces.problems import is_echo, read_below
+from sourcebound.contracts.extractive.pieces.problems import ASKING, is_echo, read_below
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -29,6 +30,9 @@ from sourcebound.contracts.validation.support.words import read_words
 SUPPORTED: Final = 400
 """The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
 
+CODE_MARK: Final = re.compile("`+")
+FOLLOWS: Final = re.compile(r"\W*(?:therefore|thus|hence|consequently|as a result|for this reason)\b", re.IGNORECASE)
+"""The beginning of what follows from the sentence before it, be that in another paragraph."""
 NEXT_BEST: Final = 4
 """How many of the first sentences are searched for the items of one list."""
 
@@ -66,7 +70,13 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     quoted = _without_echoes(quoted, prompt.question)
     if all(says_nothing(each.text, prompt.question) for each in quoted):
         return []
-    return with_denials(quoted, read_evidence(prompt.evidence))
+    return _with_closed_code(with_denials(quoted, read_evidence(prompt.evidence)))
+
+
+def _with_closed_code(sentences: list[Sentence]) -> list[Sentence]:
+    """Return the sentences that can stand in one answer: an open mark of code would make one of two lines code."""
+    closed = [each for each in sentences if len(CODE_MARK.findall(each.text)) % 2 == 0]
+    return sentences if len(sentences) < 2 else closed or sentences[:1]
 
 
 def _without_echoes(sentences: Sequence[Sentence], question: str) -> list[Sentence]:
@@ -95,9 +105,13 @@ def _choose(prompt: PromptParts, question: Question, read: Reader | None) -> lis
     ranking = rank(prompt, question, read)
     if below := _below_echo(ranking):
         return below
-    if not ranking.answers or names_only_the_thing(question, ranking.ranked[0].sentence):
-        return []
-    return _in_form(ranking, ranking.ranked[0].sentence)
+    return _in_form(ranking, ranking.ranked[0].sentence) if _may_answer(ranking) else []
+
+
+def _may_answer(ranking: Ranking) -> bool:
+    """Return whether the best sentence answers, and is no question and not only about the question's thing."""
+    best = ranking.ranked[0].sentence if ranking.answers else None
+    return best is not None and not ASKING.match(best.text) and not names_only_the_thing(ranking.question, best)
 
 
 def _below_echo(ranking: Ranking) -> list[Sentence]:
@@ -217,6 +231,9 @@ def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
     place = block.index(best)
     if place and GOES_ON.match(best.text):
         return block[place - 1 : place + 1]
+    if FOLLOWS.match(best.text):
+        above = [each for each in ranking.sentences if (each.chunk, each.place) == (best.chunk, best.place - 1)]
+        return [*(each for each in above if each.is_quotable), best]
     for each in block[place + 1 : place + 2]:
         is_apart = each.is_row or LIST_MARKER.match(each.text) or not ranking.question.is_english
         if GOES_ON.match(each.text) or not (is_apart or A_REASON.search(best.text)):

@@ -10,9 +10,11 @@ from typing import Final
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
 
-KINDS: Final = "revision rev version issue edition release class grade phase stage mark series".split()
+KINDS: Final = (
+    "revision rev version issue edition release class grade phase stage mark series error err fault alarm code".split()
+)
 """The words whose label may be a number, or a letter of either case."""
-ALIASES: Final = {"rev": "revision"}
+ALIASES: Final = {"rev": "revision", "err": "error"}
 NUMBERED: Final = re.compile(
     rf"\b({'|'.join(KINDS)})s?\b[ ._:-]{{0,2}}([a-z]|\d{{1,3}})\b(?![.,]\d|-\d)", re.IGNORECASE
 )

@@ -39,7 +39,7 @@ class Degeneracy(NamedTuple):
     reason: str
     text: str
     introduces: bool
-    """Whether it is a label or a lead-in, which may say nothing where another statement does."""
+    """Whether it is a label, a lead-in or an item, which may say nothing where another statement does."""
 
 
 class _Sources:
@@ -94,7 +94,8 @@ def find_degenerate(statements: Sequence[Statement], bundle: AnswerBundle, templ
         else:
             reason = _judge(words, sources, bundle.user_question, instructions)
         if reason:
-            findings.append(Degeneracy(number, reason, text[:80], len(words) < SHORT or text.endswith((":", "："))))
+            introduces = len(words) < SHORT or text.endswith((":", "：")) or statement.kind is SegmentKind.LIST_ITEM
+            findings.append(Degeneracy(number, reason, text[:80], introduces))
         says_something |= not reason
     return [found for found in findings if not (says_something and found.introduces and found.reason == SAYS_NOTHING)]
 

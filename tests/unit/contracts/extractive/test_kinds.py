@@ -156,6 +156,11 @@ def test_a_sentence_that_its_list_goes_on_with_is_not_quoted_alone() -> None:
             ["Do not shut down the machine early because evidence may be lost."],
         ),
         (
+            "Why did the backups get slower in this version?",
+            "The permissions are preserved now.\n\nTherefore the backups are slower in this version.",
+            ["The permissions are preserved now.", "Therefore the backups are slower in this version."],
+        ),
+        (
             "Compare how long payroll records and time cards have to be kept.",
             "Employers preserve payroll records for three years. The time cards are retained for two years.",
             [
@@ -180,3 +185,17 @@ def test_a_reason_and_the_other_side_are_quoted_too(question: str, text: str, qu
 )
 def test_a_number_within_a_word_counts_nothing(question: str, text: str, expected: bool) -> None:
     assert has_type(question, text) is expected
+
+
+def test_an_open_mark_of_code_is_not_quoted_with_another_line() -> None:
+    first, second = (
+        "The ``floating widget'' makes foam in a can by nitrogen.",
+        "The ``rocket widget'' stands in a bottle.",
+    )
+    assert texts("Why does the floating widget make foam?", f"{first} {second}") == [first]
+
+
+def test_a_sentence_about_another_error_is_no_answer() -> None:
+    text = "Error 40 means that the bell button was pressed for too long."
+    assert texts("What does error 40 mean?", text) == [text]
+    assert texts("What does error 23 mean?", text) == []

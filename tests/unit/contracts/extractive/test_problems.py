@@ -82,6 +82,18 @@ def test_what_stands_below_a_repeated_question_answers_it(question: str, text: s
     assert texts(question, text) == quoted
 
 
+@pytest.mark.parametrize(("weight", "odds"), [(0, 300), (1, 0)])
+def test_a_place_that_is_not_sure_answers_nothing(weight: int, odds: int) -> None:
+    asked = "What does it mean: the encryption module is not part of the validated algorithms?"
+    if not weight:
+        asked += " It came after we moved the servers, printers and telephones of both offices to another town in May."
+
+    def read(question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]) -> list[list[Reading]]:
+        return [[each._replace(odds=odds) for each in part] for part in read_by_words(question, chunks)]
+
+    assert answer(prompt_of(asked, ERROR), read) == []
+
+
 def sentences_of(text: str) -> list[Sentence]:
     """Return the sentences of one chunk."""
     return read_evidence((EvidencePart("C0", "help.md", text),))
@@ -107,3 +119,8 @@ def test_nothing_is_read_beyond_the_next_question_or_heading() -> None:
 )
 def test_an_echo_says_nothing_beyond_its_question(question: str, text: str, expected: bool) -> None:
     assert is_echo(read_question(question), sentences_of(text)[0]) is expected
+
+
+def test_a_question_of_a_list_of_questions_is_never_quoted() -> None:
+    text = 'Q. I get the message "GSM link never went true" when I run the program.\n\nQ. What else?'
+    assert texts("Which message do I get when I run the program with the GSM link?", text) == []

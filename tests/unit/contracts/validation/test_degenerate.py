@@ -90,7 +90,9 @@ def test_a_run_of_the_first_release_is_judged_by_its_own_rules() -> None:
 
 
 @pytest.mark.contract("R5-16")
-@pytest.mark.parametrize("introduction", ["The shaft seal must be checked: [C0]", "**Shaft seal** [C0]"])
+@pytest.mark.parametrize(
+    "introduction", ["The shaft seal must be checked: [C0]", "**Shaft seal** [C0]", "- Check of the shaft seal [C0]"]
+)
 def test_a_label_or_a_lead_in_says_nothing_only_where_nothing_follows(introduction: str) -> None:
     assert _findings(f"{introduction}\n\n- Replace it every 12 hours. [C0]") == []
     assert _findings(introduction) == ["statement 1 says nothing beyond the question"]

@@ -88,6 +88,8 @@ UNSUPPORTED = [
     ("The disk of 3 TB costs 86 EUR.", "The disk of 2000 GB costs 86 EUR."),
     ("The sample is stable for three days.", "The sample is stable for 48 hours. Ship it within 4 days."),
     ("The budget was 790.", "The budget was 45 120 445 790 and not more."),
+    ("The budget was 300.", "The budget was 1 245 300 000 000 and not more."),
+    ("The pump of 2 kg costs 86 EUR.", "The pump of 2000 W costs 86 EUR. It weighs 2 kg or 3 kg."),
     ("It is open from 8 in the morning.", "Open between 7 a.m. and 9 p.m."),
     ("The three pumps differ.", "Pump A is larger than pump B."),
     ("Wait between two and four hours.", "Wait between 3 and 4 hours."),
