@@ -33,6 +33,8 @@ SUPPORTED: Final = 400
 CODE_MARK: Final = re.compile("`+")
 FOLLOWS: Final = re.compile(r"\W*(?:therefore|thus|hence|consequently|as a result|for this reason)\b", re.IGNORECASE)
 """The beginning of what follows from the sentence before it, be that in another paragraph."""
+EFFECT: Final = re.compile(rf"{A_REASON.pattern}|\b(?:may|might|can|could|would|will)\b", re.IGNORECASE)
+"""What a sentence has that says what may come of the one before it: `Much evidence may be lost.`"""
 NEXT_BEST: Final = 4
 """How many of the first sentences are searched for the items of one list."""
 
@@ -74,7 +76,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
 
 
 def _with_closed_code(sentences: list[Sentence]) -> list[Sentence]:
-    """Return the sentences that can stand in one answer: an open mark of code would make one of two lines code."""
+    """Return the sentences that fit into one answer: an open mark of code hides the citations after it."""
     closed = [each for each in sentences if len(CODE_MARK.findall(each.text)) % 2 == 0]
     return sentences if len(sentences) < 2 else closed or sentences[:1]
 
@@ -225,7 +227,8 @@ def _is_other_option(question: Question, sentence: Sentence) -> bool:
 def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
     """Return the best sentence with its reason, if that is next to it.
 
-    That is the sentence before it, if it goes on from that, or the one after it, if that goes on or it has no reason.
+    That is the sentence before it, if it goes on from that, or the one after it, if that goes on from it. Without a
+    reason of its own it has the one after it that says what may come of it.
     """
     block = _neighbours(ranking.sentences, best)
     place = block.index(best)
@@ -235,8 +238,8 @@ def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
         above = [each for each in ranking.sentences if (each.chunk, each.place) == (best.chunk, best.place - 1)]
         return [*(each for each in above if each.is_quotable), best]
     for each in block[place + 1 : place + 2]:
-        is_apart = each.is_row or LIST_MARKER.match(each.text) or not ranking.question.is_english
-        if GOES_ON.match(each.text) or not (is_apart or A_REASON.search(best.text)):
+        is_apart = each.is_row or LIST_MARKER.match(each.text) or A_REASON.search(best.text)
+        if GOES_ON.match(each.text) or (EFFECT.search(each.text) and not is_apart):
             return [best, each]
     return [best]
 

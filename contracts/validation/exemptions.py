@@ -55,7 +55,8 @@ TITLE_WORDS: Final = content_words(
     measure figure difference change range ratio share rate score total percentage deadline event role responsibility
     scope guideline guidelines material document documents agreement contract policy plan form file record program
     programme course machine device instrument product model version company party team department person office
-    authority country route way question questions main
+    authority country route way question questions main code fault remedy solution problem situation scenario case score
+    observation response task criterion criteria threshold indicator comment remark who how fast often long
     thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
     betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
     zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist

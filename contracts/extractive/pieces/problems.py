@@ -1,4 +1,4 @@
-"""What stands below a sentence that gives the question back: an answer of an FAQ, the remedy of an error (R4-9)."""
+"""Answers below a sentence that repeats the question, such as those of an FAQ or of an error message (R4-9)."""
 
 import re
 from collections.abc import Sequence

@@ -39,6 +39,7 @@ EXEMPT = {
     "a connective": f"In summary,\n\n{SEAL}",
     "a heading that begins with a participle": f"# Failed seal\n{SEAL}",
     "the head of a table in general words": "| Element | Deadline |\n|---|---|\n| oil | every 12 hours [C0] |",
+    "the head of a table of faults": "| Code | Fault | Remedy |\n|---|---|---|\n| HP-200 | seal | oil [C0] |",
     "the head of a table of measures": "| Pump | Ratio |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "the head of a table of documents": "| Guideline | Route |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "a line without a colon above its list": "The seal\n- is checked every 12 hours [C0]",
