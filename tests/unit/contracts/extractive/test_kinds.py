@@ -199,3 +199,20 @@ def test_a_sentence_about_another_error_is_no_answer() -> None:
     text = "Error 40 means that the bell button was pressed for too long."
     assert texts("What does error 40 mean?", text) == [text]
     assert texts("What does error 23 mean?", text) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "form"),
+    [
+        ("What must the notice contain?", Form.LIST),
+        ("What does the kit of the pump include?", Form.LIST),
+        ("What contains the oil?", Form.SENTENCE),
+    ],
+)
+def test_what_something_contains_is_a_list(question: str, form: Form) -> None:
+    assert read_question(question).form is form
+
+
+@pytest.mark.parametrize("question", ["Which three men ran the shifts?", "Which people may enter?"])
+def test_men_and_people_are_persons(question: str) -> None:
+    assert read_question(question).asked is Asked.PERSON
