@@ -153,11 +153,7 @@ def is_of_another_ordinal(question: Question, sentence: Sentence) -> bool:
     if not asked:
         return False
     forms, said = {word.form for word in sentence.words}, _read_ordered(sentence.words)
-    return any(
-        ordinal is not other and not ordinal & forms and ordered & things
-        for ordinal, ordered in asked
-        for other, things in said
-    )
+    return any(not ordinal & forms and ordered & things for ordinal, ordered in asked for _, things in said)
 
 
 def _read_ordered(words: Sequence[Word]) -> list[tuple[frozenset[str], frozenset[str]]]:

@@ -21,7 +21,7 @@ VERB: Final = re.compile(rf"\b{AUXILIARY}\b", re.IGNORECASE)
 def ask_keywords(text: str) -> str:
     """Return a query of keywords with what it asks for in front; a question, or one that names no kind, as it is."""
     found = ASKED_FOR.search(text)
-    if not found or "?" in text or ASKS.search(text) or VERB.search(text):
+    if not found or ASKS.search(text) or VERB.search(text):
         return text
     before = text[: found.start()].strip()
     return f"what {found['noun']} {text[found.end() :]} {before}".strip()

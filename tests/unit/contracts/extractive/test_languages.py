@@ -112,3 +112,10 @@ def test_a_relative_clause_asks_for_nobody(question: str, asked: Asked) -> None:
 def test_a_question_in_english_keeps_its_stems() -> None:
     question, sentences = read_question("How often is the oil changed?"), read_evidence(())
     assert in_language(question, sentences) == (question, sentences)
+
+
+def test_a_question_is_answered_in_other_endings_of_its_words() -> None:
+    text = "Haltern ist das Führen von höchstens drei Hunden erlaubt. Katzen werden nicht gezählt."
+    part = EvidencePart("C0", "satzung.pdf", text)
+    (quoted,) = answer(PromptParts({}, (part,), "Wie viele Hunde führt ein Halter?"))
+    assert "drei Hunden" in quoted.text
