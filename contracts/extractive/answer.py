@@ -72,13 +72,13 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
     quoted = _without_echoes(quoted, prompt.question)
     if all(says_nothing(each.text, prompt.question) for each in quoted):
         return []
-    return _with_closed_code(with_denials(quoted, read_evidence(prompt.evidence)))
+    whole = with_denials(quoted, read_evidence(prompt.evidence))
+    return whole if len(whole) < 2 or all(map(_is_closed, whole)) else []
 
 
-def _with_closed_code(sentences: list[Sentence]) -> list[Sentence]:
-    """Return the sentences that fit into one answer: an open mark of code hides the citations after it."""
-    closed = [each for each in sentences if len(CODE_MARK.findall(each.text)) % 2 == 0]
-    return sentences if len(sentences) < 2 else closed or sentences[:1]
+def _is_closed(sentence: Sentence) -> bool:
+    """Return whether a sentence leaves no mark of code open, which would hide the citations in the lines after it."""
+    return len(CODE_MARK.findall(sentence.text)) % 2 == 0
 
 
 def _without_echoes(sentences: Sequence[Sentence], question: str) -> list[Sentence]:
@@ -240,7 +240,7 @@ def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
     for each in block[place + 1 : place + 2]:
         is_apart = each.is_row or LIST_MARKER.match(each.text) or A_REASON.search(best.text)
         if GOES_ON.match(each.text) or (EFFECT.search(each.text) and not is_apart):
-            return [best, each]
+            return [best, each] if _is_closed(best) and _is_closed(each) else [best]
     return [best]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Final
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.literals.amounts.languages import ARTICLES, WORDS
 from sourcebound.contracts.validation.support.function_words import ENGLISH
 from sourcebound.contracts.validation.support.function_words import FUNCTION_WORDS as EUROPEAN
 
@@ -65,12 +66,14 @@ MONTH: Final = (
     r"|januari|februari|maart|mei|augustus|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro"
     r"|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|april|august|september|november)"
 )
-NUMBER: Final = (
-    r"(?:\d[\d.,]*|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|hundert|tausend|deux|trois|quatre"
-    r"|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|cent|mille|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez"
-    r"|doce|quince|veinte|treinta|cien|mil|due|tre|quattro|cinque|sei|sette|otto|nove|dieci|dodici|quindici|venti|trenta|cento"
-    r"|twee|drie|vijf|zes|zeven|negen|tien|twaalf|twintig|honderd|duizend|dois|duas|três|quatro|sete|oito|dez|doze|vinte)"
+NUMBER_WORDS: Final = frozenset().union(*WORDS.values()) - ARTICLES | frozenset(
+    """
+        twee drie vier vijf zes zeven acht negen tien elf twaalf twintig honderd duizend
+        dois duas três quatro cinco seis sete oito nove dez onze doze vinte trinta cem mil
+        """.split()
 )
+"""Those of the literals, with Dutch and Portuguese ones."""
+NUMBER: Final = rf"(?:\d[\d.,]*|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
 ANSWERS: Final = {
     kind: re.compile(rf"\b(?:{words})(?!\w)", re.IGNORECASE)
     for kind, words in {

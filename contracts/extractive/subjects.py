@@ -10,6 +10,7 @@ from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import AUXILIARY
 from sourcebound.contracts.extractive.question import Asked, Question, read_identifier, shape_of
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.validation.literals.amounts.numbers import ORDINAL_VALUES
 from sourcebound.contracts.validation.support.words import Word, read_words
 
 PART: Final = re.compile(
@@ -27,12 +28,7 @@ OF_YEAR: Final = re.compile(
 """A year that a question asks about; not `since 2012`, `in the 1990s`, or one of several: `in 2010 and 2012`."""
 
 
-ORDINALS: Final = tuple(
-    frozenset(line.split())
-    for line in "first 1st|second 2nd|third 3rd|fourth 4th|fifth 5th|sixth 6th|seventh 7th|eighth 8th|ninth 9th".split(
-        "|"
-    )
-)
+ORDINAL: Final = re.compile(r"(\d{1,3})(?:st|nd|rd|th)")
 ORDERED: Final = 2
 """The words after an ordinal that may be what it orders: `second referendum`, `second public referendum`."""
 
@@ -150,17 +146,21 @@ def is_named_exactly(question: Question, sentence: Sentence) -> bool:
 def is_of_another_ordinal(question: Question, sentence: Sentence) -> bool:
     """Return whether a sentence is about the first of what the question asks the second of, and names no second."""
     asked = _read_ordered(question.words)
-    if not asked:
-        return False
-    forms, said = {word.form for word in sentence.words}, _read_ordered(sentence.words)
-    return any(not ordinal & forms and ordered & things for ordinal, ordered in asked for _, things in said)
+    said = _read_ordered(sentence.words) if asked else []
+    numbers = {number for number, _ in said}
+    return any(number not in numbers and ordered & things for number, ordered in asked for _, things in said)
 
 
-def _read_ordered(words: Sequence[Word]) -> list[tuple[frozenset[str], frozenset[str]]]:
+def _read_ordered(words: Sequence[Word]) -> list[tuple[int, frozenset[str]]]:
     """Return each ordinal with the stems of what it may order."""
     return [
-        (ordinal, frozenset(each.stem for each in words[place + 1 : place + 1 + ORDERED] if each.weight))
+        (number, frozenset(each.stem for each in words[place + 1 : place + 1 + ORDERED] if each.weight))
         for place, word in enumerate(words)
-        for ordinal in ORDINALS
-        if word.form in ordinal
+        if (number := _read_ordinal(word.form))
     ]
+
+
+def _read_ordinal(form: str) -> int:
+    """Return the number of an ordinal: `second`, `2nd`; 0 of another word."""
+    digits = ORDINAL.fullmatch(form)
+    return int(digits[1]) if digits else ORDINAL_VALUES.get(form, 0)

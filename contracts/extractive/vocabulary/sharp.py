@@ -160,7 +160,7 @@ FORMS: Final = (
         True,
     ),
     (
-        pattern(r"\b(?:what|which) percent\w*(?: of\b|\b)"),
+        pattern(rf"{WHICH}percent"),
         pattern("%", r"\bper ?cent", r"\b(?:half|third|quarter|majority|minority|none|most|all)\b"),
         True,
     ),

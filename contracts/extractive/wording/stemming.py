@@ -4,7 +4,7 @@ The verifier's stems are English, and other languages are compared there as they
 """
 
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
 import snowballstemmer
@@ -69,9 +69,8 @@ def _stems(language: str, stems: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=CACHED_STEMS)
 def _stem(language: str, stem: str) -> str:
-    return _stemmer(language).stemWord(stem) if len(stem) >= SHORTEST and stem.isalpha() else stem
-
-
-@cache
-def _stemmer(language: str) -> "snowballstemmer.basestemmer.BaseStemmer":
-    return snowballstemmer.stemmer(STEMMERS[language])
+    """Return the stem of a word. A stemmer keeps the word that it works on, so threads must not share one."""
+    if len(stem) < SHORTEST or not stem.isalpha():
+        return stem
+    stemmed: str = snowballstemmer.stemmer(STEMMERS[language]).stemWord(stem)
+    return stemmed

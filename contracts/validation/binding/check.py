@@ -174,9 +174,8 @@ def _differences(said: Place, item: Held, other: Held) -> tuple[frozenset[str], 
     mine, theirs = place.told - rival.told, rival.told - place.told - place.reach
     if len((place.told & rival.told & said.reach) - place.keys) < MIN_SHARED:
         names = rival.told & said.reach & said.near
-        is_far = not _mentions_any(said.reach, place.reach) and len(names) >= MIN_FAR
-        is_told = 1000 * len(names) >= MIN_PART * len(said.reach)
-        return (names if is_far and is_told else frozenset()), mine
+        is_told = len(names) >= MIN_FAR and 1000 * len(names) >= MIN_PART * len(said.reach)
+        return (names if is_told else frozenset()), mine
     names = theirs & said.reach & said.near
     is_named = names & rival.keys and mine & place.keys
     is_told = len(names) >= MIN_NAMES and 1000 * len(names) >= MIN_PART * len(theirs)

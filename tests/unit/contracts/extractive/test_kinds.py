@@ -59,6 +59,7 @@ def test_the_kind_of_a_question(question: str, asked: Asked) -> None:
         ("What is the price?", "What is the price?"),
         ("price list download", "price list download"),
         ("licence price?", "what price licence"),
+        ("which licence price", "which licence price"),
         ("we are in Germany, is VAT in the price", "we are in Germany, is VAT in the price"),
     ],
 )
@@ -186,6 +187,14 @@ def test_a_reason_and_the_other_side_are_quoted_too(question: str, text: str, qu
 )
 def test_a_number_within_a_word_counts_nothing(question: str, text: str, expected: bool) -> None:
     assert has_type(question, text) is expected
+
+
+def test_a_list_with_an_open_mark_of_code_is_refused_whole() -> None:
+    text = "The platforms of the probe are:\n\n- the ``kernel'' of Linux\n- the kernel of Windows"
+    question = "Which platforms does the probe have?"
+    assert texts(question, text) == []
+    closed = text.replace("``kernel''", "`kernel`")
+    assert texts(question, closed) == [each.strip() for each in closed.split("\n") if each]
 
 
 def test_an_open_mark_of_code_is_not_quoted_with_another_line() -> None:

@@ -1,10 +1,15 @@
 """R4-9: a question in one of six languages but English about evidence in the same language, by words alone."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.question import Asked, read_question
+from sourcebound.contracts.extractive.ranking import Ranked, Ranking
 from sourcebound.contracts.extractive.sentences import read_evidence
+from sourcebound.contracts.extractive.wording import stemming
 from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.validation.support.words import read_words
@@ -119,3 +124,30 @@ def test_a_question_is_answered_in_other_endings_of_its_words() -> None:
     part = EvidencePart("C0", "satzung.pdf", text)
     (quoted,) = answer(PromptParts({}, (part,), "Wie viele Hunde führt ein Halter?"))
     assert "drei Hunden" in quoted.text
+
+
+def test_threads_find_the_same_stems() -> None:
+    beginnings = ("verbind", "einschalt", "prüf", "mess", "öff", "schließ", "ersetz", "reinig", "halt", "führ")
+    endings = ("ungen", "en", "er", "est", "ung", "bar", "lich", "keit", "lichkeiten", "ern")
+    text = " ".join(beginning + ending for beginning in beginnings for ending in endings)
+    asked = read_question("Wie oft wird der Ölfilter gewechselt?")
+    sentences = read_evidence((EvidencePart("C0", "manual.pdf", text),))
+    (expected,) = in_language(asked, sentences)[1]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(20):
+                stemming._stem.cache_clear()
+                found = list(pool.map(lambda _: in_language(asked, sentences)[1][0].stems, range(8)))
+                assert found == [expected.stems] * 8
+    finally:
+        sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize(("own", "expected"), [(500, True), (499, False)])
+def test_a_sentence_needs_half_of_a_question_in_another_language(own: int, expected: bool) -> None:
+    question = read_question("Wie oft wird der Ölfilter gewechselt?")
+    (sentence,) = read_evidence((EvidencePart("C0", "manual.pdf", "Der Ölfilter wird alle 6 Monate gewechselt."),))
+    ranked = Ranked(sentence, {"own": own, "type_missing": 0, "aspect_own": 1000}, 0)
+    assert Ranking(question, (sentence,), (ranked,), 1, 0).answers is expected

@@ -63,6 +63,7 @@ FINES = (
         ("Time cards and piece work tickets are kept for two years.", [RECORDS], False),
         ("Time cards and payroll records are kept for three years.", [RECORDS], False),
         ("Tickets are kept for three years.", [RECORDS], False),
+        ("Tickets: three years.", [RECORDS], False),
         ("Time cards, piece work tickets and sales are kept for three years.", [RECORDS], False),
         (
             "Time cards and piece work tickets of foreign crews at sea are kept by their owners for three years.",
