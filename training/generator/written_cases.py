@@ -1,6 +1,6 @@
 """Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT LONG`.
 
-The collection has every passage of `training/reader/written`. `OUT` gets the questions about the passages that the
+The collection has the passages of `training/reader/written` that the shipped weights know. `OUT` gets the questions about the passages that the
 reader of sentences never learnt from, so its odds are honest there. They are about tables, registers, rules and
 manuals, which the public sets lack. `LONG` gets every third question about the longer passages (files `x…`). An earlier
 reader never learnt from these.
@@ -24,13 +24,15 @@ from sourcebound.evals.model.questions import Kind
 EMBEDDER: Final = "minilm"
 LONGER: Final = "x"
 LONGER_STEP: Final = 3
+LATER: Final = "y"
+"""The passages that came after the shipped weights."""
 ROW: Final = re.compile(r"[^:;]+: [^;]+(?:; [^:;]+: [^;]+)?")
 """The first cells of a row, which tell it from the others."""
 
 
 def read_sets() -> tuple[QuestionSet, QuestionSet]:
     """Return all passages, with the questions about those that are only measured on, and about the longer others."""
-    passages = list(read_written())
+    passages = [each for each in read_written() if not each.package.startswith(LATER)]
     documents = tuple({"title": each.title, "text": write_tables(each.text)} for each in passages)
     held, longer = list[Question](), list[Question]()
     for number, each in enumerate(passages):
