@@ -9,6 +9,8 @@ from support.places import ROOT
 DATA = ROOT.parent / "shared" / "data"
 GOOD = Item("good", "set", "The valve opens at 5 bar. It is blue.", ("The blue valve opens at 5 bar.",), False)
 BAD = Item("bad", "set", "The valve opens at 6 bar.", ("The blue valve opens at 5 bar.",), True)
+FLOORS = {"ragtruth QA": (0.25, 0.03), "ragtruth Data2txt": (0.40, 0.15), "fever_symmetric": (0.15, 0.03)}
+"""For each set the least share of unsupported answers that is caught, and the most of the others that is rejected."""
 WRONG = Item("wrong", "set", "There are two valves.", ("A blue valve and a red valve.",), False)
 
 
@@ -34,14 +36,8 @@ def test_the_curve_grows_with_what_is_enforced() -> None:
 @pytest.mark.contract("R5-8")
 @pytest.mark.skipif(not DATA.is_dir(), reason="the external evaluation data is not here")
 def test_the_literal_rule_keeps_its_floors_on_judged_answers() -> None:
-    rates = {
-        dataset: rate for (dataset, rule), rate in measure(load_items(DATA)).items() if rule == "UNSUPPORTED_LITERAL"
-    }
-    for dataset, least_caught, most_wrong in (
-        ("ragtruth QA", 0.25, 0.03),
-        ("ragtruth Data2txt", 0.40, 0.15),
-        ("fever_symmetric", 0.15, 0.03),
-    ):
-        rate = rates[dataset]
+    rates = measure(item for item in load_items(DATA) if item.dataset in FLOORS)
+    for dataset, (least_caught, most_wrong) in FLOORS.items():
+        rate = rates[dataset, "UNSUPPORTED_LITERAL"]
         assert rate.caught / rate.unsupported >= least_caught, dataset
         assert rate.wrongly_rejected / rate.clean <= most_wrong, dataset

@@ -478,7 +478,7 @@ def test_sentences_are_sought_in_a_window(make: Callable[[int], Page], monkeypat
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_chunking_can_be_ended_after_any_step(make: Callable[[int], Page]) -> None:
     """Wherever it is, what the check raises comes through at once, and the text of at most a window was looked at."""
-    document = _document(make(100_000))
+    document = _document(make(40_000))
     taken = 0
 
     def step() -> None:
