@@ -77,7 +77,9 @@ MORE_NEVER_LAST: Final = re.compile(
     r"(?:^|[\s(\[/])(?:bzw|z\.\s?B|d\.\s?h|u\.\s?a|vgl|Nr|Ziff|p\.\s?ej|p\.\s?es|núm|pág|Sig|Sigg)\.$"
 )
 """Abbreviations of German, Spanish and Italian that announce what follows."""
-MORE_ABBREVIATION: Final = re.compile(r"(?:^|[\s(\[/])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd)\.$")
+MORE_ABBREVIATION: Final = re.compile(
+    r"(?:^|[\s(\[/])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd|Std|Stk|Pkt|pts|aprox|uds)\.$"
+)
 """Abbreviations that go on with a number or a word in lower case."""
 DOTTED: Final = re.compile(r"\s\.\w")
 """A name that begins with a point: `a custom .CCMX`."""
@@ -89,9 +91,9 @@ COUNTED: Final = re.compile(r"(?:[€$£]|(?:EUR|Euro|USD|CHF|GBP|US-Dollar|Doll
 ORDINAL: Final = re.compile(r"(?:^|\s)\d{1,2}\.$")
 AFTER_ORDINAL: Final = re.compile(
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Quartal|Halbjahr|Monat|Monats"
-    r"|Tag|Tages|Woche|Jahr|Jahres|Jahrhundert|Lebensjahr|Stock|Auflage)\b"
+    r"|Tag|Tages|Woche|Jahr|Jahres|Jahrhundert|Lebensjahr|Stock|Auflage|des|der|jedes|jeden|eines|bis|und|oder)\b"
 )
-"""What follows a German ordinal: `vom 1. März`."""
+"""What follows a German ordinal: `vom 1. März`, `zum 1. des Monats`."""
 LONGEST_ABBREVIATION: Final = 32  # so that a joined text is not read again at each of its cuts
 LONGEST_CODE: Final = 120
 PROSE: Final = re.compile(r"\W*[^\W\d_]+,?(?: [a-zà-ÿ]+,?){2}(?![\w(=:])")

@@ -5,7 +5,7 @@ words is in the question or in a chunk that its section or its rows cite.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -74,10 +74,27 @@ TITLE_WORDS: Final = content_words(
     anno mese trimestre durata quantità criterio differenza caso domanda risposta nome ruolo principale principali
     onderwerp waarde omschrijving periode bedrag verschil naam soort geval vraag antwoord eenheid voorwaarde rol
     assunto valor descrição período montante diferença nome tipo caso pergunta resposta unidade condição papel
+    factor attribute characteristic variable variant kind order position entry entity organisation organization member
+    people index id identifier key label column row choice alternative explanation interpretation indication consequence
+    outcome impact similarity basis process sequence timeline schedule frequency start end first second third look shows
+    punkt faktor eigenschaft gebühr preis aspekt ergebnis folge grund anforderung voraussetzung regelung vorgabe
+    zeitpunkt termin person beginn ende ablauf bereich
+    point facteur caractéristique propriété résultat exigence étape moment personne prix tarif
+    condiciones punto factor característica propiedad requisito norma resultado momento persona precio tarifa
+    punto fattore caratteristica proprietà requisito norma risultato momento persona prezzo tariffa
+    punt factor kenmerk regel resultaat moment persoon prijs tarief termijn
+    ponto fator característica regra resultado momento pessoa preço tarifa prazo custo
     """
 )
 """Words by which a heading or the head of a table orders an answer, and which name no subject. None of them
 turns what stands below: a minimum is no maximum."""
+PLURAL: Final = re.compile(r"(?:es|en|s|n|e|i)$")
+ASKING: Final = re.compile(
+    r"\W*(?:who|what|when|where|which|how|why|wer|was|wann|wo|wie|welche[rs]?|warum|qui|quoi|quand|où|combien|comment"
+    r"|quién|qué|cuándo|dónde|cuánto|cómo|chi|cosa|quando|dove|quanto|come|wat|wanneer|waar|hoe|quem|onde)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a heading that names what is asked for: `Who gives notice`, `What to do`."""
 LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]{1,80}?:?(?:\*\*|__)\s*:?\s*")
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
@@ -223,16 +240,31 @@ def _level(segment: Segment) -> int:
 
 def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     text = CITATION.sub(" ", heading).lstrip("#*_ \t").replace("’", "'")
-    first = NO_VERB_FIRST.match(text)
-    if FINITE_VERBS.search(text, first.end() if first else 0):
+    if any(map(_has_verb, text.split("|"))):
         return False
     words = {word for word in _content(text) if any(map(str.isalpha, word)) and not is_unit(word)}
-    words -= TITLE_WORDS
+    words = {word for word in words if word not in TITLE_WORDS and PLURAL.sub("", word) not in TITLE_WORDS}
     if not words:
         return True
     known = _content(question).union(*map(_content, chunks))
     families = {word[:FAMILY] for word in known}
-    return all(word in known or (len(word) >= FAMILY and word[:FAMILY] in families) for word in words)
+    return all(_is_known(word, known, families) for word in words)
+
+
+def _has_verb(label: str) -> bool:
+    """Return whether a heading or a cell of one states something by a verb."""
+    label = label.strip("*_ \t")
+    if ASKING.match(label):
+        return False
+    first = NO_VERB_FIRST.match(label)
+    return bool(FINITE_VERBS.search(label, first.end() if first else 0))
+
+
+def _is_known(word: str, known: Collection[str], families: Collection[str]) -> bool:
+    """Return whether a word, one of its family or a compound that ends with it is known."""
+    if word in known or len(word) < FAMILY:
+        return word in known
+    return word[:FAMILY] in families or any(each.endswith(word) for each in known)
 
 
 @lru_cache(maxsize=512)

@@ -11,11 +11,14 @@ from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
 from sourcebound.contracts.validation.binding.check import misplaces
 from sourcebound.contracts.validation.literals.check import read_evidence
+from sourcebound.contracts.validation.literals.parts import cites_another
 from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.ellipses import complete
 from sourcebound.contracts.validation.support.polarity.bounds import turns_bound
+from sourcebound.contracts.validation.support.polarity.denied import denies
 from sourcebound.contracts.validation.support.polarity.turned import turns
+from sourcebound.contracts.validation.support.reversals import PARTICLE as ANSWER
 from sourcebound.contracts.validation.support.reversals import reverses
 from sourcebound.contracts.validation.support.verify import HIGHEST, read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
@@ -89,6 +92,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
             score, places = _score(texts[number], heads[number], previous, bundle.user_question, chunks)
+            score = 0 if cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))
@@ -119,13 +123,14 @@ def _score(
     The score is 0 if the statement says the contrary of its chunks, or a value of another thing.
     """
     anchors = list(chunks)
-    reading = read_support(text, previous, question, list(chunks.values()))
+    said = ANSWER.sub("", text, count=1) if ANSWER.match(text) else text
+    reading = read_support(said if said.strip(" .*_") else text, previous, question, list(chunks.values()))
     is_quoted = reading.score == HIGHEST
     texts = [complete(chunk, text) for chunk in chunks.values()]
     is_false = (
         reverses(text, texts)
         or turns_bound(text, chunks.values())
-        or (not is_quoted and turns(text, texts))
+        or (not is_quoted and (turns(text, texts) or denies(text, texts)))
         or ((not is_quoted or CELLS in head) and _misplaces(text, head, chunks))
     )
     score = 0 if is_false else reading.score

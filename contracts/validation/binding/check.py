@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.content_words import stem
 from sourcebound.contracts.validation.binding.places import COUNT, EDGE, Place, Places, Sides, read_places
-from sourcebound.contracts.validation.binding.scopes import DENIALS, Kind, Token, words_of
+from sourcebound.contracts.validation.binding.tokens import DENIALS, Kind, Token, words_of
 from sourcebound.contracts.validation.literals.literal import LiteralIndex
 
 CONTRASTING: Final = (

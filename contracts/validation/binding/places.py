@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.validation.binding.scopes import Kind, Scope, Token, class_of, read_scopes, words_of
+from sourcebound.contracts.validation.binding.scopes import Scope, class_of, read_scopes
+from sourcebound.contracts.validation.binding.tokens import Kind, Token, words_of
 from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
 
 MARKS: Final = frozenset(",:\n–—(")
@@ -19,6 +20,8 @@ BREAKS: Final = frozenset(",;:\n–—") | frozenset(
     "mientras ed ma mentre".split()
 )
 """Marks and words between the parts of a list of values."""
+RANGES: Final = frozenset("– — to bis à a".split())
+"""What stands between the ends of a range besides a hyphen, which is no token."""
 OUTER: Final = BREAKS | frozenset(".!?|()")
 NAMED: Final = frozenset({Kind.KEY, Kind.VALUE})
 EDGE: Final = "^"
@@ -136,13 +139,25 @@ def _places_of_class(
 
 
 def _class_at(tokens: Sequence[Token], index: int) -> str | None:
-    """Return the class of a value. A number without a unit is a count of the word after it."""
+    """Return the class of a value. A number without a unit is a count of the word after it, or begins a range."""
     literal = tokens[index].literal
     value_class = class_of(literal) if literal else None
     follows = tokens[index + 1 : index + 2]
+    if value_class == COUNT and (end := _end_of_range(tokens, index)):
+        return _class_at(tokens, end)
     if value_class != COUNT or not follows or follows[0].kind is not Kind.WORD or follows[0].form in BREAKS:
         return value_class
     return f"{COUNT} {follows[0].form}"
+
+
+def _end_of_range(tokens: Sequence[Token], index: int) -> int:
+    """Return the position of the end of a range, `14 days` of `10-14 days`; 0 if a number begins none."""
+    for place, token in enumerate(tokens[index + 1 : index + 3], index + 1):
+        if token.kind is Kind.VALUE:
+            return place
+        if token.form not in RANGES:
+            break
+    return 0
 
 
 def _groups(tokens: Sequence[Token], values: Positions) -> list[list[int]]:

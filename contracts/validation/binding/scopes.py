@@ -3,18 +3,13 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from enum import Enum
-from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.text.content_words import STOP_WORDS, stem
-from sourcebound.contracts.validation.literals.amounts.languages import FUNCTION_WORDS
+from sourcebound.contracts.validation.binding.tokens import Kind, Token, read_word, with_bounds, words_of
 from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, Literal, LiteralIndex
-from sourcebound.contracts.validation.support.reversals import EXCEPTIONS, NEGATIONS
 
-TOKEN: Final = re.compile(r"n['’]t\b|(?:(?!n['’]t\b)[^\W_])+(?:[-'][^\W_]+)*|[.,;:!?|()\n–—]", re.IGNORECASE)
+TOKEN: Final = re.compile(r"n['’]t\b|(?:(?!n['’]t\b)[^\W_])+(?:[-'][^\W_]+)*|[.,;:!?|()\n–—<>≤≥]", re.IGNORECASE)
 """A mark, or a word; `isn't` is two."""
-SHORT_NOT: Final = frozenset({"n't", "n’t"})
 HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+")
 ITEM: Final = re.compile(r"\s*(?:[-•*+]|\(?\d{1,2}[.)])\s+")
 FIELD: Final = re.compile(r"[^:;\n]{1,80}: \S")
@@ -24,44 +19,6 @@ HEADING_WORDS: Final = 10
 NUMBER: Final = re.compile(r"\d+")
 INLINE_ITEM: Final = re.compile(r"\s*\(?\d{1,2}[.)]\s")
 WHOLE_YEAR: Final = re.compile(r"(?:19|20)\d\d")
-FILLERS: Final = """
-    least most up down about approximately nearly almost roughly around exactly minimum maximum total per cent
-    percent one two each every all any both while whereas however although though thus hence respectively
-    um bis nach vor aus seit durch einer eines einem einen auch noch sowie oder aber nur mehr als dem ihr ihre sein
-    seine celui celle ceux celles jusqu'à à de d'un d'une l' ce cette ces son sa ses leur leurs plus moins que qui dont
-    puis entre après avant tandis mais et aquel aquella desde hasta sobre entre este esta estos estas su sus más menos
-    tras lo quello quella quelli quelle alla allo ai alle nel nella nelle tra fra dopo prima più meno suo sua
-"""
-DENIALS: Final = NEGATIONS.union(EXCEPTIONS, ["cannot"])
-CLOSED: Final = STOP_WORDS.union(*FUNCTION_WORDS.values(), FILLERS.split(), DENIALS)
-"""Words that name nothing, in the languages whose literals are read."""
-
-
-class Kind(Enum):
-    """The kinds of tokens."""
-
-    WORD = "word"
-    KEY = "an identifier or a label"
-    VALUE = "a number, a date or a time"
-    CLOSED = "a word that names nothing"
-    MARK = "a mark"
-
-
-NAMING: Final = frozenset({Kind.WORD, Kind.KEY, Kind.VALUE})
-
-
-class Token(NamedTuple):
-    """A word, a mark or a literal of a text."""
-
-    form: str
-    """Its normal form: a stem, a literal's form, a function word, a mark."""
-    kind: Kind
-    literal: Literal | None = None
-
-    @property
-    def names(self) -> bool:
-        """Whether it may tell one thing from another."""
-        return self.kind in NAMING
 
 
 class Scope(NamedTuple):
@@ -225,25 +182,8 @@ class _Reader:
                 if class_of(literal) is not None:
                     tokens.append(Token(min(literal.forms), Kind.VALUE, literal))
                     continue
-            tokens.append(_word(match[0]))
-        return tuple(tokens)
-
-
-@lru_cache(1 << 15)
-def _word(text: str) -> Token:
-    form = text.casefold()
-    if form in SHORT_NOT:
-        return Token("not", Kind.CLOSED)
-    if not text[0].isalnum():
-        return Token("\n" if text == "\n" else text, Kind.MARK)
-    if form in CLOSED or (len(form) < 3 and not text[0].isupper()):
-        return Token(form, Kind.CLOSED)
-    return Token(stem(form.replace("-", "")), Kind.WORD)
-
-
-def words_of(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return the forms of all words that name something, and of all values."""
-    return frozenset(token.form for token in tokens if token.kind in NAMING)
+            tokens.append(read_word(match[0]))
+        return tuple(with_bounds(tokens))
 
 
 def _field_heads(text: str) -> list[str]:

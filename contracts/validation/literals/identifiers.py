@@ -25,6 +25,8 @@ MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]
 SHORT_RATES: Final = frozenset("/mo /yr /wk /hr".split())
 """Rates that are no part of a name: `$20/mo`."""
 AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)*[bBkKmM]")
+HOURS: Final = re.compile(r"\d{1,2}[hH]-\d{1,2}[hH]")
+"""A range of hours: `9h-12h`."""
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
 QUOTATION: Final = re.compile(r"[“\"„«]([^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘']([^‘’'\n]{3,400})[’'](?!\w)")
 WHOLE_QUOTATION: Final = re.compile(
@@ -116,7 +118,7 @@ def _is_measure(token: str, version: int) -> bool:
     """Return whether a token is a number with its unit or ending (`5kg`, `20th`, `1990s`, `24-hour`) and not a name."""
     match = MEASURE.fullmatch(token)
     if not match:
-        return False
+        return version >= SECOND and HOURS.fullmatch(token) is not None
     rest = match["rest"].casefold()
     if version >= SECOND and rest in SHORT_RATES:
         return True

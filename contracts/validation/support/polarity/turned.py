@@ -52,28 +52,20 @@ class _Held(NamedTuple):
         )
 
 
-class _Evidence:
-    """The sentences of the cited chunks that hold words of a statement.
+class Finder:
+    """The words of a statement, also in another form or by a synonym.
 
     Args:
         clauses: The clauses of the statement.
-        chunks: The texts of the chunks.
     """
 
-    def __init__(self, clauses: Sequence[Clause], chunks: Iterable[str]) -> None:
+    def __init__(self, clauses: Sequence[Clause]) -> None:
         self._stems = frozenset(word.stem for clause in clauses for word in clause.words)
         self._alike: dict[str, list[str]] = {}
         for stem in sorted(self._stems):
             for key in {stem[:FAMILY], f"={GROUPS.get(stem, stem)}"}:
                 self._alike.setdefault(key, []).append(stem)
         self._found: dict[str, frozenset[str]] = {}
-        self.sentences = list(islice(filter(lambda held: held.whole, self._hold(chunks)), MAX_SENTENCES))
-
-    def _hold(self, chunks: Iterable[str]) -> Iterator[_Held]:
-        for chunk in chunks:
-            for clauses in read_chunk_clauses(chunk):
-                found = tuple(self.find(clause.words) for clause in clauses)
-                yield _Held(clauses, found, frozenset().union(*found))
 
     def find(self, words: Iterable[Word]) -> frozenset[str]:
         """Return the stems of the statement that words have, also in another form or by a synonym."""
@@ -85,6 +77,25 @@ class _Evidence:
             alike = {own for key in keys for own in self._alike.get(key, ())[:MAX_FAMILY] if _is_same(own, stem)}
             self._found[stem] = frozenset(alike | (self._stems & {stem}))
         return self._found[stem]
+
+
+class _Evidence(Finder):
+    """The sentences of the cited chunks that hold words of a statement.
+
+    Args:
+        clauses: The clauses of the statement.
+        chunks: The texts of the chunks.
+    """
+
+    def __init__(self, clauses: Sequence[Clause], chunks: Iterable[str]) -> None:
+        super().__init__(clauses)
+        self.sentences = list(islice(filter(lambda held: held.whole, self._hold(chunks)), MAX_SENTENCES))
+
+    def _hold(self, chunks: Iterable[str]) -> Iterator[_Held]:
+        for chunk in chunks:
+            for clauses in read_chunk_clauses(chunk):
+                found = tuple(self.find(clause.words) for clause in clauses)
+                yield _Held(clauses, found, frozenset().union(*found))
 
 
 def turns(statement: str, chunks: Iterable[str]) -> bool:
@@ -105,7 +116,7 @@ def _drops(said: Clause, evidence: _Evidence) -> bool:
     """Whether a clause lacks the denial of the sentence that holds it."""
     best, head, lacked = 0, frozenset[str](), frozenset[str]()
     for held in evidence.sentences:
-        covered = _weigh(said.words, held.whole)
+        covered = weigh(said.words, held.whole)
         if covered < max(MIN_DROPPED, best + 1) or len(held.whole & said.stems) < MIN_SHARED or not held.is_simple:
             continue
         for number, (clause, found) in enumerate(zip(held.clauses, held.found, strict=True)):
@@ -115,7 +126,7 @@ def _drops(said: Clause, evidence: _Evidence) -> bool:
     return best > 0 and not any(
         _affirms(held, lacked)
         or (
-            _weigh(said.words, held.whole) >= best - NEAR
+            weigh(said.words, held.whole) >= best - NEAR
             and any(_says_plainly(clause, head, evidence) for clause in held.clauses)
         )
         for held in evidence.sentences
@@ -157,7 +168,7 @@ def _says_plainly(clause: Clause, stems: frozenset[str], evidence: _Evidence) ->
     return bool(evidence.find(word for word in clause.words if word not in denied) & stems)
 
 
-def _weigh(words: Iterable[Word], found: frozenset[str]) -> int:
+def weigh(words: Iterable[Word], found: frozenset[str]) -> int:
     """Return the share of the words' weight that is found, in thousandths."""
     weights = {word.stem: word.weight for word in words}
     return share(sum(weight for stem, weight in weights.items() if stem in found), sum(weights.values()))

@@ -13,6 +13,10 @@ WHOLE = [
     "Der Vertrag gilt vom 1. März an.",
     "Im 3. Quartal stieg er.",
     "Nach § 5 Abs. 2 gilt das.",
+    "Der Beitrag ist zum 1. des zweiten Monats fällig.",
+    "Er gilt vom 1. bis zum 15. und im Winter nicht.",
+    "Es dauert 2 Std. oder mehr.",
+    "Los trabajos valen 40 pts. cada uno.",
     "Das Ventil bzw. Die Pumpe steht.",
     "Véase el art. 5 y la pág. 3.",
     "Lo dice il Sig. Rossi.",
@@ -20,6 +24,7 @@ WHOLE = [
 CUT = [
     "Der Umsatz stieg um 5 Mio. Das EBIT fiel.",
     "Sie endet am 30. Das ist die Frist.",
+    "Es dauert 2 Std. Das ist die Frist.",
     "Es gilt Satz 5. Der Vertrag endet.",
 ]
 

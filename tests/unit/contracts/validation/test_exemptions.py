@@ -46,12 +46,21 @@ EXEMPT = {
     "a species in italics": "The *C. difficile* of the pump is oil. [C0]",
     "a name that begins with a point": "A custom .HP-200 file has 0.65 litres. [C0]",
     "the strength of a source": "The seal is checked every 12 hours on failed evidence [C0].",
+    "a head of plurals": "| Factors | Conditions |\n|---|---|\n| seal | every 12 hours [C0] |",
+    "a head with a verb that has no subject": "| Pump | Shows |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a head that names what is asked for": "| Who gives oil | What to do |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a heading that names what is asked for": f"# How often is the seal checked\n{SEAL}",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
 NOT_EXEMPT = {
     "a heading whose verb has a subject": (f"# Seal failed\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a verb": (f"# The oil must be green\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a negation": (f"# Never oil the pump\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a head with a verb in its second cell": (
+        "| Pump | The oil must be green |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a question with a word of no source": (f"# How often the seal explodes\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading that turns what stands below": (f"# Maximum\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading of what is excepted": (f"# Exceptions\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a word of no source": (f"# Poisonous oil\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
@@ -104,6 +113,13 @@ NOT_EXEMPT = {
 @pytest.mark.parametrize("name", EXEMPT)
 def test_a_segment_that_states_nothing_needs_no_citation(name: str) -> None:
     assert _codes(EXEMPT[name]) == []
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize(("head", "codes"), [("Gebühr", []), ("Strafe", ["UNCITED_FACTUAL_STATEMENT"])])
+def test_a_head_may_be_the_end_of_a_compound(head: str, codes: list[str]) -> None:
+    bundle = bundle_of_texts(["Die Jahresgebühr beträgt 20 €."], "Was kostet das?")
+    assert _codes(f"| {head} | Betrag |\n|---|---|\n| Jahresgebühr | 20 € [C0] |", bundle) == codes
 
 
 @pytest.mark.contract("R5-6")

@@ -211,3 +211,12 @@ def test_a_cited_lead_in_is_not_compared_unless_it_is_all() -> None:
 def test_a_cited_yes_is_not_compared_unless_it_is_all(yes: str) -> None:
     assert _check(f"{yes} {SAID}").validation_status is ValidationStatus.PASSED
     assert _check(yes).validation_status is not ValidationStatus.PASSED
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize("answer", ["No.", "No,", "**No:**"])
+def test_the_answer_to_a_question_for_yes_or_no_denies_no_sentence(answer: str) -> None:
+    said, plain = (_check(text).support for text in (f"{answer} {SAID}", SAID))
+    assert said is not None
+    assert plain is not None
+    assert said.statements[-1].score == plain.statements[0].score

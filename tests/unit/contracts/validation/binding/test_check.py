@@ -28,6 +28,8 @@ FINES = (
     "A dealer who fails to keep records is liable to a fine of up to 5,000 dollars. "
     "A person who sells without registration is liable to a fine of up to 40,000 dollars."
 )
+SIGNS = "- Sign permit\n  - Individual signs under 32 sq ft: $50\n  - Individual signs 32 sq ft and larger: $100"
+RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
 
 
 @pytest.mark.contract("R5-17")
@@ -39,6 +41,15 @@ FINES = (
         ("Revenue of Labels was 402.7 in 2024.", [TABLE], False),
         ("Une entrée coûte 5,20 € pour un enfant de 4 à 15 ans.", [ROWS], True),
         ("Une entrée coûte 3,10 € pour un enfant de 4 à 15 ans.", [ROWS], False),
+        # the bound of a number in the row's name
+        ("Individual signs of 32 sq ft and larger cost $50.", [SIGNS], True),
+        ("Individual signs of 32 sq ft and larger cost $100.", [SIGNS], False),
+        ("An individual sign below 32 sq ft costs $100.", [SIGNS], True),
+        ("An individual sign < 32 sq ft costs $50.", [SIGNS], False),
+        # a range, whose first number has no unit
+        ("It takes 10-14 days for new and 7 days for old seals.", [RANGE], True),
+        ("It takes 7 days for new and 10-14 days for old seals.", [RANGE], False),
+        ("It takes 10 to 14 days for new and 7 days for old seals.", [RANGE.replace("-", " to ")], True),
         # the column
         ("Revenue of Labels was 377.9 in 2024.", [TABLE], True),
         ("Revenue of Labels was 402.7 in 2024, after 377.9 in 2023.", [TABLE], False),

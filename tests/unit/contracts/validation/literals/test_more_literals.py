@@ -75,6 +75,7 @@ SUPPORTED = [
     ("It grew in the fourth quarter of 2022.", "4Q22 earnings of 2022: growth"),
     ("It grew in the fourth quarter.", "Q4'22: growth"),
     ("It grew in FY2022.", "fiscal year 2022: growth"),
+    ("Le bureau ouvre 9h-12h et 13h-17h.", "de 9h à 12h et de 13h à 17h"),
     ("It grew in FY22.", "fiscal 2022: growth"),
     ("The first thing is the price.", "Q4: the price"),
     ("It grew in H1 2022.", "first half of 2022: growth"),

@@ -226,7 +226,7 @@ def test_a_long_clause_is_cut_and_its_denials_are_limited() -> None:
 
 def test_the_comparisons_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     weighed, alike = Mock(return_value=0), Mock(return_value=False)
-    monkeypatch.setattr(turned, "_weigh", weighed)
+    monkeypatch.setattr(turned, "weigh", weighed)
     monkeypatch.setattr(turned, "_is_same", alike)
     statement = "; ".join(f"valve{number} of pump{number}" for number in range(200))
     turns(statement, ["\n".join(f"valve{number % MAX_CLAUSES} of valve{number}" for number in range(1500))])
