@@ -17,7 +17,7 @@ from sourcebound.ingest.discovery import UPLOADED, Skipped, SourceFile, skip_unr
 from sourcebound.ingest.loaders.select import read_bytes
 from sourcebound.ingest.loaders.sidecar import Sidecar, read_sidecar, sidecar_path
 
-READERS: Final = b"readers_v9"
+READERS: Final = b"readers_v10"
 """The version of the readers. A new version makes every file be read again, because its text, its blocks, its chunks or
 its search words may differ."""
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from sourcebound.contracts.corpus.document import ParsedDocument
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS
 from sourcebound.ingest.loaders.csv import load_csv
-from sourcebound.ingest.loaders.html import load_html
-from sourcebound.ingest.loaders.markdown import load_markdown
+from sourcebound.ingest.loaders.markup.html import load_html
+from sourcebound.ingest.loaders.markup.markdown import load_markdown
+from sourcebound.ingest.loaders.markup.restructured import load_restructured
 from sourcebound.ingest.loaders.office.epub import load_epub
 from sourcebound.ingest.loaders.office.mail import load_mail
 from sourcebound.ingest.loaders.office.opendocument import load_opendocument
@@ -37,7 +38,7 @@ _TEXT_LOADERS = {
     ".tsv": load_csv,
     ".txt": load_text,
     ".text": load_text,
-    ".rst": load_text,
+    ".rst": load_restructured,
     ".eml": load_mail,
 }
 _BINARY_SUFFIXES = {

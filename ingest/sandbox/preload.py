@@ -15,6 +15,10 @@ LIBRARIES: Final = (
     *("docx", "lxml.etree", "markdown_it", "pypdfium2", "pypdfium2.raw", "python_calamine", "striprtf.striprtf"),
     *("email.parser", "email.policy", "email.headerregistry", "email._header_value_parser", "email.iterators"),
     *("email.utils", "oxmsg", "olefile"),
+    *("docutils.core", "docutils.readers.standalone", "docutils.writers.null", "docutils.writers.html5_polyglot"),
+    *("docutils.languages.en", "docutils.parsers.rst.languages.en", "docutils.utils.math.math2html"),
+    *(f"docutils.parsers.rst.directives.{name}" for name in "admonitions body html images misc parts".split()),
+    *(f"docutils.parsers.rst.directives.{name}" for name in ("references", "tables")),
 )
 SAMPLE: Final = "Größe: żółć".encode("cp1250")
 """Bytes that no Unicode encoding has, so that the detector reads all its models."""

@@ -1,9 +1,9 @@
 """Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT LONG`.
 
-The collection has the passages of `training/reader/written` that the shipped weights know. `OUT` gets the questions about the passages that the
-reader of sentences never learnt from, so its odds are honest there. They are about tables, registers, rules and
-manuals, which the public sets lack. `LONG` gets every third question about the longer passages (files `x…`). An earlier
-reader never learnt from these.
+The collection has the passages of `training/reader/written` that the shipped weights know. `OUT` gets the questions
+about those that the reader of sentences never learnt from, so its odds are honest there. They are about tables,
+registers, rules and manuals, which the public sets lack. `LONG` gets every third question about the longer passages
+(files `x…`). An earlier reader never learnt from these.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from sourcebound.contracts.corpus.document import Page, ParsedDocument
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.loaders.archive import ARCHIVE_ERRORS, check_archive, read_xml
-from sourcebound.ingest.loaders.html import load_html
+from sourcebound.ingest.loaders.markup.html import load_html
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.sandbox import failures
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.corpus.document import Block, BlockKind, Page, ParsedDocument
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.chunking.page_text import PageComposer
-from sourcebound.ingest.loaders.html import load_html
+from sourcebound.ingest.loaders.markup.html import load_html
 from sourcebound.ingest.loaders.metadata import build_metadata
 from sourcebound.ingest.loaders.text import decode, load_text
 from sourcebound.ingest.sandbox import failures

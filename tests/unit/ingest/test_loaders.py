@@ -425,15 +425,17 @@ def test_restructured_text_has_its_headings_with_a_line_above_and_below(load: Lo
 
 @pytest.mark.parametrize("mark", "^*+#\"'`")
 def test_restructured_text_has_headings_with_further_marks(load: Load, mark: str) -> None:
-    document = load("notes.rst", f"Pump\n====\n\nIntro.\n\n``grease``\n{mark * 10}\n\nUse it sparingly.\n")
-    assert headings(document) == [(1, "Pump"), (2, "``grease``")]
+    text = f"Pump\n====\n\nIntro.\n\n``grease``\n{mark * 10}\n\nUse it sparingly.\n"
+    assert headings(load("notes.rst", text)) == [(1, "Pump"), (2, "grease")]
+    assert headings(load("notes.txt", text)) == [(1, "Pump"), (2, "``grease``")]
 
 
 def test_the_level_of_a_heading_is_the_order_in_which_its_lines_come_first(load: Load) -> None:
     lines = ("====\n{}\n====", "{}\n****", "{}\n====")
     titles = [(0, "Book"), (1, "Pump"), (2, "Care"), (1, "Fan"), (2, "Use")]
-    document = load("notes.rst", "\n\n".join(lines[kind].format(title) for kind, title in titles))
-    assert headings(document) == [(kind + 1, title) for kind, title in titles]
+    text = "\n\n".join(lines[kind].format(title) for kind, title in titles)
+    for name in ("notes.rst", "notes.txt"):
+        assert headings(load(name, text)) == [(kind + 1, title) for kind, title in titles]
 
 
 @pytest.mark.parametrize(
@@ -453,7 +455,7 @@ def test_the_level_of_a_heading_is_the_order_in_which_its_lines_come_first(load:
     ],
 )
 def test_text_with_other_lines_is_no_heading(load: Load, text: str) -> None:
-    assert headings(load("notes.rst", f"{text}\n\nIt runs.\n")) == []
+    assert headings(load("notes.txt", f"{text}\n\nIt runs.\n")) == []
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.md", "a.txt", "a.csv"])

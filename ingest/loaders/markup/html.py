@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sourcebound.contracts.corpus.document import BlockKind, ParsedDocument
 from sourcebound.ingest.chunking.page_text import PageComposer, collapse
-from sourcebound.ingest.loaders.html_elements import (
+from sourcebound.ingest.loaders.markup.html_elements import (
     BLOCK_TAGS,
     Element,
     build_grid,
