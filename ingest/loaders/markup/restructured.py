@@ -20,7 +20,7 @@ SETTINGS: Final = {
     "report_level": 5, "halt_level": 6, "warning_stream": "", "file_insertion_enabled": False, "raw_enabled": False,
     "syntax_highlight": "none", "math_output": "LaTeX", "smart_quotes": False, "line_length_limit": 10_000_000,
     "embed_stylesheet": False, "stylesheet_path": "", "_disable_config": True, "doctitle_xform": False,
-    "sectsubtitle_xform": False, "initial_header_level": 1,
+    "sectsubtitle_xform": False, "sectnum_xform": False, "initial_header_level": 1,
 }  # fmt: skip
 ERROR: Final = 3
 """The least level of a message that comes in place of text."""

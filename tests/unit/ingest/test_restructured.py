@@ -97,6 +97,11 @@ def test_its_first_heading_is_its_title(load: Load) -> None:
     assert load("a.rst", "Grease guns\n===========\n\nThey run.").metadata.title == "Grease guns"
 
 
+def test_a_heading_has_no_number_that_is_not_written(load: Load) -> None:
+    document = load("a.rst", ".. contents::\n.. sectnum::\n\nGuns\n====\n\nThey run.\n\nCare\n----\n\nGrease them.")
+    assert blocks(document.pages[0], BlockKind.HEADING) == ["Guns", "Care"]
+
+
 def test_no_directive_reads_a_file(load: Load, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("4711")
