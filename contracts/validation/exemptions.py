@@ -5,7 +5,7 @@ words is in the question or in a chunk that its section or its rows cite.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -14,7 +14,8 @@ from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.text.segments import Segment, SegmentKind
 from sourcebound.contracts.validation.literals.amounts.units import is_unit
-from sourcebound.contracts.validation.support.passages import FAMILY
+from sourcebound.contracts.validation.support.function_words import language_of
+from sourcebound.contracts.validation.support.passages import FAMILY, read_passage
 from sourcebound.contracts.validation.versions import SECOND
 
 CONNECTIVES: Final = frozenset(
@@ -90,11 +91,11 @@ TITLE_WORDS: Final = content_words(
 turns what stands below: a minimum is no maximum."""
 PLURAL: Final = re.compile(r"(?:es|en|s|n|e|i)$")
 ASKING: Final = re.compile(
-    r"\W*(?:who|what|when|where|which|how|why|wer|was|wann|wo|wie|welche[rs]?|warum|qui|quoi|quand|où|combien|comment"
-    r"|quién|qué|cuándo|dónde|cuánto|cómo|chi|cosa|quando|dove|quanto|come|wat|wanneer|waar|hoe|quem|onde)\b",
+    r"\W*(?:who|what|when|where|which|how|wer|was|wann|wo|wie|welche[rs]?|qui|quoi|quand|où|combien|comment|quién|qué"
+    r"|cuándo|dónde|cuánto|cómo|chi|cosa|quando|dove|quanto|come|wat|wanneer|waar|hoe|quem|onde)\b(?!.*\b(?:not|never)\b)",
     re.IGNORECASE,
 )
-"""The beginning of a heading that names what is asked for: `Who gives notice`, `What to do`."""
+"""A cell of a table's head that names what its column has: `Who gives notice`."""
 LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]{1,80}?:?(?:\*\*|__)\s*:?\s*")
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
@@ -240,7 +241,8 @@ def _level(segment: Segment) -> int:
 
 def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     text = CITATION.sub(" ", heading).lstrip("#*_ \t").replace("’", "'")
-    if any(map(_has_verb, text.split("|"))):
+    labels = text.split("|")
+    if any(_has_verb(label) and not (len(labels) > 1 and ASKING.match(label)) for label in labels):
         return False
     words = {word for word in _content(text) if any(map(str.isalpha, word)) and not is_unit(word)}
     words = {word for word in words if word not in TITLE_WORDS and PLURAL.sub("", word) not in TITLE_WORDS}
@@ -248,23 +250,21 @@ def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
         return True
     known = _content(question).union(*map(_content, chunks))
     families = {word[:FAMILY] for word in known}
-    return all(_is_known(word, known, families) for word in words)
+    unknown = {word for word in words - known if len(word) < FAMILY or word[:FAMILY] not in families}
+    return not unknown or all(_ends_compound(word, chunks) for word in unknown)
 
 
 def _has_verb(label: str) -> bool:
     """Return whether a heading or a cell of one states something by a verb."""
     label = label.strip("*_ \t")
-    if ASKING.match(label):
-        return False
     first = NO_VERB_FIRST.match(label)
     return bool(FINITE_VERBS.search(label, first.end() if first else 0))
 
 
-def _is_known(word: str, known: Collection[str], families: Collection[str]) -> bool:
-    """Return whether a word, one of its family or a compound that ends with it is known."""
-    if word in known or len(word) < FAMILY:
-        return word in known
-    return word[:FAMILY] in families or any(each.endswith(word) for each in known)
+def _ends_compound(word: str, chunks: Sequence[str]) -> bool:
+    """Return whether a word of a heading ends a compound of German chunks: `Gebühr` of `Jahresgebühr`."""
+    german = [chunk for chunk in chunks if language_of([each.form for each in read_passage(chunk).words]) == "de"]
+    return len(word) >= FAMILY and any(each.endswith(word) for chunk in german for each in _content(chunk))
 
 
 @lru_cache(maxsize=512)

@@ -11,21 +11,22 @@ from textwrap import dedent
 from typing import Any, Final
 
 from sourcebound.contracts.corpus.document import ParsedDocument
-from sourcebound.errors import SourceboundError
 from sourcebound.ingest.loaders.markup.html import load_html
 from sourcebound.ingest.loaders.text import decode, load_text
 
 MEDIA_TYPE: Final = "text/x-rst"
 SETTINGS: Final = {
     "report_level": 5, "halt_level": 6, "warning_stream": "", "file_insertion_enabled": False, "raw_enabled": False,
-    "syntax_highlight": "none", "math_output": "LaTeX", "smart_quotes": False, "line_length_limit": 10_000_000,
+    "syntax_highlight": "none", "math_output": "LaTeX", "smart_quotes": False, "traceback": True,
     "embed_stylesheet": False, "stylesheet_path": "", "_disable_config": True, "doctitle_xform": False,
     "sectsubtitle_xform": False, "sectnum_xform": False, "initial_header_level": 1,
 }  # fmt: skip
+MOST_CHARACTERS, LONGEST_LINE = 1_000_000, 10_000
+"""The longest text and line that `docutils` reads: it takes seconds for them, and more than twice for twice as much."""
 ERROR: Final = 3
 """The least level of a message that comes in place of text."""
-DIRECTIVE: Final = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:+.-]*\w)::", re.MULTILINE)
-ROLE: Final = re.compile(r":([\w:+.-]*\w):`|`:([\w:+.-]*\w):")
+DIRECTIVE: Final = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:+.-]{0,80}\w)::", re.MULTILINE)
+ROLE: Final = re.compile(r":([\w:+.-]{0,80}\w):`|`:([\w:+.-]{0,80}\w):")
 LABELLED: Final = re.compile(r"(.*?)\s*<[^<>]*>", re.DOTALL)
 """The text of a role with its target: `the guide <guide.html>`."""
 UNPARTED_TABLE: Final = re.compile(r"^([ \t]*[^\s|+][^\n]*\n)(?=[ \t]*\+(?:-+\+)+[ \t]*$)", re.MULTILINE)
@@ -60,9 +61,11 @@ def load_restructured(path: Path, data: bytes) -> ParsedDocument:
         DocumentError: With the code EMPTY, or UNREADABLE if the file is not text.
     """
     text = decode(path, data)
+    if len(text) > MOST_CHARACTERS or max(map(len, text.split("\n"))) > LONGEST_LINE:
+        return load_text(path, data)
     try:
         page = load_html(path, to_html(text).encode("utf-8"))
-    except (SourceboundError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
+    except Exception:  # noqa: BLE001 - `docutils` raises errors of many kinds for text that it did not foresee
         return load_text(path, data)
     return page.model_copy(update={"media_type": MEDIA_TYPE})
 
@@ -74,17 +77,18 @@ def to_html(text: str) -> str:
         text: The text, with newlines as line ends.
 
     Raises:
-        Exception: One of `docutils`, for a text that breaks its rules in a way that it did not foresee.
+        Exception: One of many kinds, for text that `docutils` did not foresee.
     """
     from docutils import nodes
     from docutils.core import publish_doctree
     from docutils.frontend import get_default_settings
     from docutils.parsers.rst import Parser
+    from docutils.utils import new_document
     from docutils.writers import html5_polyglot
 
-    _accept_other_tools(text)
     settings: Any = get_default_settings(Parser, html5_polyglot.Writer)
     vars(settings).update(SETTINGS)
+    _accept_other_tools(text, new_document("", settings))
     document = publish_doctree(UNPARTED_TABLE.sub(r"\1\n", text), settings=settings)
     for message in list(document.findall(nodes.system_message)):
         written = message.next_node(nodes.literal_block) if message["level"] >= ERROR else None
@@ -99,7 +103,7 @@ def to_html(text: str) -> str:
     return f"<html><body>{body}</body></html>"
 
 
-def _accept_other_tools(text: str) -> None:
+def _accept_other_tools(text: str, document: Any) -> None:
     """Make `docutils` read the directives and roles of a text that it does not know."""
     from docutils.parsers.rst import directives, languages, roles
 
@@ -108,10 +112,10 @@ def _accept_other_tools(text: str) -> None:
     for name in CODE:
         directives.register_directive(name, code)
     for name in {match[1].lower() for match in DIRECTIVE.finditer(text)}:
-        if name not in directives._directive_registry and name not in english.directives and name not in CODE:
+        if directives.directive(name, english, document)[0] is None:
             directives.register_directive(name, foreign)
     for name in {(match[1] or match[2]).lower() for match in ROLE.finditer(text)}:
-        if name not in roles._role_registry and name not in english.roles:
+        if roles.role(name, english, 0, document.reporter)[0] is None:
             roles.register_canonical_role(name, _show_role)
 
 

@@ -80,6 +80,12 @@ def test_what_docutils_cannot_read_stays_as_it_is_written(load: Load) -> None:
 
 
 @pytest.mark.contract("IX-1")
+def test_a_text_that_is_nested_too_deeply_is_read_as_plain_text(load: Load) -> None:
+    text = "".join(f"{' ' * depth}It runs.\n" for depth in range(400))
+    assert load("a.rst", text).pages[0].text.count("It runs.") == 400
+
+
+@pytest.mark.contract("IX-1")
 def test_a_text_that_docutils_fails_on_is_read_as_plain_text(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: str) -> str:
         raise AssertionError
@@ -87,6 +93,13 @@ def test_a_text_that_docutils_fails_on_is_read_as_plain_text(load: Load, monkeyp
     monkeypatch.setattr(restructured, "to_html", fail)
     document = load("a.rst", ".. note:: It runs.")
     assert document.pages[0].text == ".. note:: It runs."
+
+
+@pytest.mark.parametrize("limit", ["MOST_CHARACTERS", "LONGEST_LINE"])
+def test_a_long_text_or_line_is_read_as_plain_text(load: Load, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(restructured, limit, 18)
+    texts = [load("a.rst", f".. note:: It {verb}.").pages[0].text for verb in ("runs", "stops")]
+    assert texts == ["Note: It runs.", ".. note:: It stops."]
 
 
 def test_a_text_without_words_for_readers_is_empty(load: Load) -> None:

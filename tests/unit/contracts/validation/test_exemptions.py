@@ -49,7 +49,6 @@ EXEMPT = {
     "a head of plurals": "| Factors | Conditions |\n|---|---|\n| seal | every 12 hours [C0] |",
     "a head with a verb that has no subject": "| Pump | Shows |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "a head that names what is asked for": "| Who gives oil | What to do |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
-    "a heading that names what is asked for": f"# How often is the seal checked\n{SEAL}",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
 NOT_EXEMPT = {
@@ -58,6 +57,22 @@ NOT_EXEMPT = {
     "a heading with a negation": (f"# Never oil the pump\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a head with a verb in its second cell": (
         "| Pump | The oil must be green |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a heading that asks for what it takes as given": (
+        f"# How often the seal is checked\n{SEAL}",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a cell that denies": (
+        "| Pump | What is never oil |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a cell that gives a reason": (
+        "| Pump | Why oil is green |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "the end of a word of another language": (
+        "| Pump | Pressor |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
         "UNCITED_FACTUAL_STATEMENT",
     ),
     "a question with a word of no source": (f"# How often the seal explodes\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
