@@ -115,8 +115,6 @@ class Ranking(NamedTuple):
             return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
-        if features.get("odds", -1) >= 0:
-            return True
         content = features.get("content")
         is_far = content is not None and content < LEAST_NEAR and features["own"] < LEAST_OWN
         is_near = not is_far or features["chunk"] >= MOST_CHUNK
