@@ -97,6 +97,9 @@ def to_html(text: str) -> str:
         if isinstance(note[0], nodes.paragraph):
             note[0].insert(0, nodes.Text(f"{note.tagname.capitalize()}: "))
         note.replace_self(note.children)
+    for table in document.findall(nodes.tgroup):
+        if not any(isinstance(part, nodes.thead) for part in table):
+            table[0]["stub"] = 1  # its first cells are names, so its first row is no head
     translator = html5_polyglot.HTMLTranslator(document)
     document.walkabout(translator)
     body = "".join([*translator.body_pre_docinfo, *translator.docinfo, *translator.body])

@@ -66,6 +66,13 @@ def test_a_row_has_the_names_of_its_columns(load: Load, name: str) -> None:
     assert blocks(load("a.rst", TABLES[name]).pages[0], BlockKind.TABLE_ROW) == ["Name: A; Set: 1"]
 
 
+@pytest.mark.contract("IX-1")
+def test_the_first_row_of_a_table_without_a_head_is_a_row(load: Load) -> None:
+    line = f"{'=' * 9} {'=' * 13}"
+    document = load("a.rst", f"{line}\n``a.flt`` Bits 0 to 31\n``b.flt`` Bits 32 to 63\n{line}")
+    assert blocks(document.pages[0], BlockKind.TABLE_ROW) == ["a.flt: Bits 0 to 31", "b.flt: Bits 32 to 63"]
+
+
 @pytest.mark.parametrize("name", CODES)
 def test_code_is_code(load: Load, name: str) -> None:
     (code,) = blocks(load("a.rst", CODES[name]).pages[0], BlockKind.CODE)
