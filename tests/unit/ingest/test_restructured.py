@@ -57,6 +57,7 @@ def test_text_is_read_as_it_is_shown(load: Load, name: str) -> None:
     text, shown = TEXTS[name]
     document = load("a.rst", text)
     assert blocks(document.pages[0], BlockKind.PARAGRAPH) == shown
+    assert blocks(document.pages[0], BlockKind.CODE) == []
     assert document.media_type == MEDIA_TYPE
 
 

@@ -58,7 +58,7 @@ def denies(statement: str, chunks: Iterable[str]) -> bool:
 
 
 def _is_plain_denial(clause: Clause) -> bool:
-    return clause.denials == 1 and bool(clause.denied) and not clause.is_relative and not clause.is_limited
+    return clause.denials == 1 and bool(clause.denied) and not clause.is_relative
 
 
 def _is_said(clause: Clause, finder: Finder, said: Sequence[_Said]) -> bool:

@@ -46,7 +46,7 @@ EXEMPT = {
     "a species in italics": "The *C. difficile* of the pump is oil. [C0]",
     "a name that begins with a point": "A custom .HP-200 file has 0.65 litres. [C0]",
     "the strength of a source": "The seal is checked every 12 hours on failed evidence [C0].",
-    "a head of plurals": "| Factors | Conditions |\n|---|---|\n| seal | every 12 hours [C0] |",
+    "a head of plurals": "| Fristen | Betrag |\n|---|---|\n| seal | every 12 hours [C0] |",
     "a head with a verb that has no subject": "| Pump | Shows |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "a head that names what is asked for": "| Who gives oil | What to do |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
@@ -64,7 +64,7 @@ NOT_EXEMPT = {
         "UNCITED_FACTUAL_STATEMENT",
     ),
     "a cell that denies": (
-        "| Pump | What is never oil |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "| Pump | What is not oil |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
         "UNCITED_FACTUAL_STATEMENT",
     ),
     "a cell that gives a reason": (

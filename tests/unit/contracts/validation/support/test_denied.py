@@ -55,7 +55,12 @@ def test_a_denial_of_what_a_chunk_says_is_found(statement: str, chunk: str) -> N
         ("The lamp is not opened.", VALVE),
         ("The old pump behind the boiler house of the south tower is not opened.", "The pump is opened on Mondays."),
         # it is no denial
-        ("Ask whether the valve is open, and if not why.", "Ask why the valve is open."),
+        (
+            "To learn whether it was counted, and if not why, contact the elections office.",
+            "Contact the elections office.",
+        ),
+        ("It is not blue.", "The lamp is blue."),
+        ("The drain valve is not opened except by hand.", VALVE),
         ("The valve that is not opened by hand drips.", "The valve is opened by hand."),
         ("The operator opens the drain valve by hand.", VALVE),
     ],
