@@ -18,8 +18,7 @@ from sourcebound.contracts.validation.support.ellipses import complete
 from sourcebound.contracts.validation.support.polarity.bounds import turns_bound
 from sourcebound.contracts.validation.support.polarity.denied import denies
 from sourcebound.contracts.validation.support.polarity.turned import turns
-from sourcebound.contracts.validation.support.reversals import PARTICLE as ANSWER
-from sourcebound.contracts.validation.support.reversals import reverses
+from sourcebound.contracts.validation.support.reversals import reverses, without_particle
 from sourcebound.contracts.validation.support.verify import HIGHEST, read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
 from sourcebound.contracts.validation.versions import VERSION
@@ -123,7 +122,7 @@ def _score(
     The score is 0 if the statement says the contrary of its chunks, or a value of another thing.
     """
     anchors = list(chunks)
-    said = ANSWER.sub("", text, count=1) if ANSWER.match(text) else text
+    said = without_particle(text)
     reading = read_support(said if said.strip(" .*_") else text, previous, question, list(chunks.values()))
     is_quoted = reading.score == HIGHEST
     texts = [complete(chunk, text) for chunk in chunks.values()]

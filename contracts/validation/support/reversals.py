@@ -43,6 +43,11 @@ MIN_LEAD: Final = 3
 """By how many words they must exceed those of a place with the polarity of the statement."""
 
 
+def without_particle(text: str) -> str:
+    """Return a statement without the answer to a question for yes or no at its beginning."""
+    return PARTICLE.sub(" ", text, count=1) if PARTICLE.match(text) else text
+
+
 class Polarity:
     """The words of a text without its negations, and where those were.
 
@@ -53,8 +58,7 @@ class Polarity:
     def __init__(self, text: str) -> None:
         self.words, self.negated = [END], [False]
         is_negated = False
-        plain = PARTICLE.sub(" ", text, count=1) if PARTICLE.match(text) else text
-        for match in TOKEN.finditer(CONTRACTION.sub(" not", plain.casefold())):
+        for match in TOKEN.finditer(CONTRACTION.sub(" not", without_particle(text).casefold())):
             word = match[0] if match[0][0].isalnum() else END
             if word in NEGATIONS:
                 is_negated = True

@@ -13,7 +13,7 @@ from sourcebound.contracts.validation.support.passages import read_passage
 from sourcebound.contracts.validation.support.polarity.clauses import Clause, read_chunk_clauses, read_statement_clauses
 from sourcebound.contracts.validation.support.polarity.turned import MAX_CLAUSES, MIN_SHARED, Finder, weigh
 from sourcebound.contracts.validation.support.polarity.word_lists import BOUNDS
-from sourcebound.contracts.validation.support.reversals import PARTICLE
+from sourcebound.contracts.validation.support.reversals import without_particle
 
 MIN_SAID: Final = 400
 """The least share of a clause that the sentence must hold, in thousandths."""
@@ -46,7 +46,7 @@ def denies(statement: str, chunks: Iterable[str]) -> bool:
         statement: A statement without citations.
         chunks: The texts of the chunks that it cites.
     """
-    bare = PARTICLE.sub(" ", statement, count=1) if PARTICLE.match(statement) else statement
+    bare = without_particle(statement)
     if CONDITION.search(bare) or not BEYOND.isdisjoint(WORD.findall(bare.casefold())):
         return False
     clauses = [clause for clause in read_statement_clauses(bare)[:MAX_CLAUSES] if _is_plain_denial(clause)]

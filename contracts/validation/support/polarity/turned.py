@@ -15,7 +15,7 @@ from sourcebound.contracts.validation.support.claims import share
 from sourcebound.contracts.validation.support.passages import FAMILY
 from sourcebound.contracts.validation.support.polarity.clauses import Clause, read_chunk_clauses, read_statement_clauses
 from sourcebound.contracts.validation.support.polarity.word_lists import SYNONYMS
-from sourcebound.contracts.validation.support.reversals import PARTICLE
+from sourcebound.contracts.validation.support.reversals import without_particle
 from sourcebound.contracts.validation.support.words import Word
 
 MIN_SHARED: Final = 2
@@ -105,7 +105,7 @@ def turns(statement: str, chunks: Iterable[str]) -> bool:
         statement: A statement without citations.
         chunks: The texts of the chunks that it cites.
     """
-    bare = PARTICLE.sub(" ", statement, count=1) if PARTICLE.match(statement) else statement
+    bare = without_particle(statement)
     clauses = read_statement_clauses(bare)[:MAX_CLAUSES]
     said = [clause for clause in clauses if not clause.denials and not clause.is_relative]
     evidence = _Evidence(said, chunks)

@@ -252,3 +252,9 @@ def test_a_bare_yes_belongs_to_the_sentence_after_it_only_where_the_question_ask
 def test_in_the_first_version_a_bare_yes_is_a_statement() -> None:
     bundle = bundle_of_texts(SOURCES, "Is the seal checked?")
     assert _codes(f"Yes. {SEAL}", bundle, version=1) == ["UNCITED_FACTUAL_STATEMENT"]
+
+
+@pytest.mark.contract("R5-6")
+def test_an_english_word_is_no_end_of_a_compound() -> None:
+    bundle = bundle_of_texts(["The hypertension of the pump is 5 bar."], "How high is it?")
+    assert _codes("| Tension | Value |\n|---|---|\n| pump | 5 bar [C0] |", bundle) == ["UNCITED_FACTUAL_STATEMENT"]
