@@ -1,6 +1,6 @@
 """Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT LONG`.
 
-The collection has the passages of `training/reader/written` that the shipped weights know. `OUT` gets the questions
+The collection has the passages of `training/reader/written` that the regressions know. `OUT` gets the questions
 about those that the reader of sentences never learnt from, so its odds are honest there. They are about tables,
 registers, rules and manuals, which the public sets lack. `LONG` gets every third question about the longer passages
 (files `x…`). An earlier reader never learnt from these.
@@ -24,8 +24,8 @@ from sourcebound.evals.model.questions import Kind
 EMBEDDER: Final = "minilm"
 LONGER: Final = "x"
 LONGER_STEP: Final = 3
-LATER: Final = "y"
-"""The passages that came after the shipped weights."""
+LATER: Final = ("y", "z")
+"""The passages that came after the regressions. Most of their questions do not say what they are about."""
 ROW: Final = re.compile(r"[^:;]+: [^;]+(?:; [^:;]+: [^;]+)?")
 """The first cells of a row, which tell it from the others."""
 

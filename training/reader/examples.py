@@ -1,4 +1,4 @@
-"""Writes what the network that reads sentences learns from: `python training/reader/examples.py PASSAGES OUT`.
+"""Writes what the network that reads sentences learns from: `python training/reader/examples.py PASSAGES OUT [NEW…]`.
 
 `PASSAGES` is the file that `passages.py` writes. `questions.tsv` has the questions: the digest of a passage, the first
 characters of the sentences that answer (none if nothing in the passage does), and the question. `statements.tsv` has
@@ -8,6 +8,9 @@ learnt from: they are only measured on.
 
 Some questions are also read with another passage of the same package that MiniLM finds near, as if it had no answer.
 The examples of `DRAWS` epochs are written, because titles and such passages are drawn anew for each.
+
+With `NEW`, the first letters of files of `written/`, they are for a network that knows the other passages: one epoch
+with all questions of these files and `KNOWN` questions of the others.
 """
 
 import asyncio
@@ -41,6 +44,8 @@ WITHOUT: Final = 0.25
 UNTITLED, NAMED = 0.2, 0.3
 """The share of questions that are read without the title, and with one like the name of a file."""
 TABLES, TABLES_SEED = 1000, 11
+KNOWN: Final = {"chunks": 3000, "written": 3000, "tables": 400, "pairs": 2400}
+"""How many questions of each kind are learnt again beside new ones."""
 NEAR: Final = 6
 NEAR_ANSWERED, NEAR_OPEN = 0.5, 0.15
 """The share of questions, with an answer and without one, that are also read with another passage."""
@@ -130,6 +135,33 @@ def add_pairs(passages: dict[str, Row], questions: list[Asked]) -> None:
             if pair.answers <= starts:
                 questions.append(Asked(digest, pair.answers, pair.question, in_pair=True))
                 questions.append(Asked(digest, frozenset(), pair.twin, in_pair=True))
+
+
+def choose_further(passages: dict[str, Row], questions: list[Asked], new: tuple[str, ...]) -> list[Asked]:
+    """Return the questions about new passages, those that are only measured on, and a sample of the others.
+
+    Args:
+        passages: The passages by digest.
+        questions: The questions about them. Those of a pair stand one after the other and stay together.
+        new: The first letters of the packages that are new.
+    """
+    draw, chosen, pools = random.Random(0), list[Asked](), defaultdict[str, list[Asked]](list)
+    for asked in questions:
+        package = passages[asked.digest]["package"]
+        if asked.is_statement:
+            continue
+        if asked.in_pair:
+            pools["pairs"].append(asked)
+        elif passages[asked.digest]["held"] or package.startswith(new):
+            chosen.append(asked)
+        else:
+            kind = "tables" if package == "tables" else "written" if "#" in asked.digest else "chunks"
+            pools[kind].append(asked)
+    for kind, pool in pools.items():
+        size = 2 if kind == "pairs" else 1
+        groups = list(zip(*(pool[place::size] for place in range(size)), strict=True))
+        chosen += [each for group in draw.sample(groups, KNOWN[kind] // size) for each in group]
+    return chosen
 
 
 class Writer:
@@ -251,8 +283,11 @@ def main() -> None:
     ]
     add_written(passages, questions)
     add_pairs(passages, questions)
+    new = tuple(sys.argv[3:])
+    if new:
+        questions = choose_further(passages, questions, new)
     writer = Writer(load_tokenizer(), passages, questions)
-    epochs = [list(writer.examples(epoch)) for epoch in range(1 + DRAWS)]
+    epochs = [list(writer.examples(epoch)) for epoch in range(1 + (1 if new else DRAWS))]
     np.savez_compressed(sys.argv[2], **pack(epochs))
     print(len(questions), "questions and statements about", len(passages), "passages:", [len(each) for each in epochs])
 

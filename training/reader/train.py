@@ -1,15 +1,16 @@
-"""Trains the network that reads sentences: `python training/reader/train.py EXAMPLES START OUT [SEED [SECONDS]]`.
+"""Trains the network that reads sentences: `python training/reader/train.py EXAMPLES START OUT`.
 
 `EXAMPLES` is the file that `examples.py` writes, and `START` the file of tensors of all-MiniLM-L6-v2. It needs nothing
 but PyTorch, NumPy and safetensors, and uses a graphics processor if there is one. It learns from the questions. The
 loss of one is that of a choice among its sentences and "none". At the end it prints, for the passages that are only
 measured on, how often the highest score is a right sentence, and how well the score tells the questions with an answer
-from those that only look like them (AUROC). With `SECONDS`, the training ends after so many of them, with a rate that
-has fallen to nothing then.
+from those that only look like them (AUROC). With `--seconds`, the training ends after so many of them, with a rate that
+has fallen to nothing then. With `--further TRAINED`, it goes on from tensors that `earlier.py` or this command wrote,
+once over the examples, in smaller batches.
 """
 
+import argparse
 import math
-import sys
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -20,10 +21,8 @@ from network import SentenceNetwork
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-EPOCHS: Final = 4
-BATCH: Final = 32768
-"""The word-pieces of a batch."""
-RATE, HEAD_RATE, WARM = 3e-4, 5e-4, 100
+WARM: Final = 100
+"""The steps in which the rate rises."""
 JITTER: Final = 8
 """Examples whose lengths differ by less come into one batch in random order."""
 ALIGNED: Final = 8
@@ -31,6 +30,21 @@ ALIGNED: Final = 8
 HELD: Final = 0
 """The epoch of the examples that are only measured on."""
 Array = np.ndarray[Any, Any]
+
+
+class Pace(NamedTuple):
+    """How a network is trained."""
+
+    epochs: int
+    batch: int
+    """The word-pieces of a batch."""
+    rate: float
+    head_rate: float
+    """The rate of the two heads, which begin with nothing learnt."""
+
+
+WHOLE: Final = Pace(4, 32768, 3e-4, 5e-4)
+FURTHER: Final = Pace(1, 4096, 1e-4, 1e-4)
 
 
 class Batch(NamedTuple):
@@ -52,11 +66,12 @@ class Examples:
     Args:
         arrays: The arrays that `examples.py` writes.
         device: Where the network is.
+        batch: The word-pieces of a batch.
         seed: Fixes the order of the batches.
     """
 
-    def __init__(self, arrays: dict[str, Array], device: torch.device, seed: int) -> None:
-        self._arrays, self._device = arrays, device
+    def __init__(self, arrays: dict[str, Array], device: torch.device, batch: int, seed: int) -> None:
+        self._arrays, self._device, self._batch_pieces = arrays, device, batch
         self._ids, self._spans = (self._put(arrays[name].astype(np.int32)) for name in ("ids", "spans"))
         self._asked, self._lengths, self._counts = (
             self._put(arrays[name].astype(np.int64)) for name in ("asked", "lengths", "sentences")
@@ -75,9 +90,9 @@ class Examples:
         numbers = np.flatnonzero(chosen)
         lengths = self._arrays["lengths"][numbers].astype(int)
         order = np.argsort(lengths + self._draw.uniform(-JITTER, JITTER, len(lengths)), kind="stable")
-        made: list[list[int]] = [[]]
+        made: list[list[int]] = [[]] if len(numbers) else []
         for place in order:
-            if (len(made[-1]) + 1) * (lengths[place] + 2 * JITTER) > BATCH:
+            if (len(made[-1]) + 1) * (lengths[place] + 2 * JITTER) > self._batch_pieces:
                 made.append([])
             made[-1].append(int(numbers[place]))
         self._draw.shuffle(made)
@@ -116,7 +131,8 @@ def loss_of(scores: Tensor, nothing: Tensor, spans: Tensor, labels: Tensor) -> T
 
 def read(network: SentenceNetwork, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the scores of the sentences and those of none."""
-    with torch.autocast(batch.ids.device.type, torch.bfloat16):
+    device = batch.ids.device.type
+    with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
         scores, nothing = network(batch.ids, batch.segments, batch.ids != 0, batch.spans)
     return scores.float(), nothing.float()
 
@@ -142,29 +158,30 @@ def measure(network: SentenceNetwork, batches: list[Batch]) -> str:
     return f"right {right} of {len(answered)}, area {area:.3f} over {len(open_)} without an answer"
 
 
-def train(network: SentenceNetwork, examples: Examples, seconds: float) -> None:
+def train(network: SentenceNetwork, examples: Examples, pace: Pace, seconds: float) -> None:
     """Train with a rate that rises for a few steps and then falls evenly to nothing.
 
     Args:
         network: The network. It is on the device of the examples.
         examples: The examples.
+        pace: How it is trained.
         seconds: The time after which the rate has fallen to nothing, if the epochs have not ended before.
     """
     heads = [*network.mid.parameters(), *network.head.parameters(), *network.none.parameters()]
     chosen = set(map(id, heads))
     rest = [each for each in network.parameters() if each.requires_grad and id(each) not in chosen]
-    groups = [{"params": heads, "lr": HEAD_RATE}, {"params": rest, "lr": RATE}]
+    groups = [{"params": heads, "lr": pace.head_rate}, {"params": rest, "lr": pace.rate}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
-    steps = EPOCHS * sum(1 for _ in examples.orders(1))
+    steps = pace.epochs * sum(1 for _ in examples.orders(1))
     warm = min(WARM, steps // 4 + 1)
     began, step = monotonic(), 0
     network.train()
-    for epoch in range(EPOCHS):
+    for epoch in range(pace.epochs):
         for batch in examples.batches(1 + epoch % examples.draws):
             done = max(step / steps, (monotonic() - began) / seconds)
             if done >= 1:
                 break
-            for group, rate in zip(optimizer.param_groups, (HEAD_RATE, RATE), strict=True):
+            for group, rate in zip(optimizer.param_groups, (pace.head_rate, pace.rate), strict=True):
                 group["lr"] = rate * min((step + 1) / warm, max(0.01, 1 - done))
             scores, nothing = read(network, batch)
             loss = loss_of(scores, nothing, batch.spans, batch.labels)
@@ -178,20 +195,29 @@ def train(network: SentenceNetwork, examples: Examples, seconds: float) -> None:
 
 def main() -> None:
     """Train and write the tensors."""
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 0
-    seconds = float(sys.argv[5]) if len(sys.argv) > 5 else math.inf
-    torch.manual_seed(seed)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("examples", "start", "out"):
+        parser.add_argument(name)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--further", metavar="TRAINED")
+    given = parser.parse_args()
+    torch.manual_seed(given.seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # It plans anew for every length.
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    with np.load(sys.argv[1]) as file:
+    with np.load(given.examples) as file:
         arrays = dict(file)
-    network = SentenceNetwork(load_file(sys.argv[2]), int(arrays["most_tokens"])).to(device)
-    examples = Examples(arrays, device, seed)
-    train(network, examples, seconds)
+    network = SentenceNetwork(load_file(given.start), int(arrays["most_tokens"]))
+    if given.further:
+        network.load_state_dict(load_file(given.further), strict=False)
+    pace = FURTHER if given.further else WHOLE
+    examples = Examples(arrays, device, pace.batch, given.seed)
+    train(network.to(device), examples, pace, given.seconds)
     for name, are_statements in (("questions:", False), ("statements:", True)):
-        print(name, measure(network, list(examples.batches(HELD, are_statements=are_statements))), flush=True)
+        if held := list(examples.batches(HELD, are_statements=are_statements)):
+            print(name, measure(network, held), flush=True)
     trained = {name: value.cpu() for name, value in network.state_dict().items() if name != "words.weight"}
-    save_file(trained, sys.argv[3])
+    save_file(trained, given.out)
 
 
 if __name__ == "__main__":
