@@ -184,4 +184,9 @@ async def test_the_page_of_the_policy_shows_what_its_example_gives(
     printed = capsys.readouterr().out.splitlines()
     begin = next(number for number, line in enumerate(printed) if line.startswith("fact "))
     facts = takewhile(lambda line: line.startswith(("fact ", "    ")), printed[begin:])
-    assert "\n".join(facts) == shown
+    assert _without_last_digit("\n".join(facts)) == _without_last_digit(shown)
+
+
+def _without_last_digit(page: str) -> str:
+    """Processors differ in the last of the six digits of a similarity."""
+    return re.sub(r"(0\.\d{5})\d", r"\1", page)
