@@ -1,6 +1,7 @@
 """Reads the tensors of a network that `export.py` wrote: `python training/reader/earlier.py NETWORK OUT`.
 
 A further training begins with them. They are those of eight bits, so they differ a little from what was trained.
+`export.py` makes the same file of them again. Only writing them needs safetensors.
 """
 
 import sys
@@ -11,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
-from safetensors.numpy import save_file
 
 Array = np.ndarray[Any, Any]
 WHOLE: Final = "_quantized"
@@ -46,6 +46,8 @@ def read_tensors(network: onnx.ModelProto) -> Iterator[tuple[str, Array]]:
 
 def main() -> None:
     """Write the tensors."""
+    from safetensors.numpy import save_file
+
     network = onnx.load(sys.argv[1], load_external_data=False)
     save_file({name: np.ascontiguousarray(value) for name, value in read_tensors(network)}, Path(sys.argv[2]))
 

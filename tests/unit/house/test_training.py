@@ -6,9 +6,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from sourcebound.models.embedders.by_name import embedder_available
+from sourcebound.models.sentence_reader import NETWORK
 from support.places import ROOT
 
 
@@ -24,7 +28,7 @@ def load(name: str, folder: str = "reader") -> ModuleType:
 
 
 sys.path.append(str(ROOT / "training/reader"))
-WRITTEN, TABLES, EXAMPLES = load("written"), load("tables"), load("examples")
+WRITTEN, TABLES, EXAMPLES, EARLIER = load("written"), load("tables"), load("examples"), load("earlier")
 PAIRS = load("pairs").read_pairs()
 CASES = load("written_cases", "generator")
 PASSAGES = list(WRITTEN.read_written())
@@ -154,3 +158,62 @@ def test_an_example_marks_the_word_pieces_of_its_sentences_and_lacks_those_that_
 def test_some_tables_have_no_name_above_their_first_column() -> None:
     firsts = [table.text.splitlines()[-1].split("; ")[0] for table in TABLES.draw_tables(3, 60)]
     assert 0 < sum(": " not in first for first in firsts) < 20
+
+
+def test_a_further_training_takes_new_questions_whole_and_pairs_with_their_twins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = {"new": "zmade", "old": "made", "held": "made", "tables": "tables"}
+    passages = {f"{name}#0": {"package": package, "held": name == "held"} for name, package in kinds.items()}
+    passages["chunk"] = {"package": "manual", "held": False}
+    asked = [
+        EXAMPLES.Asked(digest, frozenset(), f"{digest} {number}", in_pair=in_pair)
+        for digest, count, in_pair in [(each, 9, False) for each in passages] + [("old#0", 10, True)]
+        for number in range(count)
+    ]
+    asked.append(EXAMPLES.Asked("new#0", frozenset(), "said", is_statement=True))
+    monkeypatch.setattr(EXAMPLES, "KNOWN", {"chunks": 2, "written": 3, "tables": 4, "pairs": 4})
+    chosen = EXAMPLES.choose_further(passages, asked, ("z",))
+    twins = [each.question for each in chosen if each.in_pair]
+    plain = [each.digest for each in chosen if not each.in_pair]
+    counts = {digest: plain.count(digest) for digest in passages}
+    assert counts == {"new#0": 9, "old#0": 3, "held#0": 9, "tables#0": 4, "chunk": 2}
+    assert not any(each.is_statement for each in chosen)
+    numbers = [int(each.split()[-1]) for each in twins]
+    assert [(first // 2, second - first) for first, second in zip(numbers[::2], numbers[1::2], strict=True)] == [
+        (first // 2, 1) for first in numbers[::2]
+    ]
+    assert len(set(numbers)) == 4
+
+
+def test_the_tensors_of_the_shipped_network_are_those_that_onnx_runtime_computes_with() -> None:
+    network = onnx.load(NETWORK, load_external_data=False)
+    tensors = dict(EARLIER.read_tensors(network))
+    given = {each.name: each for each in network.graph.initializer}
+    wide = given["layers.0.wide.weight_quantized"], given["layers.0.wide.weight_scale"]
+    node = helper.make_node("DequantizeLinear", [each.name for each in wide] + ["zero"], ["matrix"], axis=1)
+    zero = numpy_helper.from_array(numpy_helper.to_array(given["layers.0.wide.weight_zero_point"]), "zero")
+    assert np.array_equal(tensors["layers.0.wide.weight"], compute(node, [*wide, zero]).T)
+    (narrow,) = (
+        each for each in network.graph.node if each.op_type == "MatMulNBits" and "layers.0.narrow" in each.input[1]
+    )
+    inputs = [given[name] for name in narrow.input[1:] if name]
+    del narrow.attribute[[each.name for each in narrow.attribute].index("accuracy_level")]  # so that it rounds no input
+    narrow.input[0], narrow.output[0] = "identity", "matrix"
+    identity = numpy_helper.from_array(np.eye(1536, dtype=np.float32), "identity")
+    assert np.allclose(tensors["layers.0.narrow.weight"], compute(narrow, [*inputs, identity]).T, atol=1e-6)
+    assert {name: tensors[name].shape for name in ("places", "segments", "mid.weight", "head.weight", "none.bias")} == {
+        "places": (320, 384), "segments": (2, 384), "mid.weight": (384, 384), "head.weight": (1, 384), "none.bias": (1,)
+    }  # fmt: skip
+    assert len(tensors) == 2 + 2 + 6 * 16 + 6
+
+
+def compute(node: onnx.NodeProto, constants: list[onnx.TensorProto]) -> Any:
+    """Run one node on constants."""
+    output = helper.make_tensor_value_info("matrix", TensorProto.FLOAT, None)
+    imports = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(
+        helper.make_graph([node], "node", [], [output], constants), opset_imports=imports, ir_version=10
+    )
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(["matrix"], {})[0]
