@@ -15,6 +15,8 @@ HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+\S")
 TABLE_ROW: Final = re.compile(r"\s*\|.*\|(?:\s*\[C\d+\])*\s*$")
 TABLE_RULE: Final = re.compile(r"\s*(?:\|\s*)?:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*(?:\|\s*)?$")
 LIST_MARKER: Final = re.compile(r"(?:[-*+•◦▪‣⁃·–]|\(?(?:\d{1,3}[.)]+|[a-z][.)]+|[ivx]{1,4}[.)]+|[A-Z]\)))\s+(?=\S)")
+DECIMAL_MARKER: Final = re.compile(r"\d{1,3}\.\d")
+"""What only looks like the marker of a further item: `3.5 m`."""
 INLINE_MARKER: Final = re.compile(r"(?:(?<=\s)|^)(?:[•⁃‣▪·]\s*)?(?P<number>\d{1,3}|[a-z])(?:\.\)|\.|\))(?=\s*\S)")
 LONE_MARKER: Final = re.compile(r"\W*(?:\d{1,3}|[a-zA-Z])(?:\.\)|[.)])")
 SECTION_NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.")
@@ -172,8 +174,13 @@ def _continues(previous: str, content: str) -> bool:
     return content[:1].islower() or previous.rstrip().endswith((",", "-", "–", "(", "/")) or content.startswith("[C")
 
 
-def list_starts(text: str) -> list[int]:
-    """Return the starts of list items within one line, or only the start of the text if it has no such list."""
+def list_starts(text: str, *, knows_decimals: bool) -> list[int]:
+    """Return the starts of list items within one line, or only the start of the text if it has no such list.
+
+    Args:
+        text: The line.
+        knows_decimals: Whether a number with decimals (`3.5 m`) is no marker.
+    """
     bullets = [] if text.isascii() else [match.start() for match in BULLET.finditer(text)]
     if len(bullets) >= 2:
         return sorted({0, *bullets})
@@ -182,6 +189,8 @@ def list_starts(text: str) -> list[int]:
     markers = [(match.start(), match["number"]) for match in INLINE_MARKER.finditer(text)]
     run: list[tuple[int, str]] = []
     for position, number in markers:
+        if run and knows_decimals and DECIMAL_MARKER.match(text, position):
+            continue
         if (run and _next_marker(run[-1][1]) == number) or (not run and not text[:position].strip()):
             run.append((position, number))
     return sorted({0, *(position for position, _ in run)}) if len(run) >= 2 else [0]

@@ -16,6 +16,7 @@ INTERROGATIVES: Final = re.compile(
 GERMAN_WAS: Final = re.compile(
     r"^\W*Was\s+(?:ist|sind|war|waren|wird|werden|hat|haben|muss|müssen|darf|kann|soll|passiert|gilt)\b"
 )
+SECOND_QUESTION: Final = re.compile(rf",\s(?:and|or|und|oder|et|ou|y|o|e)\s+{INTERROGATIVES.pattern}.*$", re.IGNORECASE)
 UNIT: Final = "|".join(
     (
         r"% percent per_cent °\s?[CF]? [kcmµn]?m [kmµ]?g lbs? ton(?:ne)?s? (?:kilo|centi|milli)?met(?:er|re)s? miles? "
@@ -43,9 +44,11 @@ def without_unit_wish(question: str) -> str:
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Return whether a question can be answered by yes or no: it ends with a question mark and has no interrogative."""
+    """Return whether a question can be answered by yes or no: it ends with a question mark and has no interrogative.
+
+    One may follow with a second question: `Is dizziness a side effect, and when does it happen?`
+    """
+    first = SECOND_QUESTION.sub("", question)
     return (
-        question.rstrip().endswith("?")
-        and INTERROGATIVES.search(question) is None
-        and GERMAN_WAS.match(question) is None
+        question.rstrip().endswith("?") and INTERROGATIVES.search(first) is None and GERMAN_WAS.match(question) is None
     )

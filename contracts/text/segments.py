@@ -18,8 +18,13 @@ from sourcebound.contracts.text.sentences import FIRST_VERSION, Span, cut_merged
 SEGMENTER: Final = "segment_v1"
 """The version of these rules. A policy names the version that applies."""
 
-PARTICLE: Final = re.compile(r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*[.!][*_]*", re.IGNORECASE)
-"""A sentence that only agrees or denies."""
+PARTICLE: Final = re.compile(
+    r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*(?:, (?:it|they|he|she|you|we|i|this|that|there)"
+    r" (?:is|are|was|were|does|do|did|has|have|had|can|could|may|must|should|will|would|need)(?:n?['’]t|\s?not)?)?"
+    r"[*_]*[.!][*_]*",
+    re.IGNORECASE,
+)
+"""A sentence that only agrees or denies: `Yes.`, `No, they don't.`"""
 
 
 class SegmentKind(StrEnum):

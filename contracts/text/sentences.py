@@ -121,7 +121,7 @@ def split_sentences(text: str, version: int = FIRST_VERSION) -> list[Span]:
         The start and end of each sentence, without outer white space.
     """
     spans: list[Span] = []
-    for start, end in pairwise([*list_starts(text), len(text)]):
+    for start, end in pairwise([*list_starts(text, knows_decimals=version > FIRST_VERSION), len(text)]):
         sentences = _move_marks(text, _rejoin(text, _split_raw(text, start, end, version), version))
         spans.extend(_trim(text, [piece for span in sentences for piece in _split_further(text, span)]))
     return spans

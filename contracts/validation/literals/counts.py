@@ -1,10 +1,12 @@
-"""Counts of what the answer itself lists: `two kinds, essential and non-essential` (R5-8).
+"""Counts of what the answer itself or a source lists: `two kinds, essential and non-essential` (R5-8).
 
 Such a number is not from a source. It is right if the list has as many items, and no cited chunk counts the same thing
-otherwise. `The two differ` and `between two checks` count nothing: they point to a pair named before, and to any two.
+otherwise. `All three samples` counts what a cited chunk lists, in a table or item by item. `The two differ` and
+`between two checks` count nothing: they point to a pair named before, and to any two.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import REACH, Literal, LiteralIndex, noun_after
@@ -15,16 +17,27 @@ CLAUSE_END: Final = re.compile(r"[.;:!?)](?:\s|$)|\s[-–—]\s|$")
 SEPARATOR: Final = re.compile(r"\s*,\s*(?:(?:and|or|und|oder|et|ou|y|e|o)\s+)?|\s+(?:and|or|&|und|oder|et|ou|y|e|o)\s+")
 PAIR: Final = re.compile(
     r"\b(?:the|these|those) two\s+(?:are|were|have|had|do|did|can|may|must|should|will|would|both|also|differ|agree"
-    r"|share|[a-z]{2,12}ed)\b|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)",
+    r"|share|[a-z]{2,12}ed)\b|\bthe two\b(?=\s*(?:[.,;:!?)]|$)|\s(?:apart|from|[a-z]{2,12}ly)\b)"
+    r"|\b(?:in|into) two halves\b"
+    r"|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)",
     re.IGNORECASE,
 )
 """A pair that is no count of a source."""
+ALL_OF: Final = re.compile(
+    r"\b(?:all|the|these|those|alle|die|diese|tou(?:s|tes) les|les|ces|los|las|estos|estas|i|gli|le|questi|queste)\s$",
+    re.IGNORECASE,
+)
+"""What comes before the number of things that a source lists: `all three samples`."""
+ROW: Final = re.compile(r"^\s*\|(?!\s*:?-{2,}).*\|\s*$")
+ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\(?(?:\d{1,2}|[a-z])[.)])\s")
+GOES_ON: Final = re.compile(r"\s+\S|\s*\|[\s|:-]+$")
+"""A line within an item, or the rule below the head of a table."""
 MAX_COUNT: Final = 12
 FORM: Final = re.compile(r"n([2-9]|1[0-2])")
 
 
 def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[LiteralIndex, ...]) -> bool:
-    """Return whether a number counts what the answer lists, and no cited chunk counts the same thing otherwise.
+    """Return whether a number counts what is listed, and no cited chunk counts the same thing otherwise.
 
     Args:
         literal: A literal of the statement that no cited chunk holds. A pair that is named before is one too.
@@ -40,7 +53,10 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
     if any(match.start() <= literal.start < match.end() for match in PAIR.finditer(text)):
         return True
     counted = noun_after(text, end)
-    if not counted or number not in (items, _length_of_list(text, end)):
+    counts = {items, _length_of_list(text, end)}
+    if literal.text.isalpha() and ALL_OF.search(text, 0, literal.start):
+        counts.update(length for source in cited for length in _lengths_of_lists(source.plain))
+    if not counted or number not in counts:
         return False
     return not any(
         counted == noun_after(source.plain, other.start + len(other.text))
@@ -48,6 +64,18 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
         for other in source.literals
         if other.kind == "number" and other.unit is None and other.forms.isdisjoint(literal.forms)
     )
+
+
+def _lengths_of_lists(text: str) -> Iterator[int]:
+    """Yield the number of rows of each table of a source, without its head, and of the items of each list."""
+    for pattern, heads in ((ROW, 1), (ITEM, 0)):
+        length = 0
+        for line in (*text.split("\n"), ""):
+            if pattern.match(line):
+                length += 1
+            elif length and not GOES_ON.match(line):
+                yield length - heads
+                length = 0
 
 
 def _length_of_list(text: str, position: int) -> int:

@@ -5,6 +5,7 @@ same form, with the same unit if the answer gives a unit.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -141,7 +142,17 @@ class LiteralIndex:
         if self.version >= SECOND:
             units |= {known[match] for rate in CURRENCY_RATE.findall(self._folded) for match in rate}
             units |= {NUMBERED_SPELLINGS[str(match.lastgroup)] for match in WHOLE_MORE_UNITS.finditer(self._folded)}
+            units |= {
+                f"{known[first]}/{known[second]}" for first, second in self._rates() if {first, second} <= {*known}
+            }
         return frozenset(units)
+
+    def _rates(self) -> Iterator[tuple[str, str]]:
+        """Yield both sides of each word with a slash: `mg/kg`."""
+        for word in UNIT_WORD.findall(self._folded):
+            first, slash, second = word.partition("/")
+            if slash:
+                yield first, second
 
     def supports(self, literal: Literal) -> bool:
         """Return whether this text supports `literal`, in any of its normal forms and with its unit.
@@ -160,12 +171,19 @@ class LiteralIndex:
             return True
         matching_units = [self.forms[form] for form in literal.forms if form in self.forms]
         if not matching_units:
-            return literal.kind == "identifier" and any(self._spells(form) for form in literal.forms)
+            is_spelled = literal.kind == "identifier" and any(self._spells(form) for form in literal.forms)
+            return is_spelled or self._numbers(literal)
         if literal.unit in (None, FREE, OCCASIONAL, CENTURY, QUARTER, "°"):
             return True
         if literal.unit in DEGREES and any("°" in units for units in matching_units):
             return literal.unit in self.units or not DEGREES & self.units
         return any(self._has_unit(str(literal.unit), units) for units in matching_units)
+
+    def _numbers(self, literal: Literal) -> bool:
+        """Return whether the text numbers the thing of an ordinal: `Specimen 2` is the second specimen."""
+        ordinals = [form.removeprefix("o") for form in literal.forms if form.startswith("o")]
+        spaced = f" {self.plain_words} "
+        return any(f" {word} {number} " in spaced for number in ordinals for word in literal.ordered)
 
     @cached_property
     def _ordered(self) -> list[frozenset[str]] | None:

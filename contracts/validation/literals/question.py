@@ -1,6 +1,8 @@
 """Values that the question gives, which an answer may repeat where no cited chunk contradicts them (R5-8)."""
 
 import re
+from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from sourcebound.contracts.text.content_words import content_words
@@ -11,6 +13,9 @@ NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
 SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 WORD_BEFORE: Final = re.compile(r"([^\W\d_]+)[\s-]*$")
 WORD_AFTER: Final = re.compile(r"[\s-]*([^\W\d_]+)")
+NUMBER: Final = re.compile(r"n(\d{1,9}(?:\.\d{1,4})?)")
+RANGE: Final = re.compile(r"\s*(?:-|–|to|and(?:\s+up\s+to)?|bis|à|a)\s*")
+"""What is between the ends of a range."""
 NEAR: Final = 40
 """The characters around a bare number in which the word is looked for that it belongs to."""
 
@@ -52,7 +57,7 @@ def is_given(
         return question.supports(literal) or _asks(literal, statement, question)
     if not cited or not question.supports(literal):
         return False
-    if literal.kind == "address":
+    if literal.kind == "address" or _lies_between(literal, statement, cited):
         return True
     named = {form for other in statement.literals for form in other.forms}
     own_words = content_words(statement.plain) - content_words(" ".join(other.text for other in statement.literals))
@@ -70,6 +75,27 @@ def is_given(
             if is_like or own_words & content_words(_sentence(source.plain, other.start)):
                 return False
     return True
+
+
+def _lies_between(literal: Literal, statement: LiteralIndex, cited: tuple[LiteralIndex, ...]) -> bool:
+    """Return whether a value lies in a range that the statement names and a cited chunk has: `10–19 kg` for 14 kg."""
+    value = _value(literal)
+    if value is None:
+        return False
+    for first, last in pairwise(each for each in statement.literals if each is not literal):
+        between = statement.plain[first.start + len(first.text) : last.start]
+        low, high = _value(first), _value(last)
+        if low is None or high is None or not low <= value <= high or not RANGE.fullmatch(between):
+            continue
+        if last.unit in (None, literal.unit) and any(all(map(source.supports, (first, last))) for source in cited):
+            return True
+    return False
+
+
+def _value(literal: Literal) -> Decimal | None:
+    """Return the value of a number."""
+    numbers = [match[1] for form in literal.forms if (match := NUMBER.fullmatch(form))]
+    return Decimal(numbers[0]) if numbers else None
 
 
 def _asks(quotation: Literal, statement: LiteralIndex, question: LiteralIndex) -> bool:

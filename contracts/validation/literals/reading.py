@@ -48,6 +48,7 @@ from sourcebound.contracts.validation.literals.times.dates import (
     read_month_dates,
     read_times,
 )
+from sourcebound.contracts.validation.literals.times.durations import duration_forms
 from sourcebound.contracts.validation.literals.times.eras import ERA_WORDS, era_forms, read_eras
 from sourcebound.contracts.validation.literals.times.named_times import named_time_forms, read_named_times
 from sourcebound.contracts.validation.literals.times.short_times import short_time_forms
@@ -164,6 +165,7 @@ def _forms_of_source(
         *era_forms(literals),
         *named_time_forms(plain, literals),
         *short_time_forms(plain, words),
+        *duration_forms(plain),
         *spoken_forms(plain, words, literals),
     ]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
-from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
+from sourcebound.contracts.validation.literals.amounts.fractions import parts_of_a_source, read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
 from sourcebound.contracts.validation.literals.times.spoken_times import minutes_in_words, pointed_times
@@ -77,6 +77,7 @@ def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> It
         dozens = DOZEN.finditer(plain)
         yield from (("n6" if match["half"] else "n12", PART) for match in dozens if match["half"] or match["one"])
     yield from ((form, None) for literal in read_fraction_words(plain) for form in literal.forms)
+    yield from ((form, None) for form in parts_of_a_source(plain))
     if not words.isdisjoint(AGE_WORDS):
         ages = (match for match in AGE.finditer(plain) if not _is_in_other_units(match))
         yield from ((f"n{int(match['years'])}", UNITS["year"]) for match in ages)

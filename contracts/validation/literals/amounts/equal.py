@@ -27,6 +27,7 @@ FAMILIES: Final[tuple[Mapping[str, int], ...]] = (
     {"pa": 1, "kpa": 10**3, "mpa": 10**6},
     {"n": 1, "kn": 1_000},
     {"j": 1, "kj": 1_000},
+    {"bp": 1, "pp": 100},
     {"kb": 1, "mb": 10**3, "gb": 10**6, "tb": 10**9},
 )
 """Units of one kind, as `UNITS` names them, each with its size in the smallest."""

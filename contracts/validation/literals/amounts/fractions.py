@@ -18,6 +18,8 @@ ENGLISH: Final = re.compile(
     r"(?![\s-]part(?:y|ies)\b)(?P<counts>\s(?:of|majority)\b)?"
 )
 """`one third`, `three quarters`, `two-third`; applies to text in lower case, as the next pattern."""
+ONE_OF: Final = re.compile(rf"\ban?\s(?P<part>{'|'.join(PARTS)})(?=\sof\b)")
+"""`a third of the amount`; a statement that says so may also round."""
 FOREIGN_COUNTS: Final = {
     "zwei": 2, "drei": 3, "vier": 4, "fünf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "deux": 2, "trois": 3,
     "quatre": 4, "cinq": 5, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "due": 2, "tre": 3, "quattro": 4, "cinque": 5,
@@ -46,10 +48,19 @@ def read_fraction_words(text: str) -> list[Literal]:
     """Read every fraction in words that counts its parts, as `plain_text` writes `2/3`."""
     lowered = lower_case(text)
     return [
-        Literal("number", text[start:end], start, frozenset([f"n{round(Decimal(count) / part, 4).normalize():f}"]))
+        Literal("number", text[start:end], start, frozenset([_form(count, part)]))
         for start, end, count, part in sorted({*_english(lowered), *_foreign(lowered)})
         if count < part
     ]
+
+
+def parts_of_a_source(text: str) -> list[str]:
+    """Return the forms of the single parts that a source names: `a third of the amount`."""
+    return [_form(1, PARTS[match["part"]]) for match in ONE_OF.finditer(lower_case(text))]
+
+
+def _form(count: int, part: int) -> str:
+    return f"n{round(Decimal(count) / part, 4).normalize():f}"
 
 
 def _english(lowered: str) -> Iterator[tuple[int, int, int, int]]:

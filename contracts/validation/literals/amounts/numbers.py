@@ -243,12 +243,27 @@ def read_ordinals(text: str, version: int) -> list[Literal]:
     ]
 
 
+SEQUENCE: Final = 300
+"""The characters before an ordinal in which the one before it is looked for."""
+
+
+def _goes_on(text: str, match: re.Match[str], value: int) -> bool:
+    """Return whether an ordinal goes on with a sequence of the writer's own: `the first …, the second …`."""
+    before = ORDINAL_WORDS[value - 2] if 1 < value <= len(ORDINAL_WORDS) else ""
+    return (
+        bool(before)
+        and re.search(rf"\b{before}\b", text[max(0, match.start() - SEQUENCE) : match.start()], re.IGNORECASE)
+        is not None
+    )
+
+
 def _ordinal_literals(text: str, match: re.Match[str], value: int, version: int) -> list[Literal]:
     before = max(0, match.start() - 12)
     if NEGATION_BEFORE.search(text, before, match.start()):
         return []
     is_free = value == 1 or SOURCE_PARTS.match(text, match.end()) is not None
     if version >= SECOND:
+        is_free = is_free or _goes_on(text, match, value)
         is_free = is_free or INDEFINITE.search(text, before, match.start()) is not None
         is_free = is_free or COUNTS_NOTHING.match(text, match.end()) is not None
     form, unit = frozenset([f"o{value}"]), FREE if is_free else None

@@ -422,3 +422,26 @@ def test_merged_sentences_are_cut_for_statements(statements: list[str]) -> None:
 def test_a_particle_with_a_citation_of_its_own_stays_alone() -> None:
     for answer, count in [("Yes. [C0] The pump runs. [C1]", 2), ("Yes. The pump runs. [C1]", 1)]:
         assert len(segment(answer, 2, says_yes_or_no=True)) == count
+
+
+@pytest.mark.contract("R5-5")
+def test_a_particle_with_its_verb_belongs_to_the_sentence_after_it() -> None:
+    for answer in (
+        "No, they don't. They differ. [C0]",
+        "Yes, it is. It is red. [C0]",
+        "No, you cannot. It is red. [C0]",
+    ):
+        assert [part.text for part in segment(answer, 2, says_yes_or_no=True)] == [answer]
+    assert len(segment("No, but later. They differ. [C0]", 2, says_yes_or_no=True)) == 2
+
+
+@pytest.mark.contract("R5-5")
+@pytest.mark.parametrize("item", ["2. Dig to a depth of 3.5 m [C0].", "3. Run `migrate --to 4.0` [C0]."])
+def test_a_number_with_decimals_begins_no_item(item: str) -> None:
+    assert [part.text for part in segment(item, 2)] == [item]
+    assert len(segment(item, 1)) == 2, "a run of the first version is judged as it was"
+
+
+@pytest.mark.contract("R5-5")
+def test_items_of_one_line_are_still_cut() -> None:
+    assert len(segment("1. Open it [C0]. 2. Close it [C0]. 3.Go on [C0].", 2)) == 3

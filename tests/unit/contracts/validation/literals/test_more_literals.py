@@ -4,6 +4,7 @@ import pytest
 
 from sourcebound.contracts.validation.literals.check import (
     ANSWER,
+    QUESTION,
     AnswerContext,
     LiteralFinding,
     check_literals,
@@ -13,10 +14,10 @@ from sourcebound.contracts.validation.versions import SECOND
 
 
 def findings(
-    answer: str, *evidence: str, version: int = SECOND, context: AnswerContext | None = None
+    answer: str, *evidence: str, version: int = SECOND, context: AnswerContext | None = None, question: str = ""
 ) -> list[LiteralFinding]:
     cited = tuple(read_evidence(f"C{number}", text) for number, text in enumerate(evidence))
-    return check_literals(answer, 0, cited, version=version, context=context or AnswerContext())
+    return check_literals(answer, 0, cited, question, version, context=context or AnswerContext())
 
 
 def unsupported(answer: str, *evidence: str) -> list[str]:
@@ -218,6 +219,9 @@ def test_a_run_of_the_first_version_is_judged_without_these_rules() -> None:
     assert findings("It is closed on Monday, in zone C, see `x`.", "closed on Sunday, zones A and B", version=1) == []
 
 
+SAMPLES = "| Sample | Germs |\n|---|---|\n| kitchen | no |\n| hall | no |\n| cellar | no |"
+
+
 @pytest.mark.contract("R5-8")
 @pytest.mark.parametrize(
     ("answer", "evidence", "items", "counted"),
@@ -228,6 +232,14 @@ def test_a_run_of_the_first_version_is_judged_without_these_rules() -> None:
         ("It takes three steps:", "Open it, turn it, close it.", 3, True),
         ("It takes three steps:", "Open it, turn it, close it.", 4, False),
         ("It takes three hours:", "Open it, turn it, close it.", 3, False),
+        ("All three samples are clean.", f"{SAMPLES}\n", 0, True),
+        ("All two samples are clean.", f"{SAMPLES}\n", 0, False),
+        ("Three samples are clean.", f"{SAMPLES}\n", 0, False),
+        ("These two parts are red.", "- a seal\n  of rubber\n- a nut\n\nBoth are red.", 0, True),
+        ("These three parts are red.", "- a seal\n  of rubber\n- a nut\n\nBoth are red.", 0, False),
+        ("Only a test separates the two reliably.", "A test separates them.", 0, True),
+        ("Only a test separates the two stones.", "A test separates them.", 0, False),
+        ("It is paid in two halves.", "Half is paid now.", 0, True),
     ],
 )
 def test_the_count_of_a_list_of_the_answer_needs_no_source(
@@ -243,3 +255,20 @@ def test_a_head_gives_the_scale_of_the_numbers_under_it() -> None:
     (without,) = findings(row, chunk)
     (below,) = findings(row, chunk, context=AnswerContext(head="Importe (miles de euros)"))
     assert (without.supported, below.supported) == (False, True)
+
+
+DOSES = "| Weight | Dose | When |\n|---|---|---|\n| 5–9 kg | 2.5 ml | each hour |\n| 10–19 kg | 5 ml | each hour |"
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "given"),
+    [
+        ("At 14 kg he is in the 10–19 kg group, so the dose is 5 ml each hour.", True),
+        ("At 14 kg he is in the 5–9 kg group, so the dose is 2.5 ml each hour.", False),
+        ("At 15 kg he is in the 10–19 kg group, so the dose is 5 ml each hour.", False),
+    ],
+)
+def test_a_value_of_the_question_may_lie_in_a_range_of_the_source(answer: str, given: bool) -> None:
+    found = findings(answer, DOSES, question="My son weighs 14 kg. How much does he get?")
+    assert found[0].found_in == ((QUESTION,) if given else ())
