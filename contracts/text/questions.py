@@ -16,7 +16,9 @@ INTERROGATIVES: Final = re.compile(
 GERMAN_WAS: Final = re.compile(
     r"^\W*Was\s+(?:ist|sind|war|waren|wird|werden|hat|haben|muss|müssen|darf|kann|soll|passiert|gilt)\b"
 )
-SECOND_QUESTION: Final = re.compile(rf",\s(?:and|or|und|oder|et|ou|y|o|e)\s+{INTERROGATIVES.pattern}.*$", re.IGNORECASE)
+SECOND_QUESTION: Final = re.compile(
+    rf",?\s(?:and|or|und|oder|et|ou|y|o|e)\s+{INTERROGATIVES.pattern}.*$", re.IGNORECASE
+)
 UNIT: Final = "|".join(
     (
         r"% percent per_cent °\s?[CF]? [kcmµn]?m [kmµ]?g lbs? ton(?:ne)?s? (?:kilo|centi|milli)?met(?:er|re)s? miles? "

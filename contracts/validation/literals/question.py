@@ -13,7 +13,7 @@ NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
 SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 WORD_BEFORE: Final = re.compile(r"([^\W\d_]+)[\s-]*$")
 WORD_AFTER: Final = re.compile(r"[\s-]*([^\W\d_]+)")
-NUMBER: Final = re.compile(r"n(\d{1,9}(?:\.\d{1,4})?)")
+NUMBER: Final = re.compile(r"n(-?\d{1,9}(?:\.\d{1,4})?)")
 RANGE: Final = re.compile(r"\s*(?:-|–|to|and(?:\s+up\s+to)?|bis|à|a)\s*")
 """What is between the ends of a range."""
 NEAR: Final = 40
@@ -78,18 +78,31 @@ def is_given(
 
 
 def _lies_between(literal: Literal, statement: LiteralIndex, cited: tuple[LiteralIndex, ...]) -> bool:
-    """Return whether a value lies in a range that the statement names and a cited chunk has: `10–19 kg` for 14 kg."""
+    """Return whether a value lies in a range of a cited chunk, as 14 kg in `10–19 kg`.
+
+    If the statement names ranges too, it must lie in one of these.
+    """
     value = _value(literal)
     if value is None:
         return False
-    for first, last in pairwise(each for each in statement.literals if each is not literal):
-        between = statement.plain[first.start + len(first.text) : last.start]
-        low, high = _value(first), _value(last)
-        if low is None or high is None or not low <= value <= high or not RANGE.fullmatch(between):
-            continue
-        if last.unit in (None, literal.unit) and any(all(map(source.supports, (first, last))) for source in cited):
+    named = [each for each in _ranges(statement) if literal not in each]
+    ranges = named or [each for source in cited for each in _ranges(source)]
+    for first, last in ranges:
+        low, high = sorted((_value(first) or value, _value(last) or value))
+        is_cited = any(all(map(source.supports, (first, last))) for source in cited)
+        if last.unit in (None, literal.unit) and low <= value <= high and low < high and is_cited:
             return True
     return False
+
+
+def _ranges(index: LiteralIndex) -> list[tuple[Literal, Literal]]:
+    """Return the ends of each range of a text."""
+    return [
+        (first, last)
+        for first, last in pairwise(index.literals)
+        if RANGE.fullmatch(index.plain[first.start + len(first.text) : last.start])
+        and None not in (_value(first), _value(last))
+    ]
 
 
 def _value(literal: Literal) -> Decimal | None:

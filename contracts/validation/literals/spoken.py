@@ -6,6 +6,7 @@ unless the source gives the unit too.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
+from decimal import Decimal
 from typing import Final
 
 from sourcebound.contracts.validation.literals.amounts.fractions import parts_of_a_source, read_fraction_words
@@ -50,11 +51,13 @@ FALL: Final = (
 FALLS: Final = re.compile(
     rf"{FALL}\s(?:(?!(?:not|never|no|and|but|rose|grew|up|increased|gained)\b)[a-z]+\s){{0,2}}by\s"
     r"(?:[$€£]?\d[\d.,]*\s?%?(?:\s\w+){0,3}\sand\sby\s)?$"
-    r"|\b(?:fall|drop|decline|decrease|reduction|loss)\sof\s$|\b(?:is|are|was|were)\sdown\s$"
+    r"|\b(?:fall|drop|decline|decrease|reduction|loss|difference)\sof\s$|\b(?:is|are|was|were)\sdown\s$"
     r"|\b(?:fell|dropped|declined|decreased|shrank)\s$",
     re.IGNORECASE,
 )
 """What turns the sign of a number after it: `shrank by 0.3%` is `-0.3%`."""
+KELVIN: Final = re.compile(r"(-?\d{1,6}(?:[.,]\d{1,6})?)\sK")
+"""A difference of temperature, whose unit also spells a thousand: `0.31 K`."""
 DENIED: Final = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\s$", re.IGNORECASE)
 OF_CHANGE: Final = frozenset({None, UNITS["%"], UNITS["$"], UNITS["€"], UNITS["£"]})
 """The units of values that a fall may give without their sign: not of temperatures, which are levels too."""
@@ -114,6 +117,8 @@ def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
 def _more_forms(literal: Literal, plain: str) -> set[str]:
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
         return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
+    if kelvin := KELVIN.fullmatch(literal.text.strip(" .")):
+        return {f"n{Decimal(kelvin[1].replace(',', '.')).normalize():f}"}
     forms = {f"n-{form[1:]}" for form in literal.forms if form[1:2].isdigit()} if _falls(literal, plain) else set()
     return forms | _version_forms(literal)
 

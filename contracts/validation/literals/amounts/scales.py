@@ -22,7 +22,7 @@ COUNTED: Final = (
 HEAD: Final = re.compile(
     rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
     rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
-    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')})\s*(?=[)\]|,])"
+    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')}|(?P<millions>(?<=[(€£$])m(?=\))))\s*(?=[)\]|,])"
     rf"|(?:^|[(\[|,;:]\s*|\b(?:in|en)\s+)(?:(?:in|en)\s+)?(?P<letter>[tk])(?P<money>€|eur|chf|usd)(?!\w))"
     rf"(?!\s+(?:of|d[ei])\b|\s+d')",
     re.IGNORECASE | re.MULTILINE,
@@ -30,15 +30,16 @@ HEAD: Final = re.compile(
 """A scale where it is a head: at the start of a line, in brackets, in a cell, or after what it counts."""
 MARKS: Final = (
     "hundred thousand million billion mio mrd mn bn miles milliers migliaia tausend tsd millones milioni milliard "
-    "miliardi 000 t€ k€ teur keur tchf kchf tusd kusd"
+    "miliardi 000 t€ k€ (m) €m) £m) $m) teur keur tchf kchf tusd kusd"
 ).split()
 """Each scale has one of these, in lower case; other texts are skipped."""
 FACTORS: Final = {
     "hundred": 10**2, "thousand": 10**3, "000": 10**3, "million": 10**6, "mio": 10**6, "mn": 10**6,
     "mile": 10**3, "millier": 10**3, "migliaia": 10**3, "tausend": 10**3, "tsd": 10**3, "millone": 10**6,
     "milioni": 10**6, "millionen": 10**6, "milliard": 10**9, "miliardi": 10**9, "milliarden": 10**9,
-    "t": 10**3, "k": 10**3, "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
+    "t": 10**3, "k": 10**3, "m": 10**6, "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
 }  # fmt: skip
+SCALE_GROUPS: Final = ("scale", "zeros", "alone", "millions", "letter")
 MAX_HEADS: Final = 50
 """The most heads of a chunk that are read."""
 LINE: Final = re.compile(r"[^\n]*")
@@ -90,7 +91,7 @@ def find_scales(text: str) -> list[Scale]:
     heads = list(islice(HEAD.finditer(text), MAX_HEADS))
     scales = []
     for number, head in enumerate(heads):
-        word = next(word for word in (head["scale"], head["zeros"], head["alone"], head["letter"]) if word)
+        word = next(head[group] for group in SCALE_GROUPS if head[group])
         name = word.casefold().strip("'.")
         factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
         money = next(

@@ -21,6 +21,9 @@ CLOCK: Final = re.compile(
     rf"|(?<=\bat )(?P<at>0\d[0-5]\d(?![\w:/]|[.,]\d)|{HOUR_AND_MINUTE}(?=\s?(?:hours|hrs|h)\b)))"
 )
 """Four digits are a time before a time zone, and after `at` with a leading zero or before `hours`."""
+OPEN: Final = re.compile(rf"(?<![\w.,:/+-])({HOUR_AND_MINUTE})\s?(?:-|–|to)\s?({HOUR_AND_MINUTE})(?![\w:/]|[.,]\d)")
+"""Two of them are times in a text about hours."""
+OF_HOURS: Final = frozenset("hours utc gmt zulu opening open".split())
 FOUR_DIGITS: Final = re.compile(r"(?<!\d)[0-2]\d[0-5]\d(?!\d)")
 """A text without this has no such time."""
 QUARTERS: Final = {word: number for number, word in enumerate("first second third fourth".split(), start=1)}
@@ -57,6 +60,8 @@ def short_time_forms(text: str, words: Set[str]) -> Iterator[Form]:
         for match in CLOCK.finditer(text):
             digits = match["zoned"] or match["at"]
             yield f"t{int(digits[:2])}:{digits[2:]}", None
+        for match in OPEN.finditer(text) if not words.isdisjoint(OF_HOURS) else ():
+            yield from ((f"t{int(digits[:2])}:{digits[2:]}", None) for digits in match.groups())
     for match in MINUTES.finditer(text):
         if OF_TIME.search(text, max(0, match.start() - LONGEST_NAME), match.start() + 1):
             yield f"n{match['number']}", "min"

@@ -48,6 +48,7 @@ EXEMPT = {
     "the strength of a source": "The seal is checked every 12 hours on failed evidence [C0].",
     "a head of plurals": "| Fristen | Betrag |\n|---|---|\n| seal | every 12 hours [C0] |",
     "a head with a verb that has no subject": "| Pump | Shows |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a head that names when it holds": "| Pump | When it applies |\n|---|---|\n| HP-200 | in winter [C0] |",
     "a head that names what is asked for": "| Who gives oil | What to do |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
@@ -232,6 +233,9 @@ def test_code_needs_no_citation_under_a_lead_in_that_has_one(lead: str, uncited:
     ("question", "answer", "codes"),
     [
         ("Is the seal checked?", f"Yes. {SEAL}", []),
+        ("Is the seal checked, and when?", f"Yes. {SEAL}", []),
+        ("Is the seal checked and how often is that?", f"Yes. {SEAL}", []),
+        ("Is the seal checked?", f"Yes, it is. {SEAL}", []),
         ("Is the seal checked?", f"**Yes.** {SEAL}", []),
         ("Wird die Dichtung geprüft?", f"Ja. {SEAL}", []),
         ("Is the seal checked?", f"Yes.\n\n{SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),

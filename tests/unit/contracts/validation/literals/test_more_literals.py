@@ -272,3 +272,11 @@ DOSES = "| Weight | Dose | When |\n|---|---|---|\n| 5–9 kg | 2.5 ml | each hou
 def test_a_value_of_the_question_may_lie_in_a_range_of_the_source(answer: str, given: bool) -> None:
     found = findings(answer, DOSES, question="My son weighs 14 kg. How much does he get?")
     assert found[0].found_in == ((QUESTION,) if given else ())
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("degrees", "given"), [("-5", True), ("-9", False)])
+def test_a_range_of_the_source_need_not_be_named(degrees: str, given: bool) -> None:
+    source = "| Air | Snow |\n|---|---|\n| below -3 to -8 °C | 45 min |\n| -14 °C in snow | 35 min |"
+    answer, question = f"At {degrees} °C in snow it holds 45 min.", f"How long does it hold in snow at {degrees} °C?"
+    assert findings(answer, source, question=question)[0].found_in == ((QUESTION,) if given else ())

@@ -35,7 +35,11 @@ SUPPORTED = [
     ("Tarda 1 hora y 55 minutos.", "takes 1 h 55 min"),
     ("It takes 2 h 5 min.", "It takes 2 hours and 5 minutes."),
     ("It would rise by one percentage point.", "a rise of 100 basis points"),
+    ("It opens at 05:00.", "| Service | Hours (UTC) |\n| Fuel | 0500-2000 |"),
     # parts, units of heads and numbered things
+    ("The error is -0.31 K.", "| Nominal / °C | Error / K |\n|---|---|\n| 121 | -0.31 |"),
+    ("It owed EUR 90.0 million.", "| Lender | Currency | 2023 (m) |\n|---|---|---|\n| Bank | EUR | 90.0 |"),
+    ("It is a difference of 3.3 mmHg.", "It fell (difference -3.3 mmHg)."),
     ("It gave one third of the amount.", "It gave about a third of the set amount."),
     ("It held 2,150 mg/kg.", "| Oil mg/kg |\n|---|\n| 2,150 |"),
     ("The second specimen broke.", "Specimen 2 broke."),
@@ -123,6 +127,9 @@ UNSUPPORTED = [
     ("It sends at 2.15 GHz.", "It sends at 2150 kHz."),
     ("It weighs 1.5 g.", "It weighs 1500 kg."),
     ("It takes 5 kW.", "It takes 5 W."),
+    ("The error is -0.41 K.", "| Nominal / °C | Error / K |\n|---|---|\n| 121 | -0.31 |"),
+    ("It owed EUR 90.0 million.", "| Lender | Currency | 2023 |\n|---|---|---|\n| Bank | EUR | 90.0 |"),
+    ("It opens at 05:00.", "The parts are 0500-2000."),
     # durations that are not equal
     ("It takes 1 hour and 56 minutes.", "| 55 °C | 1 h 55 min |"),
     ("It takes 2 hours and 55 minutes.", "takes 1 h 55 min"),
