@@ -24,7 +24,7 @@ LETTER: Final = re.compile(r"[A-Za-z]")
 MEASURE: Final = re.compile(r"\d+(?:[.,/-]\d+)*(?:e[-+]?\d+)?-?(?P<rest>[A-Za-z]*(?:[-/][A-Za-z]+)*)", re.IGNORECASE)
 SHORT_RATES: Final = frozenset("/mo /yr /wk /hr".split())
 """Rates that are no part of a name: `$20/mo`."""
-AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)*[bBkKmM]")
+AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[bBkKmM]|/[a-zA-Z])")
 HOURS: Final = re.compile(r"\d{1,2}[hH]-\d{1,2}[hH]")
 """A range of hours: `9h-12h`."""
 ENDINGS: Final = frozenset({"", "s", "st", "nd", "rd", "th", "x", "g", "m", "l", "n"})
@@ -69,7 +69,7 @@ def read_identifiers(text: str, version: int = 1) -> list[Literal]:
 
 
 def _is_amount(match: re.Match[str]) -> bool:
-    """Return whether a number with a letter follows a currency: `$3.6B`."""
+    """Return whether a number with a letter follows a currency: `$3.6B`, `€4/h`."""
     return match.string[match.start() - 1 : match.start()] in tuple("$€£¥") and AMOUNT.fullmatch(match[0]) is not None
 
 
@@ -120,7 +120,7 @@ def _is_measure(token: str, version: int) -> bool:
     if not match:
         return version >= SECOND and HOURS.fullmatch(token) is not None
     rest = match["rest"].casefold()
-    if version >= SECOND and rest in SHORT_RATES:
+    if version >= SECOND and (rest in SHORT_RATES or (len(rest) > 2 and rest[0] == "/" and is_unit(rest[1:]))):
         return True
     longer = read_more_units(match["rest"], 0) if version >= SECOND else None
     if longer and longer[1] == len(rest):

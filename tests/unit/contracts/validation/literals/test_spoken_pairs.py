@@ -37,6 +37,8 @@ SUPPORTED = [
     ("It would rise by one percentage point.", "a rise of 100 basis points"),
     ("It opens at 05:00.", "| Service | Hours (UTC) |\n| Fuel | 0500-2000 |"),
     # parts, units of heads and numbered things
+    ("It pays €0.38 per km.", "| Car | €0.38/km |"),
+    ("It costs €4.", "It costs €4/h."),
     ("The error is -0.31 K.", "| Nominal / °C | Error / K |\n|---|---|\n| 121 | -0.31 |"),
     ("It owed EUR 90.0 million.", "| Lender | Currency | 2023 (m) |\n|---|---|---|\n| Bank | EUR | 90.0 |"),
     ("It is a difference of 3.3 mmHg.", "It fell (difference -3.3 mmHg)."),
@@ -130,6 +132,8 @@ UNSUPPORTED = [
     ("The error is -0.41 K.", "| Nominal / °C | Error / K |\n|---|---|\n| 121 | -0.31 |"),
     ("It owed EUR 90.0 million.", "| Lender | Currency | 2023 |\n|---|---|---|\n| Bank | EUR | 90.0 |"),
     ("It opens at 05:00.", "The parts are 0500-2000."),
+    ("It pays €0.39 per km.", "| Car | €0.38/km |"),
+    ("It is KR-4/km.", "It is KR-5/km."),
     # durations that are not equal
     ("It takes 1 hour and 56 minutes.", "| 55 °C | 1 h 55 min |"),
     ("It takes 2 hours and 55 minutes.", "takes 1 h 55 min"),
