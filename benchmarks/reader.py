@@ -1,52 +1,37 @@
-"""Benchmark the reader of sentences against similarities alone.
+"""Benchmark the built-in generator's ranking with the reader of sentences against that by words alone.
 
     python training/generator/natural_cases.py /tmp/natural.jsonl
     python benchmarks/reader.py /tmp/natural.jsonl
 
-Both rank the sentences of the same prompts in turn. They know the vectors of the chunks from an earlier question. The
-reader reads each chunk again, because its scores depend on the question.
+Both rank the sentences of the same prompts in turn.
 """
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Final
 
-from sourcebound.contracts.extractive.features import UNREAD, Reading
-from sourcebound.contracts.extractive.question import Question, read_question
-from sourcebound.contracts.extractive.ranking import rank
-from sourcebound.contracts.extractive.sentences import Sentence
-from sourcebound.contracts.prompt.build import EvidencePart, read_prompt
+from sourcebound.contracts.extractive.question import read_question
+from sourcebound.contracts.extractive.ranking import Reader, rank
+from sourcebound.contracts.prompt.build import read_prompt
 from sourcebound.evals.answers.cases import read_cases
-from sourcebound.models.embedders.minilm import shared_minilm
 from sourcebound.models.sentence_reader import shared_reader
-from sourcebound.models.similarity import SimilarityReader
 
 PROMPTS: Final = 100
 ROUNDS: Final = 2
 
-_similarity = SimilarityReader(shared_minilm())
-
-
-def similarity_alone(
-    question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]
-) -> list[list[Reading]]:
-    """Return the similarities without reading."""
-    return [[Reading(each, *UNREAD) for each in part] for part in _similarity(question, chunks)]
-
 
 def main() -> None:
     """Print the medians and their ratio."""
-    sides = {"with the reader": shared_reader(), "similarities alone": similarity_alone}
+    sides: dict[str, Reader | None] = {"with the reader": shared_reader(), "words alone": None}
     taken: dict[str, list[float]] = {name: [] for name in sides}
     cases = [each for each in read_cases(Path(sys.argv[1])) if each.is_asked][:PROMPTS]
     for case in cases:
         prompt = read_prompt(case.prompt.messages)
         question = read_question(prompt.search_query or prompt.question)
         for read in sides.values():
-            rank(prompt, question, read)
+            rank(prompt, question, read)  # opens what the first call needs
         for name, read in list(sides.items()) * ROUNDS:
             start = perf_counter()
             rank(prompt, question, read)

@@ -22,7 +22,6 @@ from sourcebound.contracts.extractive.ranking import READ_CHUNKS
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.models.embedders.minilm import CLS, SEP, MiniLmEmbedder, shared_minilm
-from sourcebound.models.similarity import SimilarityReader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +41,7 @@ STOP: Final = 1012
 
 
 class SentenceReader:
-    """Compares sentences with a question by their word-pieces, and reads which of them answers.
+    """Reads which sentences answer a question.
 
     Args:
         embedder: MiniLM.
@@ -52,7 +51,6 @@ class SentenceReader:
     def __init__(self, embedder: MiniLmEmbedder, network: Path = NETWORK) -> None:
         self._embedder = embedder
         self._network = network
-        self._similarity = SimilarityReader(embedder)
         self._workers = ThreadPoolExecutor(READ_CHUNKS, thread_name_prefix="sentence-reader")
         self._session: InferenceSession | None = None
         self._lock = Lock()
@@ -65,15 +63,10 @@ class SentenceReader:
         Raises:
             ModelError: The weights are missing or are not the pinned ones.
         """
-        read = self._workers.map(lambda chunk: self._read(question.text, *chunk), chunks)
-        similarities = self._similarity(question, chunks)
-        return [
-            [Reading(each, *likely) for each, likely in zip(similarity, reading, strict=True)]
-            for similarity, reading in zip(similarities, read, strict=True)
-        ]
+        return list(self._workers.map(lambda chunk: self._read(question.text, *chunk), chunks))
 
-    def _read(self, question: str, chunk: EvidencePart, sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
-        """Return the odds and the likelihood of each sentence of a chunk."""
+    def _read(self, question: str, chunk: EvidencePart, sentences: Sequence[Sentence]) -> list[Reading]:
+        """Return what is read of each sentence of a chunk."""
         import numpy as np
 
         head, asked = write_head(self._embedder.encode, question, name_document(chunk.source))
@@ -94,7 +87,7 @@ class SentenceReader:
                     found[place] = each
         return found
 
-    def _run(self, ids: list[int], asked: int, head: int, masks: "list[NDArray[np.bool_]]") -> list[tuple[int, int]]:
+    def _run(self, ids: list[int], asked: int, head: int, masks: "list[NDArray[np.bool_]]") -> list[Reading]:
         """Run the network.
 
         Args:
@@ -117,7 +110,7 @@ class SentenceReader:
         scores, nothing = self._get_session().run(["sentences", "nothing"], inputs)
         odds = np.clip(np.rint(100 * (scores - nothing)), -MOST_ODDS, MOST_ODDS)
         likely = np.rint(1000 * np.exp(scores - np.logaddexp.reduce([*scores, *nothing])))
-        return [(int(each), int(share)) for each, share in zip(odds, likely, strict=True)]
+        return [Reading(int(each), int(share)) for each, share in zip(odds, likely, strict=True)]
 
     def _get_session(self) -> "InferenceSession":
         with self._lock:

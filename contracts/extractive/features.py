@@ -31,33 +31,9 @@ MOST_ODDS: Final = 1000
 Features = dict[str, int]
 
 
-class Similarity(NamedTuple):
-    """The similarity of a sentence to the question by an embedder, in thousandths.
-
-    Each word of the question has a nearest word in the sentence.
-    """
-
-    content: int
-    """The mean over content words, by rarity."""
-    every: int
-    function: int
-    """The means over all words, and over function words."""
-    asking: int
-    """The mean over question words: `who`, `how many`."""
-    least: int
-    """The least of the content words."""
-    aspect: int
-    """The mean over the content words that the title of the document lacks."""
-    gap: int
-    """How much nearer the nearest words of the whole chunk are."""
-    whole: int
-    """The similarity of the whole sentence."""
-
-
 class Reading(NamedTuple):
-    """A sentence as a reader sees it: how similar it is to the question, and how likely it is to answer."""
+    """How likely a reader takes a sentence to answer."""
 
-    similarity: Similarity
     odds: int
     """How much likelier it is that the sentence answers than that nothing in its chunk does.
 
@@ -67,8 +43,8 @@ class Reading(NamedTuple):
     """How likely it is that the sentence answers, among those that were read with it and none, in thousandths."""
 
 
-UNREAD: Final = (-MOST_ODDS, 0)
-"""The odds and the likelihood of a sentence that was not read."""
+UNREAD: Final = Reading(-MOST_ODDS, 0)
+"""What is known of a sentence that was not read."""
 
 
 def word_weights(question: Question, sentences: Sequence[Sentence]) -> dict[str, int]:
@@ -87,7 +63,7 @@ def word_weights(question: Question, sentences: Sequence[Sentence]) -> dict[str,
 def lexical_features(
     question: Question, sentence: Sentence, local: Mapping[str, int], chunk: frozenset[str]
 ) -> Features:
-    """Compute the features of a sentence that need no embedder.
+    """Compute the features of a sentence that need no reader.
 
     Args:
         question: The question.
@@ -126,17 +102,6 @@ def lexical_features(
         "new": 1000 * min(sum(word.weight for word in new), MOST_NEW) // MOST_NEW,
         "nothing_new": 1000 * (not new and not sentence.leads and not _may_repeat(question)),
     }
-
-
-def reading_features(reading: Reading, nearest: int) -> Features:
-    """Return the features of what was read.
-
-    Args:
-        reading: What was read of a sentence.
-        nearest: The highest similarity of a whole sentence in the prompt.
-    """
-    similarity, odds, likely = reading
-    return {**similarity._asdict(), "behind": similarity.whole - nearest, "odds": odds, "likely": likely}
 
 
 def _given(question: Question, sentence: Sentence) -> frozenset[str]:

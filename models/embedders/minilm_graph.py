@@ -23,7 +23,6 @@ from sourcebound.models.embedders.minilm import (
     GRAPH_FILE,
     INPUT,
     OUTPUT,
-    TOKENS,
     WEIGHTS,
     check_file,
     installed_weights,
@@ -91,7 +90,7 @@ class GraphBuilder:
 
 
 def build_graph(weights: Path) -> onnx.ModelProto:
-    """Build the model from word-piece ids [tokens] to a unit vector [384] and the vectors of the tokens [tokens, 384].
+    """Build the model from word-piece ids [tokens] to a unit vector [384].
 
     Args:
         weights: The safetensors file of all-MiniLM-L6-v2. Only its header is read.
@@ -103,17 +102,13 @@ def build_graph(weights: Path) -> onnx.ModelProto:
     hidden = _embed_tokens(builder)
     for layer in range(LAYERS):
         hidden = _add_layer(builder, hidden, f"encoder.layer.{layer}")
-    builder.apply("Identity", hidden, output=TOKENS)
     mean = builder.apply("ReduceMean", hidden, builder.integers(0), keepdims=0)
     builder.apply("LpNormalization", mean, output=OUTPUT, axis=-1, p=2)
     graph = helper.make_graph(
         builder.nodes,
         "all-MiniLM-L6-v2",
         [helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["tokens"])],
-        [
-            helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [DIMENSIONS]),
-            helper.make_tensor_value_info(TOKENS, TensorProto.FLOAT, ["tokens", DIMENSIONS]),
-        ],
+        [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [DIMENSIONS])],
         list(builder.initializers.values()),
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)

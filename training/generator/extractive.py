@@ -1,16 +1,14 @@
-"""Fits the weights of the extractive generator: `… extractive.py CASES NATURAL WRITTEN LONG EARLIER [WAY…]`.
+"""Fits the weights of the extractive generator: `… extractive.py CASES NATURAL WRITTEN [WAY…]`.
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
-`natural_cases.py`, and `WRITTEN` and `LONG` those of `written_cases.py`. Only the development half is learnt from. Two
-regressions are fitted, with the embedder's similarities and without them: one orders the sentences of a prompt (the
-sentences that hold an accepted answer come first), and one says whether the first sentence answers (the first sentence
-of an unanswerable question never does). The same input gives the same bytes.
+`natural_cases.py`, and `WRITTEN` that of `written_cases.py`. Only the development half is learnt from. Two regressions
+are fitted, with the reader of sentences and without it: one orders the sentences of a prompt (the sentences that hold
+an accepted answer come first), and one says whether the first sentence answers (the first sentence of an unanswerable
+question never does). The same input gives the same bytes.
 
-`EARLIER` is a network that never learnt from the passages of `LONG`. It reads these, because the odds of the shipped
-one are too good there.
-
-With the reader of sentences, the weights are a mean of two fits: `OWN_SHARES` of this one, and the rest of the one from
-before there was a reader (`before_reader.json`). Alone, the fit trusts the reader too much in registers and rules.
+With the reader of sentences, the weights are a mean of two fits: `OWN_SHARES` of this one, and the rest of that for
+words alone, whose bias is moved by the difference of the minima. Alone, the fit trusts the reader too much in registers
+and lists of parts.
 
 A `WAY` is `embedded` or `lexical`. Without one only the first is fitted: the weights for words alone are those of an
 earlier fit.
@@ -33,13 +31,11 @@ from sourcebound.contracts.prompt.build import PromptParts, read_prompt
 from sourcebound.evals.answers.cases import Case, read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.model.scoring import is_right
-from sourcebound.models.embedders.minilm import shared_minilm
-from sourcebound.models.sentence_reader import SentenceReader, shared_reader
+from sourcebound.models.sentence_reader import shared_reader
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
-BEFORE_READER: Final = Path(__file__).with_name("before_reader.json")
-OWN_SHARES: Final = {"ranking": 0.8, "answering": 0.4}
+OWN_SHARES: Final = {"ranking": 0.7, "answering": 0.5}
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
 FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "gap", "nothing_new"})
@@ -208,34 +204,41 @@ def fit(examples: Sequence[Example], natural: Sequence[Example], minimum: int) -
     }
 
 
-def mix(own: Mapping[str, Any], other: Mapping[str, Any], share: float) -> dict[str, Any]:
-    """Return the mean of two regressions, with this share of the first."""
+def mix(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mean of the regressions of one fit and of that for words alone, at the minimum of the first."""
+    return {
+        "ranking": _mean(own["ranking"], words["ranking"], OWN_SHARES["ranking"], 0),
+        "answering": _mean(
+            own["answering"], words["answering"], OWN_SHARES["answering"], own["minimum"] - words["minimum"]
+        ),
+        "minimum": own["minimum"],
+    }
 
-    def mean(first: int, second: int) -> int:
-        return round(share * first + (1 - share) * second)
 
-    names = sorted({*own["weights"], *other["weights"]})
-    weights = {name: mean(own["weights"].get(name, 0), other["weights"].get(name, 0)) for name in names}
-    return {"bias": mean(own["bias"], other["bias"]), "weights": weights}
+def _mean(first: Mapping[str, Any], second: Mapping[str, Any], share: float, shift: int) -> dict[str, Any]:
+    """Return the mean of two regressions, with this share of the first and a shift of the second's bias."""
+    names = sorted({*first["weights"], *second["weights"]})
+    weights = [(first["weights"].get(name, 0), second["weights"].get(name, 0)) for name in names]
+    return {
+        "bias": round(share * first["bias"] + (1 - share) * (second["bias"] + shift)),
+        "weights": {
+            name: round(share * own + (1 - share) * other) for name, (own, other) in zip(names, weights, strict=True)
+        },
+    }
 
 
 def main() -> None:
     """Fit and write the weights of the named ways. The minima stay as they are."""
-    *files, earlier = sys.argv[1:6]
-    if not Path(earlier).is_file():
-        raise SystemExit(f"no network: {earlier}")
-    cases, natural, written, longer = ([case for case in read_cases(Path(each)) if case.is_asked] for each in files)
+    files = sys.argv[1:4]
+    cases, natural, written = ([case for case in read_cases(Path(each)) if case.is_asked] for each in files)
     cases = [case for case in cases if not case.held and case.set in SETS]
-    before = json.loads(BEFORE_READER.read_text("utf-8"))
     form = json.loads(WEIGHTS.read_text("utf-8"))
-    for name in sys.argv[6:] or ["embedded"]:
+    for name in sys.argv[4:] or ["embedded"]:
         read = shared_reader() if name == "embedded" else None
         examples = read_examples([*cases, *(written if read else [])], read)
-        if read:
-            examples += read_examples(longer, SentenceReader(shared_minilm(), Path(earlier)))
         form[name] = fit(examples, read_examples(natural, read), form[name]["minimum"])
         if read:
-            form[name] |= {part: mix(form[name][part], before[part], OWN_SHARES[part]) for part in before}
+            form[name] = mix(form[name], form["lexical"])
         WEIGHTS.write_text(json.dumps(form, indent=1, sort_keys=True) + "\n", "utf-8")
         read_weights.cache_clear()
     print(WEIGHTS)

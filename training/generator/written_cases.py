@@ -1,9 +1,10 @@
-"""Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT LONG`.
+"""Builds prompts of questions about written passages: `python training/generator/written_cases.py OUT`.
 
-The collection has the passages of `training/reader/written` that the regressions know. `OUT` gets the questions
-about those that the reader of sentences never learnt from, so its odds are honest there. They are about tables,
-registers, rules and manuals, which the public sets lack. `LONG` gets every third question about the longer passages
-(files `x…`). An earlier reader never learnt from these.
+The questions are about passages of `training/reader/written` that the reader of sentences never learnt from, so its
+odds are honest there: tables, registers, rules and manuals, which the public sets lack. There are three collections:
+the registers (files `r…`), the articles (`n…`), and the earlier passages, of which every third question is asked. The
+files `y…` and `z…` bring none: most of their questions do not say what they are about, so that nothing finds their
+passage.
 """
 
 import asyncio
@@ -22,31 +23,33 @@ from sourcebound.evals.answers.questions import Question, QuestionSet
 from sourcebound.evals.model.questions import Kind
 
 EMBEDDER: Final = "minilm"
-LONGER: Final = "x"
-LONGER_STEP: Final = 3
-LATER: Final = ("y", "z")
-"""The passages that came after the regressions. Most of their questions do not say what they are about."""
+LATER: Final = {"registers": "r", "articles": "n"}
+"""The first letters of the files of a collection."""
+WITHOUT_SUBJECT: Final = ("y", "z")
+EARLIER_STEP: Final = 3
 ROW: Final = re.compile(r"[^:;]+: [^;]+(?:; [^:;]+: [^;]+)?")
 """The first cells of a row, which tell it from the others."""
 
 
-def read_sets() -> tuple[QuestionSet, QuestionSet]:
-    """Return all passages, with the questions about those that are only measured on, and about the longer others."""
-    passages = [each for each in read_written() if not each.package.startswith(LATER)]
+def read_sets() -> list[QuestionSet]:
+    """Return each collection, with the questions about those passages that are only measured on."""
+    passages = list(read_written())
+    apart = (*LATER.values(), *WITHOUT_SUBJECT)
+    later = {name: [each for each in passages if each.package.startswith(first)] for name, first in LATER.items()}
+    earlier = [each for each in passages if not each.package.startswith(apart)]
+    return [*(_collect(name, own) for name, own in later.items()), _collect("written", earlier, EARLIER_STEP)]
+
+
+def _collect(name: str, passages: list[Written], step: int = 1) -> QuestionSet:
     documents = tuple({"title": each.title, "text": write_tables(each.text)} for each in passages)
-    held, longer = list[Question](), list[Question]()
-    for number, each in enumerate(passages):
-        if each.held:
-            held += _ask("written", number, each, step=1)
-        elif each.package.startswith(LONGER):
-            longer += _ask("long", number, each, step=LONGER_STEP)
-    return QuestionSet("written", documents, tuple(held)), QuestionSet("long", documents, tuple(longer))
+    held = [each for each in passages if each.held]
+    return QuestionSet(name, documents, tuple(asked for each in held for asked in _ask(name, each, step)))
 
 
-def _ask(name: str, number: int, passage: Written, step: int) -> Iterator[Question]:
+def _ask(name: str, passage: Written, step: int) -> Iterator[Question]:
     for place, (numbers, text) in list(enumerate(passage.questions))[::step]:
         yield Question(
-            f"{name}-{number}-{place}",
+            f"{name}-{passage.digest}-{place}",
             Kind.ANSWERABLE if numbers else Kind.UNANSWERABLE,
             text,
             tuple(_gold(passage.text[slice(*passage.sentences[line])]) for line in sorted(numbers)),
@@ -76,12 +79,14 @@ def _gold(sentence: str) -> str:
 
 
 def main() -> None:
-    """Build and write the cases of both sets."""
-    out_of_held, out_of_longer = sys.argv[1:]
-    for each, out in zip(read_sets(), (out_of_held, out_of_longer), strict=True):
-        cases = asyncio.run(build_cases([each], load_shipped_policy("SOURCEBOUND_V2"), EMBEDDER))
-        write_cases(Path(out), cases)
-        print(each.name, len(cases), "cases,", sum(case.is_asked for case in cases), "asked")
+    """Build and write the cases."""
+    (out,) = sys.argv[1:]
+    sets = read_sets()
+    cases = asyncio.run(build_cases(sets, load_shipped_policy("SOURCEBOUND_V2"), EMBEDDER))
+    write_cases(Path(out), cases)
+    for each in sets:
+        own = [case for case in cases if case.set == each.name]
+        print(each.name, len(own), "cases,", sum(case.is_asked for case in own), "asked")
 
 
 if __name__ == "__main__":

@@ -60,11 +60,14 @@ def test_some_passages_of_every_file_are_only_measured_on() -> None:
 
 
 def test_the_regressions_learn_from_passages_that_their_network_never_learnt_from() -> None:
-    held, longer = ([PASSAGES[int(each.id.split("-")[1])] for each in group.questions] for group in CASES.read_sets())
-    known = [passage for passage in PASSAGES if not passage.package.startswith(("y", "z"))]  # those came after the fit
-    learnt_later = [passage for passage in known if passage.package.startswith("x") and not passage.held]
-    assert held == [passage for passage in known if passage.held for _ in passage.questions]
-    assert longer == [passage for passage in learnt_later for _ in passage.questions[::3]]
+    passages = {passage.digest: passage for passage in PASSAGES}
+    asked = {group.name: [passages[each.id.split("-")[1]] for each in group.questions] for group in CASES.read_sets()}
+    assert all(passage.held for group in asked.values() for passage in group)
+    held = [passage for passage in PASSAGES if passage.held]
+    for name, first in (("registers", "r"), ("articles", "n")):
+        assert asked[name] == [each for each in held if each.package.startswith(first) for _ in each.questions]
+    earlier = [each for each in held if not each.package.startswith(("n", "r", "y", "z"))]
+    assert asked["written"] == [each for each in earlier for _ in each.questions[::3]]
 
 
 def test_what_answers_the_question_of_a_pair_is_a_sentence_of_its_passage() -> None:

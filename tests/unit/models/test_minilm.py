@@ -19,8 +19,6 @@ from sourcebound.models.embedders import minilm
 from sourcebound.models.embedders.by_name import describe_embedder, embedder_available, open_embedder
 from sourcebound.models.embedders.minilm import (
     GRAPH_FILE,
-    KEPT_QUERIES,
-    MAX_TOKENS,
     TOKENIZER,
     WEIGHTS,
     MiniLmEmbedder,
@@ -122,35 +120,6 @@ def test_one_embedder_serves_several_loops_and_threads() -> None:
         thread.join()
     assert len(results) == 4
     assert all(result == results[0] for result in results)
-
-
-@pytest.mark.contract("R4-9")
-async def test_the_word_pieces_of_a_question_come_with_its_vector(
-    embedder: MiniLmEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = MiniLmEmbedder()
-    vector = await asked.embed_query(SENTENCE)
-    with monkeypatch.context() as patched:
-        patched.setattr(asked, "encode", lambda _: pytest.fail("the question was computed again"))
-        (kept,) = asked.read_tokens([SENTENCE])
-    (read,) = embedder.read_tokens([SENTENCE])
-    assert vector == (await embedder.embed_documents([SENTENCE]))[0]
-    assert kept.vectors.tobytes() == read.vectors.tobytes()
-    assert kept.offsets == read.offsets
-
-
-async def test_a_long_question_keeps_all_its_word_pieces(embedder: MiniLmEmbedder) -> None:
-    text = "granite " * (MAX_TOKENS + 10)
-    await embedder.embed_query(text)
-    (read,) = embedder.read_tokens([text])
-    assert len(read.vectors) == len(read.offsets) == embedder.count_tokens(text)
-
-
-async def test_the_last_questions_are_kept(embedder: MiniLmEmbedder) -> None:
-    questions = [f"pump {number}" for number in range(KEPT_QUERIES + 2)]
-    for question in questions:
-        await embedder.embed_query(question)
-    assert [*embedder._queries] == questions[2:]
 
 
 async def test_cancelling_drops_the_texts_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,5 +130,5 @@ def test_the_network_holds_no_word_vectors_and_refers_to_the_pinned_weights() ->
 def test_the_network_is_the_measured_one() -> None:
     assert (
         hashlib.sha256(NETWORK.read_bytes()).hexdigest()
-        == "8a22a40b3aa36dffdfdcb12b8537ab78bafa51c85e335d4a5e36153d50033b7d"
+        == "d133c4cdb64ae180a0392339bc8a39e62bb0c8f8e9cf90e5909f882e669d90ff"
     )

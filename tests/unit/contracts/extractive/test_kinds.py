@@ -6,7 +6,7 @@ import pytest
 
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type, needs_type
-from sourcebound.contracts.extractive.features import Reading, Similarity
+from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_question
 from sourcebound.contracts.extractive.ranking import rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -118,8 +118,7 @@ def test_how_often_is_answered_by_a_number_before_a_vague_word(sure: int, place:
     odds = {vague: 300, precise: sure}
 
     def read(question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]) -> list[list[Reading]]:
-        similar = Similarity(700, 700, 700, 700, 700, 700, 0, 700)
-        return [[Reading(similar, odds[each.text], 500) for each in part] for _, part in chunks]
+        return [[Reading(odds[each.text], 500) for each in part] for _, part in chunks]
 
     prompt = PromptParts(
         {}, (EvidencePart("C0", "notes.md", f"{vague} {precise}"),), "How often is the open note saved?"

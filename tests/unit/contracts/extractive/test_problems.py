@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
-from sourcebound.contracts.extractive.features import Reading, Similarity
+from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.pieces.problems import is_echo, read_below
 from sourcebound.contracts.extractive.question import Question, read_question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -43,7 +43,7 @@ def read_by_words(question: Question, chunks: Sequence[tuple[EvidencePart, Seque
 
     def reading(sentence: Sentence) -> Reading:
         held = 1000 * len(sentence.stems & question.weights.keys()) // max(1, len(question.weights))
-        return Reading(Similarity(held, held, held, held, held, held, 0, held), held - 300, held)
+        return Reading(held - 300, held)
 
     return [[reading(each) for each in part] for _, part in chunks]
 

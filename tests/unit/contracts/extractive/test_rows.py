@@ -6,7 +6,7 @@ import pytest
 
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type
-from sourcebound.contracts.extractive.features import Reading, Similarity
+from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
 from sourcebound.contracts.extractive.ranking import Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
@@ -31,10 +31,9 @@ def texts(question: str, text: str) -> list[str]:
 
 def reader_of(odds: Mapping[str, int]) -> Reader:
     """Return a reader that has these odds for sentences, in hundredths of a logit."""
-    similar = Similarity(500, 500, 500, 500, 500, 500, 0, 500)
 
     def read(question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]) -> list[list[Reading]]:
-        return [[Reading(similar, odds.get(each.text, 0), 500) for each in part] for _, part in chunks]
+        return [[Reading(odds.get(each.text, 0), 500) for each in part] for _, part in chunks]
 
     return read
 
@@ -124,6 +123,23 @@ def test_another_row_answers_only_if_it_is_read_as_an_answer(odds: int, answers:
     ranking = rank(prompt, read_question(prompt.question), reader_of({ENERGY[1]: odds}))
     assert is_other_row(ranking.question, ranking.ranked[0].sentence)
     assert ranking.answers is answers
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("odds", "question", "answers"),
+    [
+        (-101, "Who built the HP-200 pump?", False),
+        (-99, "Who built the HP-200 pump?", True),
+        (-101, "Who issued the HP-200 manual?", True),
+    ],
+)
+def test_an_unlikely_sentence_answers_only_with_a_word_of_what_is_asked(
+    odds: int, question: str, answers: bool
+) -> None:
+    sentence = "This manual of the HP-200 pump was issued by Utilities Engineering."
+    ranking = rank(prompt_of(question, sentence), read_question(question), reader_of({sentence: odds}))
+    assert ranking._replace(answering=ranking.minimum).answers is answers
 
 
 @pytest.mark.contract("R4-9")
