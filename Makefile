@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 SETS := evals/golden/sets
 PORT ?= 2024
 BUILDER ?= docker
-WORKERS ?= 2
+WORKERS ?= 3
 
 setup: $(VENV)/.runtime ## install what users need into .venv
 
