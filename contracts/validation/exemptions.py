@@ -250,6 +250,7 @@ def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     if not words:
         return True
     known = _content(question).union(*map(_content, chunks))
+    known |= _content(" ".join(known))  # `speed` of `speeds` loses its end too
     families = {word[:FAMILY] for word in known}
     unknown = {word for word in words - known if len(word) < FAMILY or word[:FAMILY] not in families}
     return not unknown or all(_ends_compound(word, chunks) for word in unknown)
