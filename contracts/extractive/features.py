@@ -32,7 +32,7 @@ Features = dict[str, int]
 
 
 class Reading(NamedTuple):
-    """How likely a reader takes a sentence to answer."""
+    """The opinion of a reader about a sentence."""
 
     odds: int
     """How much likelier it is that the sentence answers than that nothing in its chunk does.

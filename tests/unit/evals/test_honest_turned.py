@@ -11,7 +11,7 @@ from support.honest_replies import check_citations
 from support.places import ROOT
 
 SET: Final = ROOT / "tests" / "assets" / "honest" / "turned"
-LEAST_FAITHFUL_RELEASED: Final = 36
+LEAST_FAITHFUL_RELEASED: Final = 38
 """The number reached. Raise it with the firewall, never lower it."""
 MOST_NEGATED_RELEASED: Final = 11
 """The number reached. Lower it with the firewall, never raise it."""
