@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.support.claims import share
-from sourcebound.contracts.validation.support.passages import FAMILY
+from sourcebound.contracts.validation.support.passages import FAMILY, read_passage
 from sourcebound.contracts.validation.support.polarity.clauses import Clause, read_chunk_clauses, read_statement_clauses
 from sourcebound.contracts.validation.support.polarity.word_lists import SYNONYMS
 from sourcebound.contracts.validation.support.reversals import without_particle
@@ -105,11 +105,20 @@ def turns(statement: str, chunks: Iterable[str]) -> bool:
         statement: A statement without citations.
         chunks: The texts of the chunks that it cites.
     """
+    chunks = tuple(chunks)
+    if _is_quoted(statement, chunks):
+        return False
     bare = without_particle(statement)
     clauses = read_statement_clauses(bare)[:MAX_CLAUSES]
     said = [clause for clause in clauses if not clause.denials and not clause.is_relative]
     evidence = _Evidence(said, chunks)
     return any(_drops(clause, evidence) for clause in said)
+
+
+def _is_quoted(statement: str, chunks: Sequence[str]) -> bool:
+    """Whether a statement is a whole sentence or row of a chunk, word for word."""
+    parts = ((chunk, part) for chunk in chunks for part in read_passage(chunk).sentences)
+    return any(statement.strip() == chunk[part.start : part.end].strip() for chunk, part in parts)
 
 
 def _drops(said: Clause, evidence: _Evidence) -> bool:
