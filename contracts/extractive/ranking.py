@@ -46,8 +46,9 @@ LEAST_OWN: Final = 250
 MOST_CHUNK: Final = 850
 """The share that a chunk with its title holds from which its sentences may hold any share."""
 SURE_ODDS: Final = 300
+"""The odds from which a sentence may hold any share, in hundredths of a logit, as those below."""
 LIKELY_ODDS: Final = 200
-"""The odds from which the chunk may hold less than its least share, in hundredths of a logit."""
+"""The odds from which the chunk may hold less than its least share."""
 UNLIKELY_ODDS: Final = -100
 """The odds below which a sentence answers only with a word of what is asked about the thing."""
 MILLION: Final = 1_000_000

@@ -1,9 +1,17 @@
 """Checks of the sets of honest and false replies."""
 
 from collections.abc import Iterable
+from functools import cache
 
 from sourcebound.contracts.text.citations import find_citations
-from sourcebound.evals.honest import FAITHFUL, Reply
+from sourcebound.evals.honest import FAITHFUL, Reply, Verdict, judge, load_replies
+from support.places import ROOT
+
+
+@cache
+def verdicts_of(name: str) -> tuple[Verdict, ...]:
+    """Judge the set of this name once."""
+    return tuple(judge(load_replies(ROOT / "tests" / "assets" / "honest" / name)))
 
 
 def check_citations(replies: Iterable[Reply]) -> None:

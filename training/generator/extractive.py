@@ -38,7 +38,7 @@ WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
 OWN_SHARES: Final = {"ranking": 0.7, "answering": 0.5}
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
-FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "gap", "nothing_new"})
+FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "nothing_new"})
 """The features of which more never helps. Of the others more never harms, except the free ones."""
 FREE_BIAS: Final = "bias"
 FREE: Final = frozenset({"length", "new", FREE_BIAS})

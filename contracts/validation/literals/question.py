@@ -1,21 +1,16 @@
 """Values that the question gives, which an answer may repeat where no cited chunk contradicts them (R5-8)."""
 
 import re
-from decimal import Decimal
-from itertools import pairwise
 from typing import Final
 
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.validation.literals.identifiers import BEFORE_QUESTION
 from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, WORD, Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.ranges import lies_in_range, sentence_bounds
 
 NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
-SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 WORD_BEFORE: Final = re.compile(r"([^\W\d_]+)[\s-]*$")
 WORD_AFTER: Final = re.compile(r"[\s-]*([^\W\d_]+)")
-NUMBER: Final = re.compile(r"n(-?\d{1,9}(?:\.\d{1,4})?)")
-RANGE: Final = re.compile(r"\s*(?:-|–|to|and(?:\s+up\s+to)?|bis|à|a)\s*")
-"""What is between the ends of a range."""
 NEAR: Final = 40
 """The characters around a bare number in which the word is looked for that it belongs to."""
 
@@ -57,7 +52,7 @@ def is_given(
         return question.supports(literal) or _asks(literal, statement, question)
     if not cited or not question.supports(literal):
         return False
-    if literal.kind == "address" or _lies_between(literal, statement, cited):
+    if literal.kind == "address" or lies_in_range(literal, statement, cited):
         return True
     named = {form for other in statement.literals for form in other.forms}
     own_words = content_words(statement.plain) - content_words(" ".join(other.text for other in statement.literals))
@@ -72,43 +67,9 @@ def is_given(
             if is_bare or (literal.kind == "number" and other.unit not in (None, literal.unit)):
                 continue
             is_like = literal.kind == "identifier" and _letters(other) == _letters(literal)
-            if is_like or own_words & content_words(_sentence(source.plain, other.start)):
+            if is_like or own_words & content_words(source.plain[slice(*sentence_bounds(source.plain, other.start))]):
                 return False
     return True
-
-
-def _lies_between(literal: Literal, statement: LiteralIndex, cited: tuple[LiteralIndex, ...]) -> bool:
-    """Return whether a value lies in a range of a cited chunk, as 14 kg in `10–19 kg`.
-
-    If the statement names ranges too, it must lie in one of these.
-    """
-    value = _value(literal)
-    if value is None:
-        return False
-    named = [each for each in _ranges(statement) if literal not in each]
-    ranges = named or [each for source in cited for each in _ranges(source)]
-    for first, last in ranges:
-        low, high = sorted((_value(first) or value, _value(last) or value))
-        is_cited = any(all(map(source.supports, (first, last))) for source in cited)
-        if last.unit in (None, literal.unit) and low <= value <= high and low < high and is_cited:
-            return True
-    return False
-
-
-def _ranges(index: LiteralIndex) -> list[tuple[Literal, Literal]]:
-    """Return the ends of each range of a text."""
-    return [
-        (first, last)
-        for first, last in pairwise(index.literals)
-        if RANGE.fullmatch(index.plain[first.start + len(first.text) : last.start])
-        and None not in (_value(first), _value(last))
-    ]
-
-
-def _value(literal: Literal) -> Decimal | None:
-    """Return the value of a number."""
-    numbers = [match[1] for form in literal.forms if (match := NUMBER.fullmatch(form))]
-    return Decimal(numbers[0]) if numbers else None
 
 
 def _asks(quotation: Literal, statement: LiteralIndex, question: LiteralIndex) -> bool:
@@ -121,13 +82,6 @@ def _asks(quotation: Literal, statement: LiteralIndex, question: LiteralIndex) -
 def _letters(literal: Literal) -> str:
     """Return the letters of an identifier, which two models of one series share."""
     return re.sub(r"[\W\d_]+", "", literal.text.casefold())
-
-
-def _sentence(text: str, position: int) -> str:
-    """Return the sentence or line around a position."""
-    begin = max((match.end() for match in SENTENCE_END.finditer(text, 0, position)), default=0)
-    end = SENTENCE_END.search(text, position)
-    return text[begin : end.start() if end else len(text)]
 
 
 def _neighbours(index: LiteralIndex, literal: Literal) -> frozenset[str]:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.literals.amounts.equal import equal_forms
 from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
+from sourcebound.contracts.validation.literals.amounts.kelvins import kelvin_forms
 from sourcebound.contracts.validation.literals.amounts.languages import (
     forms_of_language,
     language_of_words,
@@ -162,6 +163,7 @@ def _forms_of_source(
         *scaled_forms(plain, [*literals, *apart]),
         *forms_of_language(plain, language),
         *equal_forms(plain, literals),
+        *kelvin_forms(plain, literals),
         *era_forms(literals),
         *named_time_forms(plain, literals),
         *short_time_forms(plain, words),

@@ -6,10 +6,10 @@ unless the source gives the unit too.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
-from decimal import Decimal
 from typing import Final
 
 from sourcebound.contracts.validation.literals.amounts.fractions import parts_of_a_source, read_fraction_words
+from sourcebound.contracts.validation.literals.amounts.kelvins import kelvin_form
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
 from sourcebound.contracts.validation.literals.times.spoken_times import minutes_in_words, pointed_times
@@ -56,8 +56,6 @@ FALLS: Final = re.compile(
     re.IGNORECASE,
 )
 """What turns the sign of a number after it: `shrank by 0.3%` is `-0.3%`."""
-KELVIN: Final = re.compile(r"(-?\d{1,6}(?:[.,]\d{1,6})?)\sK")
-"""A difference of temperature, whose unit also spells a thousand: `0.31 K`."""
 DENIED: Final = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\s$", re.IGNORECASE)
 OF_CHANGE: Final = frozenset({None, UNITS["%"], UNITS["$"], UNITS["€"], UNITS["£"]})
 """The units of values that a fall may give without their sign: not of temperatures, which are levels too."""
@@ -117,8 +115,8 @@ def with_spoken_forms(literals: Iterable[Literal], plain: str) -> list[Literal]:
 def _more_forms(literal: Literal, plain: str) -> set[str]:
     if literal.kind == "number" and literal.unit is None and TIMES.match(_after(plain, literal)):
         return {"k" + form[1:] for form in literal.forms if form.startswith("n")}
-    if kelvin := KELVIN.fullmatch(literal.text.strip(" .")):
-        return {f"n{Decimal(kelvin[1].replace(',', '.')).normalize():f}"}
+    if kelvin := kelvin_form(literal):
+        return {kelvin}
     forms = {f"n-{form[1:]}" for form in literal.forms if form[1:2].isdigit()} if _falls(literal, plain) else set()
     return forms | _version_forms(literal)
 

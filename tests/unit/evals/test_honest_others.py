@@ -1,24 +1,18 @@
 """Replies that were written and judged once, before the firewall was mended for them: a gate of the release."""
 
-from functools import cache
+from functools import partial
 from typing import Final
 
 import pytest
 
-from sourcebound.evals.honest import FAITHFUL, Verdict, judge, load_replies, render
-from support.honest_replies import check_citations
-from support.places import ROOT
+from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, render
+from support.honest_replies import check_citations, verdicts_of
 
-SET: Final = ROOT / "tests" / "assets" / "honest" / "others"
+verdicts = partial(verdicts_of, "others")
 LEAST_FAITHFUL_RELEASED: Final = 444
 """The number reached. Raise it with the firewall, never lower it."""
 MOST_NUMBERS_RELEASED: Final = 9
 """The number of replies with another number that are released. Lower it with the firewall, never raise it."""
-
-
-@cache
-def verdicts() -> tuple[Verdict, ...]:
-    return tuple(judge(load_replies(SET)))
 
 
 @pytest.mark.contract("R5-8", "R5-17")
@@ -34,7 +28,8 @@ def test_another_number_in_a_reply_of_others_is_rejected() -> None:
 
 
 def test_each_bundle_has_replies_of_both_kinds() -> None:
-    replies = load_replies(SET)
+    replies = [item.reply for item in verdicts()]
     assert len({reply.bundle for reply in replies}) == 240
-    assert {reply.bundle for reply in replies if reply.label == FAITHFUL} == {reply.bundle for reply in replies}
+    for label in (FAITHFUL, UNFAITHFUL):
+        assert {reply.bundle for reply in replies if reply.label == label} == {reply.bundle for reply in replies}
     check_citations(replies)

@@ -1,30 +1,19 @@
 """Pairs of an honest reply and its contrary, in other words than the evidence: a gate of the release."""
 
 from collections import Counter
-from functools import cache
+from functools import partial
 from typing import Final
 
 import pytest
 
-from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, Reply, Verdict, judge, load_replies, render
-from support.honest_replies import check_citations
-from support.places import ROOT
+from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, render
+from support.honest_replies import check_citations, verdicts_of
 
-SET: Final = ROOT / "tests" / "assets" / "honest" / "turned"
+verdicts = partial(verdicts_of, "turned")
 LEAST_FAITHFUL_RELEASED: Final = 38
 """The number reached. Raise it with the firewall, never lower it."""
 MOST_NEGATED_RELEASED: Final = 11
 """The number reached. Lower it with the firewall, never raise it."""
-
-
-@cache
-def replies() -> tuple[Reply, ...]:
-    return load_replies(SET)
-
-
-@cache
-def verdicts() -> tuple[Verdict, ...]:
-    return tuple(judge(replies()))
 
 
 @pytest.mark.contract("R5-17")
@@ -40,8 +29,9 @@ def test_turned_negations_in_other_words_are_rejected() -> None:
 
 
 def test_each_bundle_has_an_honest_reply_and_its_contrary() -> None:
-    assert Counter((item.bundle, item.label) for item in replies()) == Counter(
-        (bundle, label) for bundle in {item.bundle for item in replies()} for label in (FAITHFUL, UNFAITHFUL)
+    replies = [item.reply for item in verdicts()]
+    assert Counter((item.bundle, item.label) for item in replies) == Counter(
+        (bundle, label) for bundle in {item.bundle for item in replies} for label in (FAITHFUL, UNFAITHFUL)
     )
-    assert len(replies()) == 80
-    check_citations(replies())
+    assert len(replies) == 80
+    check_citations(replies)

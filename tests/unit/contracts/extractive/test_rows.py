@@ -144,6 +144,27 @@ def test_an_unlikely_sentence_answers_only_with_a_word_of_what_is_asked(
 
 @pytest.mark.contract("R4-9")
 @pytest.mark.parametrize(
+    ("own", "chunk", "odds", "answers"),
+    [
+        (249, 849, 299, False),
+        (249, 849, 300, True),
+        (250, 849, 0, True),
+        (249, 850, 0, True),
+        (250, 349, 199, False),
+        (250, 349, 200, True),
+        (250, 350, 0, True),
+    ],
+)
+def test_odds_decide_where_few_words_are_shared(own: int, chunk: int, odds: int, answers: bool) -> None:
+    sentence = "The HP-200 pump is painted grey."
+    ranking = rank(prompt_of("Which colour has the HP-200 pump?", sentence), read_question("Which colour has it?"))
+    features = ranking.ranked[0].features | {"own": own, "chunk": chunk, "odds": odds, "aspect_own": 1}
+    first = ranking.ranked[0]._replace(features=features)
+    assert ranking._replace(ranked=(first,), answering=ranking.minimum).answers is answers
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
     ("question", "row", "is_other"),
     [
         ("How many accidents happened in the canteen in 2023?", "Warehouse; 2023: 3; 2022: 5", True),

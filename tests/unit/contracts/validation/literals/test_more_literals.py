@@ -280,3 +280,35 @@ def test_a_range_of_the_source_need_not_be_named(degrees: str, given: bool) -> N
     source = "| Air | Snow |\n|---|---|\n| below -3 to -8 °C | 45 min |\n| -14 °C in snow | 35 min |"
     answer, question = f"At {degrees} °C in snow it holds 45 min.", f"How long does it hold in snow at {degrees} °C?"
     assert findings(answer, source, question=question)[0].found_in == ((QUESTION,) if given else ())
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "question", "source", "given"),
+    [
+        # a range of another thing
+        (
+            "The pump runs at 50 bar.",
+            "Can the pump run at 50 bar?",
+            "The pump runs at 10 bar. Benches: 45-60 bar.",
+            False,
+        ),
+        # a range of a bare number, which the statement does not name
+        (
+            "It needs Windows 10 and 30 files.",
+            "Does it need Windows 10?",
+            "It needs Windows 7. Pages 5-20 of 30 say so.",
+            False,
+        ),
+        # a range that begins with nothing
+        ("A parcel of 3 kg is in the class 0-5 kg.", "What is a parcel of 3 kg?", "A parcel of 0-5 kg, or 9 kg.", True),
+        (
+            "A parcel of 7 kg is in the class 0-5 kg.",
+            "What is a parcel of 7 kg?",
+            "A parcel of 0-5 kg, or 9 kg.",
+            False,
+        ),
+    ],
+)
+def test_only_a_range_of_the_same_thing_counts(answer: str, question: str, source: str, given: bool) -> None:
+    assert (findings(answer, source, question=question)[0].found_in == (QUESTION,)) is given

@@ -39,6 +39,7 @@ SUPPORTED = [
     # parts, units of heads and numbered things
     ("It pays €0.38 per km.", "| Car | €0.38/km |"),
     ("It costs €4.", "It costs €4/h."),
+    ("The error is -0.31 K.", "It has an error of -0.31 K."),
     ("The error is -0.31 K.", "| Nominal / °C | Error / K |\n|---|---|\n| 121 | -0.31 |"),
     ("It owed EUR 90.0 million.", "| Lender | Currency | 2023 (m) |\n|---|---|---|\n| Bank | EUR | 90.0 |"),
     ("It is a difference of 3.3 mmHg.", "It fell (difference -3.3 mmHg)."),
@@ -129,6 +130,7 @@ UNSUPPORTED = [
     ("It sends at 2.15 GHz.", "It sends at 2150 kHz."),
     ("It weighs 1.5 g.", "It weighs 1500 kg."),
     ("It takes 5 kW.", "It takes 5 W."),
+    ("The error is 5 K.", "The pressure is 5 mbar."),
     ("The error is -0.41 K.", "| Nominal / °C | Error / K |\n|---|---|\n| 121 | -0.31 |"),
     ("It owed EUR 90.0 million.", "| Lender | Currency | 2023 |\n|---|---|---|\n| Bank | EUR | 90.0 |"),
     ("It opens at 05:00.", "The parts are 0500-2000."),
