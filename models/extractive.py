@@ -1,8 +1,8 @@
 """The extractive generator: a LangChain chat model that quotes the evidence of its prompt or refuses (contract R4-9).
 
 It sees only the prompt, calls no network, and always gives the same answer to the same prompt. It is the keyless
-default, and the baseline of the tests. With the weights of MiniLM it compares sentences with the question by their
-meaning too, and reads which of them answers; without them, it goes by their words alone.
+default, and the baseline of the tests. With the weights of MiniLM, a small network also reads which of the sentences
+answers; without them, only their words count.
 """
 
 from collections.abc import Sequence

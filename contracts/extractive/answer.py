@@ -54,7 +54,7 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
 
     Args:
         prompt: The parts of a prompt.
-        read: Compares sentences with the question by an embedder. Without it, only words count.
+        read: Reads sentences with the question. Without it, only words count.
 
     Returns:
         One, or several if the question asks for several things: at most `MAX_SENTENCES`, or a list of at most
