@@ -26,6 +26,7 @@ from sourcebound.contracts.extractive.subjects import (
     is_of_another_ordinal,
     is_of_another_year,
     is_other_row,
+    is_whole_row,
     read_part,
     read_subjects,
 )
@@ -65,8 +66,8 @@ VAGUE: Final = re.compile(
 )
 NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
-HEADED: Final = MILLION
-"""How much lower the minimum is for the text below a heading that names all that is asked for."""
+ALL_NAMED: Final = MILLION
+"""How much lower the minimum is for a row that has all that is asked, and for the text below a heading that does."""
 QUANTITIES: Final = frozenset(
     {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
 )
@@ -106,7 +107,8 @@ class Ranking(NamedTuple):
         if not self.ranked:
             return False
         best, features = self.ranked[0].sentence, self.ranked[0].features
-        if self.answering < self.minimum - HEADED * is_headed(self.question, best):
+        is_named = is_headed(self.question, best) or (is_whole_row(self.question, best) and not features["type_missing"])
+        if self.answering < self.minimum - ALL_NAMED * is_named:
             return False
         if (needs_type(self.question) and features["type_missing"]) or is_of_another_year(self.question, best):
             return False

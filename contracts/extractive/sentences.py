@@ -25,6 +25,7 @@ from sourcebound.contracts.extractive.pieces.roles import (
 )
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.validation.support.word_lists import root_of
 from sourcebound.contracts.validation.support.words import Word, read_words
 
 MAIL_PARTY: Final = re.compile(
@@ -36,6 +37,11 @@ WARNING: Final = re.compile(
     r"\W*(?:warnings?|cautions?|dangers?|attention|important|notes?|notice|achtung|warnung|vorsicht|gefahr|hinweis|"
     r"avertissement|attenzione|avviso|pericolo|advertencia|peligro|precaución|atenção|aviso|waarschuwing|let op)\b",
     re.IGNORECASE,
+)
+ISO_MONTH: Final = re.compile(r"(?<![\d-])[12]\d{3}-(0[1-9]|1[0-2])(?![\d])")
+MONTHS: Final = tuple(
+    root_of(name)
+    for name in "january february march april may june july august september october november december".split()
 )
 FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
 """A value with its name."""
@@ -121,7 +127,10 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     indents = [piece.start - text.rfind("\n", 0, piece.start) - 1 for piece in pieces]
     leads = find_leads(text, pieces, indents)
     words = [read_words(quote) for quote in quotes]
-    stems = [frozenset(word.stem for word in each if word.weight) for each in words]
+    stems = [
+        frozenset(word.stem for word in each if word.weight) | _read_months(quote)
+        for each, quote in zip(words, quotes, strict=True)
+    ]
     named = frozenset(word.stem for word in read_words(spell_source(source)) if word.weight)
     title = named.union(*(stems[index] for index, piece in enumerate(pieces) if _names_chunk(text, piece, index)))
     headings: frozenset[str] = frozenset()
@@ -167,6 +176,11 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
             )
         )
     return tuple(sentences)
+
+
+def _read_months(text: str) -> frozenset[str]:
+    """Return the months of the dates in a text that are numbers: `2025-02-12` is in February."""
+    return frozenset(MONTHS[int(month) - 1] for month in ISO_MONTH.findall(text))
 
 
 def _is_listable(pieces: Sequence[Segment], index: int, quote: str) -> bool:

@@ -9,7 +9,8 @@ from sourcebound.contracts.extractive.features import holds
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import AUXILIARY
 from sourcebound.contracts.extractive.question import Asked, Question, read_identifier, shape_of
-from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.extractive.sentences import Field, Sentence
+from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.validation.literals.amounts.numbers import ORDINAL_VALUES
 from sourcebound.contracts.validation.support.words import Word, read_words
 
@@ -125,6 +126,25 @@ def is_other_row(question: Question, sentence: Sentence) -> bool:
     said = (word.stem for place, word in enumerate(sentence.words) if place not in heads)
     asked = frozenset(question.weights)
     return not any(holds(asked, stem) for stem in said)
+
+
+def is_whole_row(question: Question, sentence: Sentence) -> bool:
+    """Return whether a row has all words of the question, some of them as values, and another value that it asks for.
+
+    `Task: Replace both bearings; Done by: Workshop` answers who replaces the bearings, and `Part: Open impeller; Lead
+    time: 11 weeks` what the lead time of the impeller is.
+    """
+    around = sentence.stems | sentence.title
+    if not sentence.is_row or not all(holds(around, stem) for stem in question.weights.keys() - asking_stems(question)):
+        return False
+    columns, asked = COLUMNS.get(question.asked.value, frozenset()), frozenset(word.stem for word in question.words)
+    is_asked = [bool(columns & field.head) or frozenset() < field.head <= asked for field in sentence.fields]
+    named = [_has_words(sentence, field, frozenset(question.weights)) for field in sentence.fields]
+    return any(asks and not names for asks, names in zip(is_asked, named, strict=True)) and any(named)
+
+
+def _has_words(sentence: Sentence, field: Field, stems: frozenset[str]) -> bool:
+    return any(holds(stems, word.stem) for word in sentence.words[field.value : field.end] if word.weight)
 
 
 def is_of_another_year(question: Question, sentence: Sentence) -> bool:

@@ -6,10 +6,6 @@ are fitted, with the reader of sentences and without it: one orders the sentence
 an accepted answer come first), and one says whether the first sentence answers (the first sentence of an unanswerable
 question never does). The same input gives the same bytes.
 
-With the reader of sentences, the weights are a mean of two fits: `OWN_SHARES` of this one, and the rest of that for
-words alone, whose bias is moved by the difference of the minima. Alone, the fit trusts the reader too much in registers
-and lists of parts.
-
 A `WAY` is `embedded` or `lexical`. Without one only the first is fitted: the weights for words alone are those of an
 earlier fit.
 """
@@ -35,7 +31,6 @@ from sourcebound.models.sentence_reader import shared_reader
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
-OWN_SHARES: Final = {"ranking": 0.7, "answering": 0.5}
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
 FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "nothing_new"})
@@ -204,29 +199,6 @@ def fit(examples: Sequence[Example], natural: Sequence[Example], minimum: int) -
     }
 
 
-def mix(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mean of the regressions of one fit and of that for words alone, at the minimum of the first."""
-    return {
-        "ranking": _mean(own["ranking"], words["ranking"], OWN_SHARES["ranking"], 0),
-        "answering": _mean(
-            own["answering"], words["answering"], OWN_SHARES["answering"], own["minimum"] - words["minimum"]
-        ),
-        "minimum": own["minimum"],
-    }
-
-
-def _mean(first: Mapping[str, Any], second: Mapping[str, Any], share: float, shift: int) -> dict[str, Any]:
-    """Return the mean of two regressions, with this share of the first and a shift of the second's bias."""
-    names = sorted({*first["weights"], *second["weights"]})
-    weights = [(first["weights"].get(name, 0), second["weights"].get(name, 0)) for name in names]
-    return {
-        "bias": round(share * first["bias"] + (1 - share) * (second["bias"] + shift)),
-        "weights": {
-            name: round(share * own + (1 - share) * other) for name, (own, other) in zip(names, weights, strict=True)
-        },
-    }
-
-
 def main() -> None:
     """Fit and write the weights of the named ways. The minima stay as they are."""
     files = sys.argv[1:4]
@@ -237,8 +209,6 @@ def main() -> None:
         read = shared_reader() if name == "embedded" else None
         examples = read_examples([*cases, *(written if read else [])], read)
         form[name] = fit(examples, read_examples(natural, read), form[name]["minimum"])
-        if read:
-            form[name] = mix(form[name], form["lexical"])
         WEIGHTS.write_text(json.dumps(form, indent=1, sort_keys=True) + "\n", "utf-8")
         read_weights.cache_clear()
     print(WEIGHTS)

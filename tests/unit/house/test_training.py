@@ -30,7 +30,7 @@ def load(name: str, folder: str = "reader") -> ModuleType:
 sys.path.append(str(ROOT / "training/reader"))
 WRITTEN, TABLES, EXAMPLES, EARLIER = load("written"), load("tables"), load("examples"), load("earlier")
 PAIRS = load("pairs").read_pairs()
-CASES, FIT = load("written_cases", "generator"), load("extractive", "generator")
+CASES = load("written_cases", "generator")
 PASSAGES = list(WRITTEN.read_written())
 
 
@@ -68,24 +68,6 @@ def test_the_regressions_learn_from_passages_that_their_network_never_learnt_fro
         assert asked[name] == [each for each in held if each.package.startswith(first) for _ in each.questions]
     earlier = [each for each in held if not each.package.startswith(("n", "r", "y", "z"))]
     assert asked["written"] == [each for each in earlier for _ in each.questions[::3]]
-
-
-def test_the_mean_of_two_fits_is_at_the_minimum_of_the_first() -> None:
-    own = {
-        "minimum": -1_000_000,
-        "ranking": {"bias": 0, "weights": {"odds": 1000, "own": 100}},
-        "answering": {"bias": -4_000_000, "weights": {"odds": 1000}},
-    }
-    words = {
-        "minimum": -2_000_000,
-        "ranking": {"bias": 0, "weights": {"own": 1100}},
-        "answering": {"bias": -6_000_000, "weights": {"own": 800}},
-    }
-    mean = FIT.mix(own, words)
-    assert mean["minimum"] == -1_000_000
-    assert mean["ranking"] == {"bias": 0, "weights": {"odds": 700, "own": 400}}
-    assert mean["answering"] == {"bias": -4_500_000, "weights": {"odds": 500, "own": 400}}
-    assert FIT.mix(words, words) == words
 
 
 def test_what_answers_the_question_of_a_pair_is_a_sentence_of_its_passage() -> None:

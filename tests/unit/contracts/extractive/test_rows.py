@@ -10,7 +10,7 @@ from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
 from sourcebound.contracts.extractive.ranking import Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
-from sourcebound.contracts.extractive.subjects import is_other_row
+from sourcebound.contracts.extractive.subjects import is_other_row, is_whole_row
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -181,6 +181,51 @@ def test_odds_decide_where_few_words_are_shared(own: int, chunk: int, odds: int,
 def test_the_names_of_columns_do_not_say_what_a_row_is_about(question: str, row: str, is_other: bool) -> None:
     (sentence,) = read_evidence([EvidencePart("C0", "report.pdf", row)])
     assert is_other_row(read_question(question), sentence) is is_other
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "row", "is_whole"),
+    [
+        ("Who replaces the bearings?", "Task: Replace both bearings; Done by: Workshop", True),
+        ("Who replaces the lamps?", "Task: Replace both bearings; Done by: Workshop", False),
+        ("Who replaces the bearings?", "Task: Replace both bearings; Section: 10.4", False),
+        ("What is the lead time of the impeller?", "Description: Open impeller; Lead time: 11 weeks", True),
+        ("What is the lead time of the impeller?", "Description: Open impeller; Test lead time: 11 weeks", False),
+        ("What is the name of the driver?", "Message: Oil pressure; Driver: Stop at once", False),
+        ("What is the colour of the grey pump?", "Thing: Pump; Colour: grey", False),
+        ("Who changed the seal in February?", "Date: 2025-02-12; Work done: Seal changed; Done by: M. Ferrante", True),
+        ("Who changed the seal in March?", "Date: 2025-02-12; Work done: Seal changed; Done by: M. Ferrante", False),
+        ("Who replaces the bearings?", "Both bearings are replaced by the workshop.", False),
+    ],
+)
+def test_a_row_with_all_words_of_the_question_has_the_asked_value(question: str, row: str, is_whole: bool) -> None:
+    (sentence,) = read_evidence([EvidencePart("C0", "report.pdf", row)])
+    assert is_whole_row(read_question(question), sentence) is is_whole
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("row", "answers"),
+    [
+        ("Task: Replace both bearings; Done by: Workshop", True),
+        ("Task: Replace both bearings; Section: 10.4", False),
+        ("Task: Replace both bearings; Done by: none", False),
+    ],
+)
+def test_the_minimum_is_lower_for_such_a_row(row: str, answers: bool) -> None:
+    question = "Who replaces the bearings?"
+    ranking = rank(prompt_of(question, row), read_question(question))
+    assert ranking._replace(answering=ranking.minimum - 1).answers is answers
+    assert not ranking._replace(answering=ranking.minimum - 2_000_000).answers
+
+
+@pytest.mark.contract("R4-9")
+def test_a_date_in_numbers_says_its_month() -> None:
+    texts_of = {"2025-02-12": True, "2025-03-12": False, "12025-02-12": False, "2025-021": False}
+    for date, says in texts_of.items():
+        (sentence,) = read_evidence([EvidencePart("C0", "orders.csv", f"The seal was changed on {date}.")])
+        assert (read_question("Which seal in February?").weights.keys() <= sentence.stems) is says, date
 
 
 @pytest.mark.contract("R4-9")
