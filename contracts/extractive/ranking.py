@@ -107,7 +107,9 @@ class Ranking(NamedTuple):
         if not self.ranked:
             return False
         best, features = self.ranked[0].sentence, self.ranked[0].features
-        is_named = is_headed(self.question, best) or (is_whole_row(self.question, best) and not features["type_missing"])
+        is_named = is_headed(self.question, best) or (
+            is_whole_row(self.question, best) and not features["type_missing"]
+        )
         if self.answering < self.minimum - ALL_NAMED * is_named:
             return False
         if (needs_type(self.question) and features["type_missing"]) or is_of_another_year(self.question, best):
