@@ -73,12 +73,13 @@ eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
 	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)
 
-eval-honest: setup ## the firewall on replies as good models write them, as five tables
+eval-honest: setup ## the firewall on replies as good models write them, as six tables
 	@$(BIN)/python -m sourcebound.evals.honest
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/prompts
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/binding
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/turned
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/others
+	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/further
 
 eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
 	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)

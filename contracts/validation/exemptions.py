@@ -78,7 +78,9 @@ TITLE_WORDS: Final = content_words(
     factor attribute characteristic variable variant kind order position entry entity organisation organization member
     people index id identifier key label column row choice alternative explanation interpretation indication consequence
     outcome impact similarity basis process sequence timeline schedule frequency start end first second third look shows
-    applies
+    applies happened happens occurred preparation activity duty object
+    vorbereitung tätigkeit aufgabe gegenstand gerät dès préparation activité tâche appareil objet
+    preparación actividad tarea aparato objeto desde preparazione attività compito apparecchio oggetto
     punkt faktor eigenschaft gebühr preis aspekt ergebnis folge grund anforderung voraussetzung regelung vorgabe
     zeitpunkt termin person beginn ende ablauf bereich
     point facteur caractéristique propriété résultat exigence étape moment personne prix tarif

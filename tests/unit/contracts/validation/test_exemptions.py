@@ -24,6 +24,7 @@ def _codes(text: str, bundle: AnswerBundle = BUNDLE, version: int = 2) -> list[s
 
 
 EXEMPT = {
+    "a head that asks what happened": "| Part | What happened |\n|---|---|\n| seal | checked every 12 hours [C0] |",
     "a head of general words of other languages": "| Fall | Rôle |\n|---|---|\n| seal | every 12 hours [C0] |",
     "a head with another word of the family": "| Oil | Compressing |\n|---|---|\n| seal | every 12 hours [C0] |",
     "a heading of the section's words": f"# Oil and seal\n{SEAL}",
