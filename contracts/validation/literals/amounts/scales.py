@@ -19,8 +19,10 @@ COUNTED: Final = (
     r"|angaben|beträge|werte|montants?|chiffres|importes|cifras|importi|valori)"
 )
 """What a scale follows."""
+PLACED: Final = r"(?:in (?:this|these|the (?:following|above)) \w+\s+)?"
+"""Where what a scale follows stands: `Amounts in this note are in £ million`."""
 HEAD: Final = re.compile(
-    rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
+    rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+{PLACED}|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
     rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
     rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')}|(?P<millions>(?<=[(€£$])m(?=\))))\s*(?=[)\]|,])"
     rf"|(?:^|[(\[|,;:]\s*|\b(?:in|en)\s+)(?:(?:in|en)\s+)?(?P<letter>[tk])(?P<money>€|eur|chf|usd)(?!\w))"
@@ -42,6 +44,8 @@ FACTORS: Final = {
 SCALE_GROUPS: Final = ("scale", "zeros", "alone", "millions", "letter")
 MAX_HEADS: Final = 50
 """The most heads of a chunk that are read."""
+RULE: Final = re.compile(r"[ |:]*-")
+"""The beginning of the line below the head of a table."""
 LINE: Final = re.compile(r"[^\n]*")
 
 
@@ -107,7 +111,10 @@ def find_scales(text: str) -> list[Scale]:
         end = following.start() if following else len(text)
         cells = [bool(HEAD.search("|" + cell + "|")) for cell in line.strip().strip("|").split("|")]
         column = line[: head.end() - line_start].strip().lstrip("|").count("|") if _is_cell(line, cells) else None
-        scales.append(Scale(factor, unit, line_end if column is not None else head.end(), end, column))
+        if column == 0 and _is_below_a_row(text, line_start, line_end):
+            scales.append(Scale(factor, unit, head.end(), line_end, None))
+        else:
+            scales.append(Scale(factor, unit, line_end if column is not None else head.end(), end, column))
     return sorted(scales, key=lambda scale: scale.start)
 
 
@@ -115,6 +122,12 @@ def _is_cell(line: str, cells: list[bool]) -> bool:
     """Return whether a line is the head of a table with more than one filled cell, so that a scale is of its column."""
     filled = [cell for cell in line.strip().strip("|").split("|") if cell.strip()]
     return line.count("|") > 0 and len(filled) > 1 and any(cells)
+
+
+def _is_below_a_row(text: str, start: int, end: int) -> bool:
+    """Return whether a line of a table is no head: then the scale in its first cell is that of its own values."""
+    above = text[:start].rstrip("\n").rpartition("\n")[2]
+    return "|" in above and not RULE.match(text, end + 1)
 
 
 def _column(text: str, position: int, scale: Scale) -> int | None:

@@ -142,7 +142,7 @@ MORE_SPELLINGS: Final = {
     "km2": r"(?:square|sq\.?)[\s-]?(?:km|kilomet(?:re|er)s?)|km2",
     "mi2": r"(?:square|sq\.?)[\s-]?(?:mi|miles?)",
     "m3": r"cubic met(?:re|er)s?|m3|kubikmetern?|m[eè]tres?\scubes?|metros?\sc[uú]bicos?|metr[io]\scub[io]",
-    "%": r"pour\scent|por\sciento|per\s?cento",
+    "%": r"%[mvw]/[mvw]|pour\scent|por\sciento|per[\s-]?cento?",
     "ft3": r"(?:cubic|cu\.?)[\s-]?(?:ft|foot|feet)|ft3",
     "cm3": r"cubic centimet(?:re|er)s?|cm3|ccm",
     "tb": r"tb|terabytes?",
