@@ -70,7 +70,10 @@ SUPPORTED = [
     ("Revenue was €5.2 million.", "| Item | EUR in thousands |\n|---|---|\n| Sales | 5,200 |"),
     ("Revenue was 5200.", "Revenue (in thousands)\nSales 5,200"),
     ("It sold 7,000 bolts.", "| Item | Sold ('000) |\n|---|---|\n| Bolts | 7 |"),
-    ("Revenue was £5.2 million.", "Amounts in this note are in £ million.\n\n| Item | 2023 |\n|---|---|\n| Sales | 5.2 |"),
+    (
+        "Revenue was £5.2 million.",
+        "Amounts in this note are in £ million.\n\n| Item | 2023 |\n|---|---|\n| Sales | 5.2 |",
+    ),
     ("Lending was £587 million.", "| | 2023 |\n|---|---|\n| Lending (£m) | 587 |\n| Branches | 37 |"),
     ("The share was 80 %.", "a share of 80 per cent"),
     ("The share was 80 per cent.", "an 80-per-cent share"),
