@@ -25,6 +25,8 @@ from sourcebound.contracts.extractive.pieces.roles import (
 )
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.segments import Segment, SegmentKind
+from sourcebound.contracts.validation.literals.times.dates import MONTH_NAMES
+from sourcebound.contracts.validation.literals.times.named_times import ISO_MONTH
 from sourcebound.contracts.validation.support.word_lists import root_of
 from sourcebound.contracts.validation.support.words import Word, read_words
 
@@ -38,11 +40,8 @@ WARNING: Final = re.compile(
     r"avertissement|attenzione|avviso|pericolo|advertencia|peligro|precaución|atenção|aviso|waarschuwing|let op)\b",
     re.IGNORECASE,
 )
-ISO_MONTH: Final = re.compile(r"(?<![\d-])[12]\d{3}-(0[1-9]|1[0-2])(?![\d])")
-MONTHS: Final = tuple(
-    root_of(name)
-    for name in "january february march april may june july august september october november december".split()
-)
+MONTHS: Final = tuple(root_of(names.split()[0]) for names in MONTH_NAMES)
+"""The stems of the months in their order."""
 FIELD: Final = re.compile(r"(?:^|; )(?P<head>[^:;]{1,60}): [^;]+")
 """A value with its name."""
 

@@ -1,35 +1,34 @@
-"""Replies that were written and judged once, before the firewall was mended for them: a gate of the release."""
-
-from functools import partial
-from typing import Final
+"""Replies of others that were judged once before the firewall was mended for them: a gate of the release."""
 
 import pytest
 
 from sourcebound.evals.honest import FAITHFUL, UNFAITHFUL, render
 from support.honest_replies import check_citations, verdicts_of
 
-verdicts = partial(verdicts_of, "others")
-LEAST_FAITHFUL_RELEASED: Final = 444
-"""The number reached. Raise it with the firewall, never lower it."""
-MOST_NUMBERS_RELEASED: Final = 9
-"""The number of replies with another number that are released. Lower it with the firewall, never raise it."""
-
 
 @pytest.mark.contract("R5-8", "R5-17")
-def test_honest_replies_of_others_are_released() -> None:
-    released = [item for item in verdicts() if item.reply.label == FAITHFUL and item.released]
-    assert len(released) >= LEAST_FAITHFUL_RELEASED, render(verdicts())
+@pytest.mark.parametrize(("name", "least"), [("others", 444), ("further", 124)])
+def test_honest_replies_of_others_are_released(name: str, least: int) -> None:
+    """The numbers are those reached. Raise them with the firewall, never lower them."""
+    released = [item for item in verdicts_of(name) if item.reply.label == FAITHFUL and item.released]
+    assert len(released) >= least, render(verdicts_of(name))
 
 
 @pytest.mark.contract("R5-8")
-def test_another_number_in_a_reply_of_others_is_rejected() -> None:
-    released = [item for item in verdicts() if item.reply.kind == "number" and item.released]
-    assert len(released) <= MOST_NUMBERS_RELEASED, render(verdicts())
+@pytest.mark.parametrize(
+    ("name", "kinds", "most"), [("others", {"number"}, 9), ("further", {"number", "unit", "date"}, 2)]
+)
+def test_another_value_in_a_reply_of_others_is_rejected(name: str, kinds: set[str], most: int) -> None:
+    """The numbers are those of the released replies. Lower them with the firewall, never raise them."""
+    changed = [item for item in verdicts_of(name) if item.reply.kind in kinds]
+    assert {item.reply.kind for item in changed} == kinds
+    assert sum(item.released for item in changed) <= most, render(verdicts_of(name))
 
 
-def test_each_bundle_has_replies_of_both_kinds() -> None:
-    replies = [item.reply for item in verdicts()]
-    assert len({reply.bundle for reply in replies}) == 240
+@pytest.mark.parametrize(("name", "bundles"), [("others", 240), ("further", 80)])
+def test_each_bundle_has_replies_of_both_kinds(name: str, bundles: int) -> None:
+    replies = [item.reply for item in verdicts_of(name)]
+    assert len({reply.bundle for reply in replies}) == bundles
     for label in (FAITHFUL, UNFAITHFUL):
         assert {reply.bundle for reply in replies if reply.label == label} == {reply.bundle for reply in replies}
     check_citations(replies)

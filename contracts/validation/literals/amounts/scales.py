@@ -1,7 +1,6 @@
 """Scales in the heads of tables and columns: under "in thousands", 5,200 is 5.2 million (R5-8)."""
 
 import re
-from bisect import bisect_right
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -44,8 +43,11 @@ FACTORS: Final = {
 SCALE_GROUPS: Final = ("scale", "zeros", "alone", "millions", "letter")
 MAX_HEADS: Final = 50
 """The most heads of a chunk that are read."""
-RULE: Final = re.compile(r"[ |:]*-")
-"""The beginning of the line below the head of a table."""
+FIELDS: Final = re.compile(r"[^;\n]+; [^:;\n]{1,80}: ")
+"""The beginning of a row that names its values."""
+LETTER: Final = re.compile(r"[^\W\d_]")
+VALUE: Final = re.compile(r"[:|][^;|]*\d")
+"""A value with a digit. The name of a column may be a year."""
 LINE: Final = re.compile(r"[^\n]*")
 
 
@@ -73,61 +75,84 @@ def scaled_forms(text: str, literals: list[Literal]) -> list[tuple[str, str | No
     scales = find_scales(text)
     if not scales:
         return []
-    starts, forms = [scale.start for scale in scales], []
+    forms = []
     for literal in literals:
-        position = bisect_right(starts, literal.start) - 1
-        if literal.kind != "number" or position < 0:
+        holding = [scale for scale in scales if scale.start <= literal.start < scale.end]
+        if literal.kind != "number" or not holding:
             continue
-        first = position
-        while first and scales[first - 1].start == scales[position].start:
-            first -= 1
-        for scale in scales[first : position + 1]:
-            if literal.start < scale.end and _column(text, literal.start, scale) == scale.column:
+        start = max(scale.start for scale in holding)
+        for scale in holding:
+            if scale.start == start and _column(text, literal.start, scale) == scale.column:
                 forms += _at_scale(literal, scale)
     return forms
 
 
 def find_scales(text: str) -> list[Scale]:
-    """Find the scales of a text. A scale holds up to the next one, one in a cell of a head for the table's column."""
+    """Find the scales of a text.
+
+    One in a row of values is that of the row or of its cell, one in the head of a table that of the column, and any
+    other holds up to the next one.
+    """
     folded = text.casefold()
     if not any(mark in folded for mark in MARKS):
         return []
-    heads = list(islice(HEAD.finditer(text), MAX_HEADS))
-    scales = []
+    found = [(head, _values_of_row(text, head)) for head in islice(HEAD.finditer(text), MAX_HEADS)]
+    scales = [_to_scale(head, *values) for head, values in found if values]
+    heads = [head for head, values in found if not values]
     for number, head in enumerate(heads):
-        word = next(head[group] for group in SCALE_GROUPS if head[group])
-        name = word.casefold().strip("'.")
-        factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
-        money = next(
-            (part for part in (head["before"], head["middle"], head["after"], head["plain"], head["money"]) if part),
-            None,
-        )
-        unit = ALL_UNITS.get(money.casefold().split()[-1]) if money else None
-        line_end = LINE.match(text, head.end()).end()  # type: ignore[union-attr]
-        line_start = text.rfind("\n", 0, head.start() + 1) + 1
+        line_start, line_end = _line_around(text, head)
         line = text[line_start:line_end]
         same_line = [other for other in heads[number + 1 :][:9] if other.start() < line_end]
         following = heads[number + 1 + len(same_line)] if number + 1 + len(same_line) < len(heads) else None
         end = following.start() if following else len(text)
         cells = [bool(HEAD.search("|" + cell + "|")) for cell in line.strip().strip("|").split("|")]
         column = line[: head.end() - line_start].strip().lstrip("|").count("|") if _is_cell(line, cells) else None
-        if column == 0 and _is_below_a_row(text, line_start, line_end):
-            scales.append(Scale(factor, unit, head.end(), line_end, None))
-        else:
-            scales.append(Scale(factor, unit, line_end if column is not None else head.end(), end, column))
-    return sorted(scales, key=lambda scale: scale.start)
+        scales.append(_to_scale(head, line_end if column is not None else head.end(), end, column))
+    return scales
+
+
+def _to_scale(head: re.Match[str], start: int, end: int, column: int | None = None) -> Scale:
+    word = next(head[group] for group in SCALE_GROUPS if head[group])
+    name = word.casefold().strip("'.")
+    factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
+    money = next(
+        (part for part in (head["before"], head["middle"], head["after"], head["plain"], head["money"]) if part),
+        None,
+    )
+    return Scale(factor, ALL_UNITS.get(money.casefold().split()[-1]) if money else None, start, end, column)
+
+
+def _line_around(text: str, head: re.Match[str]) -> tuple[int, int]:
+    return text.rfind("\n", 0, head.start() + 1) + 1, LINE.match(text, head.end()).end()  # type: ignore[union-attr]
+
+
+def _values_of_row(text: str, head: re.Match[str]) -> tuple[int, int] | None:
+    """Return the place of the values of a row that has a scale in a name: `Lending (£m); 2023: 587`, or None.
+
+    After `Lending (£m): 587` only this value has it. A row that has nothing but the scale is a head, and so is one
+    without values.
+    """
+    start, end = _line_around(text, head)
+    line, at = text[start:end], head.end() - start
+    if "|" in line:
+        is_first = not line[:at].strip().lstrip("|").count("|")
+        is_body = "|" in text[:start].rstrip("\n").rpartition("\n")[2]
+        cell, values = line.strip().strip("|").partition("|")[0], line[at:] if is_first and is_body else ""
+    elif FIELDS.match(line):
+        cell, rest = line[line.rfind(";", 0, head.start() - start) + 1 :].partition(";")[::2]
+        name, _, value = cell.partition(": ")
+        if head[0] in name and VALUE.match(f": {value}"):
+            return head.end(), end - len(rest) - bool(rest)
+        cell, values = cell if head[0] in name else value, line[at:]
+    else:
+        return None
+    return (head.end(), end) if LETTER.search(cell.replace(head[0], "")) and VALUE.search(values) else None
 
 
 def _is_cell(line: str, cells: list[bool]) -> bool:
     """Return whether a line is the head of a table with more than one filled cell, so that a scale is of its column."""
     filled = [cell for cell in line.strip().strip("|").split("|") if cell.strip()]
     return line.count("|") > 0 and len(filled) > 1 and any(cells)
-
-
-def _is_below_a_row(text: str, start: int, end: int) -> bool:
-    """Return whether a line of a table is no head: then the scale in its first cell is that of its own values."""
-    above = text[:start].rstrip("\n").rpartition("\n")[2]
-    return "|" in above and not RULE.match(text, end + 1)
 
 
 def _column(text: str, position: int, scale: Scale) -> int | None:
