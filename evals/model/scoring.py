@@ -19,6 +19,8 @@ ECHO_WORDS: Final = 5
 SAME_AS_QUESTION: Final = 0.9
 PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+LINK_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*\)")
+"""Where a link of Markdown leads to: its words are not said."""
 MARK: Final = re.compile(r"\[C\d+\]")
 SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 FILLER: Final = re.compile(
@@ -53,7 +55,7 @@ def token_f1(answer: str, gold: str) -> float:
 
 def is_right(answer: str, gold: Iterable[str]) -> bool:
     """Whether an answer contains one of the accepted answers, or has enough words in common with it."""
-    plain = MARK.sub(" ", answer)
+    plain = LINK_TARGET.sub("", MARK.sub(" ", answer))
     said = normalize(plain)
     return any(_contains(said, normalize(each)) or token_f1(plain, each) >= MIN_F1 for each in gold)
 

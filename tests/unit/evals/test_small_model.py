@@ -70,6 +70,8 @@ def test_every_beginning_of_a_draw_has_all_kinds() -> None:
         ("Every six months, or so. [C1]", "six whole months", True),
         ("It is changed every month. [C0]", "every six months", False),
         ("It has 112 parts. [C0]", "12", False),
+        ("Style is checked by [Flake8](https://example.org/flake8/rules). [C0]", "Flake8", True),
+        ("Style is checked by [it](https://example.org/Flake8). [C0]", "Flake8", False),
         ("Anything at all. [C0]", "", False),
     ],
 )
