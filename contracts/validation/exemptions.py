@@ -93,6 +93,8 @@ TITLE_WORDS: Final = content_words(
 """Words by which a heading or the head of a table orders an answer, and which name no subject. None of them
 turns what stands below: a minimum is no maximum."""
 PLURAL: Final = re.compile(r"(?:es|en|s|n|e|i)$")
+ABBREVIATED: Final = re.compile(r"\b([^\W\d_]{3,6})\.(?=[,;:|)]| [a-z\d|(])")
+"""A word that goes on after its full stop, such as `max.`."""
 ASKING: Final = re.compile(
     r"\W*(?:who|what|when|where|which|how|wer|was|wann|wo|wie|welche[rs]?|qui|quoi|quand|où|combien|comment|quién|qué"
     r"|cuándo|dónde|cuánto|cómo|chi|cosa|quando|dove|quanto|come|wat|wanneer|waar|hoe|quem|onde)\b(?!.*\b(?:not|never)\b)",
@@ -255,7 +257,8 @@ def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     known |= _content(" ".join(known))  # `speed` of `speeds` loses its end too
     families = {word[:FAMILY] for word in known}
     unknown = {word for word in words - known if len(word) < FAMILY or word[:FAMILY] not in families}
-    return not unknown or all(_ends_compound(word, chunks) for word in unknown)
+    short = {match[1].casefold() for chunk in chunks for match in ABBREVIATED.finditer(chunk)}
+    return all(word.startswith(tuple(short)) or _ends_compound(word, chunks) for word in unknown)
 
 
 def _has_verb(label: str) -> bool:

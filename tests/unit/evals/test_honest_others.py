@@ -7,7 +7,7 @@ from support.honest_replies import check_citations, verdicts_of
 
 
 @pytest.mark.contract("R5-8", "R5-17")
-@pytest.mark.parametrize(("name", "least"), [("others", 444), ("further", 124)])
+@pytest.mark.parametrize(("name", "least"), [("others", 446), ("further", 126)])
 def test_honest_replies_of_others_are_released(name: str, least: int) -> None:
     """The numbers are those reached. Raise them with the firewall, never lower them."""
     released = [item for item in verdicts_of(name) if item.reply.label == FAITHFUL and item.released]

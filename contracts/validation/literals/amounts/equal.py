@@ -1,13 +1,14 @@
 """Equal measures: a source that says `48 hours` supports `two days`, and `2150 MHz` supports `2.15 GHz` (R5-8).
 
-Only units of a fixed ratio are converted, and only if the value stays short. A month has no fixed number of days, and
-`5 working days` has no unit of time. The unit `mw` is not here, because it may be a megawatt or a milliwatt.
+A measure of two parts, `3 hours 30 minutes`, is equal to `3.5 hours`. Only units of a fixed ratio are converted, and
+only if the value stays short. A month has no fixed number of days, and `5 working days` has no unit of time. The unit
+`mw` is not here, because it may be a megawatt or a milliwatt.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import Literal
@@ -37,6 +38,11 @@ REPEATED: Final = re.compile(r"\)\s(?P<unit>second|minute|hour|day|week|month|ye
 NAMED: Final = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "wk", "month": "mo", "year": "yr"}
 NUMBER: Final = re.compile(r"n(\d{1,7}(?:\.\d{1,4})?)")
 RANGE: Final = re.compile(r"\s*(?:-|–|to|and|or)\s*")
+JOINED: Final = re.compile(r"\s?(?:(?:,|and|und|et|y|e)\s)?")
+"""What is between the parts of one measure: `3 hours and 30 minutes`."""
+SHORT_HOURS: Final = re.compile(r"\d\s?heures?$")
+MINUTES: Final = re.compile(r"[0-5]\d")
+"""The minutes of `3 heures 30`, which name no unit."""
 LEAST: Final = Decimal("0.001")
 MOST: Final = Decimal(10**7)
 
@@ -57,6 +63,19 @@ def equal_forms(plain: str, literals: Iterable[Literal]) -> Iterator[Form]:
         between = plain[first.start + len(first.text) : last.start]
         if first.unit is None and last.unit and RANGE.fullmatch(between):
             yield from _equal(first, last.unit)
+        elif JOINED.fullmatch(between):
+            yield from _equal_sum(first, last)
+
+
+def _equal_sum(first: Literal, last: Literal) -> Iterator[Form]:
+    """Yield the measures equal to a number of hours with its minutes, or of another unit with its smaller one."""
+    unit = last.unit or ("min" if SHORT_HOURS.search(first.text) and MINUTES.fullmatch(last.text) else None)
+    family = FAMILY_OF.get(str(first.unit), {})
+    if unit not in family or family[unit] >= family[str(first.unit)]:
+        return
+    for large, small in product(_values(first), _values(last)):
+        if small * family[unit] < family[str(first.unit)]:
+            yield from _in_units(large * family[str(first.unit)] + small * family[unit], family)
 
 
 def is_equal(one: Literal, other: Literal) -> bool:
@@ -69,9 +88,17 @@ def is_equal(one: Literal, other: Literal) -> bool:
 
 def _equal(literal: Literal, unit: str) -> Iterator[Form]:
     family = FAMILY_OF.get(unit, {})
-    values = [Decimal(match[1]) for form in literal.forms if (match := NUMBER.fullmatch(form))]
-    for value in values if family else ():
-        for other, size in family.items():
-            equal = value * family[unit] / size
-            if other != unit and LEAST <= equal < MOST and equal == round(equal, 3):
-                yield f"n{equal.normalize():f}", other
+    for value in _values(literal) if family else ():
+        yield from (form for form in _in_units(value * family[unit], family) if form[1] != unit)
+
+
+def _values(literal: Literal) -> list[Decimal]:
+    return [Decimal(match[1]) for form in literal.forms if (match := NUMBER.fullmatch(form))]
+
+
+def _in_units(smallest: Decimal, family: Mapping[str, int]) -> Iterator[Form]:
+    """Yield a measure, given in the smallest unit of its family, in each of the units."""
+    for unit, size in family.items():
+        equal = smallest / size
+        if LEAST <= equal < MOST and equal == round(equal, 3):
+            yield f"n{equal.normalize():f}", unit

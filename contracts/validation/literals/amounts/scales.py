@@ -22,8 +22,9 @@ PLACED: Final = r"(?:in (?:this|these|the (?:following|above)) \w+\s+)?"
 """Where what a scale follows stands: `Amounts in this note are in £ million`."""
 HEAD: Final = re.compile(
     rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+{PLACED}|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
-    rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
-    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')}|(?P<millions>(?<=[(€£$])m(?=\))))\s*(?=[)\]|,])"
+    rf"|(?:^|[(\[|])\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
+    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')}|(?P<millions>(?<=[(€£$])m(?=\))))"
+    rf"\s*(?=[)\]|,]|:\s[^;\n]+;\s)"
     rf"|(?:^|[(\[|,;:]\s*|\b(?:in|en)\s+)(?:(?:in|en)\s+)?(?P<letter>[tk])(?P<money>€|eur|chf|usd)(?!\w))"
     rf"(?!\s+(?:of|d[ei])\b|\s+d')",
     re.IGNORECASE | re.MULTILINE,
@@ -46,8 +47,15 @@ MAX_HEADS: Final = 50
 FIELDS: Final = re.compile(r"[^;\n]+; [^:;\n]{1,80}: ")
 """The beginning of a row that names its values."""
 LETTER: Final = re.compile(r"[^\W\d_]")
+DIGIT: Final = re.compile(r"\d")
 VALUE: Final = re.compile(r"[:|][^;|]*\d")
 """A value with a digit. The name of a column may be a year."""
+PERIOD: Final = re.compile(
+    r"\W*(?:(?:FY|[QH][1-4]|\d{1,2} [A-Z][a-z]+|[A-Z][a-z]+ \d{1,2},?)\s?)?(?:19|20)\d\d\W*", re.IGNORECASE
+)
+"""The head of a column that says only when: `FY 2023`."""
+BODY: Final = re.compile(r"(?:[ \t]*\|.*(?:\n|$))*")
+"""The rows of a table below its head."""
 LINE: Final = re.compile(r"[^\n]*")
 
 
@@ -105,10 +113,29 @@ def find_scales(text: str) -> list[Scale]:
         same_line = [other for other in heads[number + 1 :][:9] if other.start() < line_end]
         following = heads[number + 1 + len(same_line)] if number + 1 + len(same_line) < len(heads) else None
         end = following.start() if following else len(text)
-        cells = [bool(HEAD.search("|" + cell + "|")) for cell in line.strip().strip("|").split("|")]
+        cells = [bool(HEAD.search("|" + cell + "|")) for cell in _cells(line)]
         column = line[: head.end() - line_start].strip().lstrip("|").count("|") if _is_cell(line, cells) else None
         scales.append(_to_scale(head, line_end if column is not None else head.end(), end, column))
+        if column == 0:
+            scales += _of_periods(scales[-1], text, line)
     return scales
+
+
+def _of_periods(scale: Scale, text: str, head: str) -> list[Scale]:
+    """Return the scale of the first cell of a head for the columns of periods: `| Item (£m) | 2023 |`.
+
+    A first column with numbers of its own keeps its scale for itself.
+    """
+    body = BODY.match(text, scale.start + 1)
+    rows = [_cells(row) for row in body[0].splitlines()] if body else []
+    if not body or any(DIGIT.search(row[0]) for row in rows):
+        return []
+    columns = [number for number, cell in enumerate(_cells(head)) if PERIOD.fullmatch(cell)]
+    return [scale._replace(column=column, end=min(scale.end, body.end())) for column in columns]
+
+
+def _cells(row: str) -> list[str]:
+    return row.strip().strip("|").split("|")
 
 
 def _to_scale(head: re.Match[str], start: int, end: int, column: int | None = None) -> Scale:
@@ -151,7 +178,7 @@ def _values_of_row(text: str, head: re.Match[str]) -> tuple[int, int] | None:
 
 def _is_cell(line: str, cells: list[bool]) -> bool:
     """Return whether a line is the head of a table with more than one filled cell, so that a scale is of its column."""
-    filled = [cell for cell in line.strip().strip("|").split("|") if cell.strip()]
+    filled = [cell for cell in _cells(line) if cell.strip()]
     return line.count("|") > 0 and len(filled) > 1 and any(cells)
 
 

@@ -270,3 +270,19 @@ def test_the_head_of_a_table_may_have_a_word_of_the_question_in_the_singular() -
 def test_an_english_word_is_no_end_of_a_compound() -> None:
     bundle = bundle_of_texts(["The hypertension of the pump is 5 bar."], "How high is it?")
     assert _codes("| Tension | Value |\n|---|---|\n| pump | 5 bar [C0] |", bundle) == ["UNCITED_FACTUAL_STATEMENT"]
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize(
+    ("head", "codes"),
+    [
+        ("| Model | Maximum pressure (oil included) |", []),
+        ("| Model | Maximum pressure (oil excluded) |", ["UNCITED_FACTUAL_STATEMENT"]),
+        ("| Model | Minimum pressure |", ["UNCITED_FACTUAL_STATEMENT"]),
+    ],
+)
+def test_the_head_of_a_table_may_write_a_short_word_of_its_sources_out(head: str, codes: list[str]) -> None:
+    source = "| Model | Max. pressure, incl. oil |\n|---|---|\n| PX | 5 bar |"
+    row = "| PX | 5 bar [C0] |"
+    bundle = bundle_of_texts([source], "How high is it?")
+    assert _codes(f"{head}\n|---|---|\n{row}", bundle) == codes
