@@ -7,6 +7,7 @@ from typing import Final
 
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import A_REASON, GOES_ON, OPTION, PROCEDURAL
+from sourcebound.contracts.extractive.pieces.alike import with_difference
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
 from sourcebound.contracts.extractive.pieces.problems import ASKING, is_echo, read_below
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
@@ -133,7 +134,7 @@ def _in_form(ranking: Ranking, best: Sentence) -> list[Sentence]:
         return read_list(ranking.sentences, best)
     match ranking.question.form:
         case Form.SIDES:
-            return _sides(ranking)
+            return with_difference(ranking.question, ranking.sentences, _sides(ranking))
         case Form.LIST:
             return [best, *_list_below(ranking)]
         case Form.STEPS:

@@ -244,3 +244,28 @@ def test_each_of_two_things_behind_the_same_preposition_is_answered() -> None:
     other = "In sepsis without it the threshold is 80 percent of the bacteria."
     question = "Which threshold applies in septic shock and in sepsis?"
     assert texts(question, f"{shock} {other} The bacteria are listed.") == [shock, other]
+
+
+ALIKE = "A ring seal is similar to a lip seal; it rubs on the shaft, too."
+UNLIKE = "Instead of one lip it has a ring of felt."
+OTHER = "Both are sold in bags."
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("paragraph", "said"),
+    [
+        (f"{ALIKE} {UNLIKE}", [ALIKE, UNLIKE]),
+        (f"{ALIKE} {OTHER} {UNLIKE}", [ALIKE, UNLIKE]),
+        (f"{ALIKE} {OTHER}", []),
+        (f"{ALIKE}\n\n{UNLIKE}", []),
+        (BUT := "A ring seal is similar to a lip seal, but has felt.", [BUT]),
+    ],
+)
+def test_likeness_alone_is_no_difference(paragraph: str, said: list[str]) -> None:
+    assert texts("How does a ring seal differ from a lip seal?", paragraph) == said
+
+
+@pytest.mark.contract("R4-9")
+def test_likeness_answers_what_is_alike() -> None:
+    assert texts("Is a ring seal similar to a lip seal?", f"{ALIKE} {UNLIKE}") == [ALIKE]
