@@ -10,7 +10,7 @@ Some questions are also read with another passage of the same package that MiniL
 The examples of `DRAWS` epochs are written, because titles and such passages are drawn anew for each.
 
 With `NEW`, the first letters of files of `written/`, they are for a network that knows the other passages: one epoch
-with all questions of these files and `KNOWN` questions of the others.
+with all questions of these files and a share of the others (`KNOWN`).
 """
 
 import asyncio
@@ -44,8 +44,8 @@ WITHOUT: Final = 0.25
 UNTITLED, NAMED = 0.2, 0.3
 """The share of questions that are read without the title, and with one like the name of a file."""
 TABLES, TABLES_SEED = 1000, 11
-KNOWN: Final = {"chunks": 3000, "written": 3000, "tables": 400, "pairs": 2400}
-"""How many questions of each kind are learnt again beside new ones."""
+KNOWN: Final = {"chunks": 0.5, "written": 0.57, "tables": 0.25, "pairs": 0.45}
+"""The share of the questions of each kind that is learnt again beside new ones."""
 NEAR: Final = 6
 NEAR_ANSWERED, NEAR_OPEN = 0.5, 0.15
 """The share of questions, with an answer and without one, that are also read with another passage."""
@@ -160,7 +160,7 @@ def choose_further(passages: dict[str, Row], questions: list[Asked], new: tuple[
     for kind, pool in pools.items():
         size = 2 if kind == "pairs" else 1
         groups = list(zip(*(pool[place::size] for place in range(size)), strict=True))
-        chosen += [each for group in draw.sample(groups, KNOWN[kind] // size) for each in group]
+        chosen += [each for group in draw.sample(groups, round(KNOWN[kind] * len(groups))) for each in group]
     return chosen
 
 

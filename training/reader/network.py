@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -77,7 +78,8 @@ class Layer(nn.Module):
             part(hidden).view(passages, tokens, HEADS, -1).transpose(1, 2)
             for part in (self.query, self.key, self.value)
         )
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        scores = query @ key.transpose(2, 3) / HEAD_SIZE**0.5
+        mixed = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) @ value
         hidden = self.first(hidden + self.output(mixed.transpose(1, 2).reshape(passages, tokens, WIDTH)))
         return self.second(hidden + self.narrow(functional.gelu(self.wide(hidden))))
 

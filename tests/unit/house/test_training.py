@@ -175,7 +175,7 @@ def test_a_further_training_takes_new_questions_whole_and_pairs_with_their_twins
         for number in range(count)
     ]
     asked.append(EXAMPLES.Asked("new#0", frozenset(), "said", is_statement=True))
-    monkeypatch.setattr(EXAMPLES, "KNOWN", {"chunks": 2, "written": 3, "tables": 4, "pairs": 4})
+    monkeypatch.setattr(EXAMPLES, "KNOWN", {"chunks": 0.2, "written": 0.34, "tables": 0.45, "pairs": 0.4})
     chosen = EXAMPLES.choose_further(passages, asked, ("z",))
     twins = [each.question for each in chosen if each.in_pair]
     plain = [each.digest for each in chosen if not each.in_pair]
