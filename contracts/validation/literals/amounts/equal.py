@@ -69,13 +69,15 @@ def equal_forms(plain: str, literals: Iterable[Literal]) -> Iterator[Form]:
 
 def _equal_sum(first: Literal, last: Literal) -> Iterator[Form]:
     """Yield the measures equal to a number of hours with its minutes, or of another unit with its smaller one."""
-    unit = last.unit or ("min" if SHORT_HOURS.search(first.text) and MINUTES.fullmatch(last.text) else None)
-    family = FAMILY_OF.get(str(first.unit), {})
-    if unit not in family or family[unit] >= family[str(first.unit)]:
+    large, small = str(first.unit), str(last.unit)
+    if SHORT_HOURS.search(first.text) and MINUTES.fullmatch(last.text):
+        small = "min"
+    family = FAMILY_OF.get(large, {})
+    if small not in family or family[small] >= family[large]:
         return
-    for large, small in product(_values(first), _values(last)):
-        if small * family[unit] < family[str(first.unit)]:
-            yield from _in_units(large * family[str(first.unit)] + small * family[unit], family)
+    for one, other in product(_values(first), _values(last)):
+        if other * family[small] < family[large]:
+            yield from _in_units(one * family[large] + other * family[small], family)
 
 
 def is_equal(one: Literal, other: Literal) -> bool:
