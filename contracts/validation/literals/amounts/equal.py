@@ -38,7 +38,7 @@ REPEATED: Final = re.compile(r"\)\s(?P<unit>second|minute|hour|day|week|month|ye
 NAMED: Final = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "wk", "month": "mo", "year": "yr"}
 NUMBER: Final = re.compile(r"n(\d{1,7}(?:\.\d{1,4})?)")
 RANGE: Final = re.compile(r"\s*(?:-|–|to|and|or)\s*")
-JOINED: Final = re.compile(r"\s?(?:(?:,|and|und|et|y|e)\s)?")
+JOINED: Final = re.compile(r"\s?(?:(?:and|und|et|y|e)\s)?")
 """What is between the parts of one measure: `3 hours and 30 minutes`."""
 SHORT_HOURS: Final = re.compile(r"\d\s?heures?$")
 MINUTES: Final = re.compile(r"[0-5]\d")

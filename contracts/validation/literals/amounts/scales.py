@@ -1,7 +1,7 @@
 """Scales in the heads of tables and columns: under "in thousands", 5,200 is 5.2 million (R5-8)."""
 
 import re
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.literals.amounts.numbers import scaled_form
@@ -22,9 +22,9 @@ PLACED: Final = r"(?:in (?:this|these|the (?:following|above)) \w+\s+)?"
 """Where what a scale follows stands: `Amounts in this note are in £ million`."""
 HEAD: Final = re.compile(
     rf"(?:(?:^|[(\[|,;:]\s*|\b{COUNTED}\s+{PLACED}|(?P<before>{MONEY})\s?)(?:are\s+)?(?:in|en)\s+(?:(?P<middle>{MONEY})\s?)?{SCALE}\b(?:\s+(?:of\s+|d[ei]\s+|d')(?P<after>{MONEY}))?"
-    rf"|(?:^|[(\[|])\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
-    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')}|(?P<millions>(?<=[(€£$])m(?=\))))"
-    rf"\s*(?=[)\]|,]|:\s[^;\n]+;\s)"
+    rf"|[(\[|]\s*(?P<plain>{MONEY})?\s?(?:in\s+)?"
+    rf"(?P<zeros>'?000(?:,000)?s?|{SCALE.replace('scale', 'alone')}|(?P<millions>(?<=[(€£$])m(?=\))))\s*(?=[)\]|,])"
+    rf"|^(?P<named>{MONEY})\s?{SCALE.replace('scale', 'name')}(?=:\s[^;\n]+;\s[^:;\n]{{1,80}}:\s)"
     rf"|(?:^|[(\[|,;:]\s*|\b(?:in|en)\s+)(?:(?:in|en)\s+)?(?P<letter>[tk])(?P<money>€|eur|chf|usd)(?!\w))"
     rf"(?!\s+(?:of|d[ei])\b|\s+d')",
     re.IGNORECASE | re.MULTILINE,
@@ -41,7 +41,7 @@ FACTORS: Final = {
     "milioni": 10**6, "millionen": 10**6, "milliard": 10**9, "miliardi": 10**9, "milliarden": 10**9,
     "t": 10**3, "k": 10**3, "m": 10**6, "000,000": 10**6, "billion": 10**9, "mrd": 10**9, "bn": 10**9,
 }  # fmt: skip
-SCALE_GROUPS: Final = ("scale", "zeros", "alone", "millions", "letter")
+SCALE_GROUPS: Final = ("scale", "zeros", "alone", "name", "millions", "letter")
 MAX_HEADS: Final = 50
 """The most heads of a chunk that are read."""
 FIELDS: Final = re.compile(r"[^;\n]+; [^:;\n]{1,80}: ")
@@ -54,8 +54,8 @@ PERIOD: Final = re.compile(
     r"\W*(?:(?:FY|[QH][1-4]|\d{1,2} [A-Z][a-z]+|[A-Z][a-z]+ \d{1,2},?)\s?)?(?:19|20)\d\d\W*", re.IGNORECASE
 )
 """The head of a column that says only when: `FY 2023`."""
-BODY: Final = re.compile(r"(?:[ \t]*\|.*(?:\n|$))*")
-"""The rows of a table below its head."""
+SCALED: Final = re.compile(r"\b(?:in|en)\s", re.IGNORECASE)
+"""What tells a scale without a currency from a unit or a name: `Miles` may be either."""
 LINE: Final = re.compile(r"[^\n]*")
 
 
@@ -116,7 +116,7 @@ def find_scales(text: str) -> list[Scale]:
         cells = [bool(HEAD.search("|" + cell + "|")) for cell in _cells(line)]
         column = line[: head.end() - line_start].strip().lstrip("|").count("|") if _is_cell(line, cells) else None
         scales.append(_to_scale(head, line_end if column is not None else head.end(), end, column))
-        if column == 0:
+        if column == 0 and (scales[-1].unit or SCALED.search(head[0])):
             scales += _of_periods(scales[-1], text, line)
     return scales
 
@@ -126,12 +126,13 @@ def _of_periods(scale: Scale, text: str, head: str) -> list[Scale]:
 
     A first column with numbers of its own keeps its scale for itself.
     """
-    body = BODY.match(text, scale.start + 1)
-    rows = [_cells(row) for row in body[0].splitlines()] if body else []
-    if not body or any(DIGIT.search(row[0]) for row in rows):
+    lines = text[scale.start + 1 : scale.end].splitlines(keepends=True)
+    rows = list(takewhile(lambda line: line.lstrip().startswith("|"), lines))
+    if any(DIGIT.search(_cells(row)[0]) for row in rows):
         return []
+    end = scale.start + 1 + sum(map(len, rows))
     columns = [number for number, cell in enumerate(_cells(head)) if PERIOD.fullmatch(cell)]
-    return [scale._replace(column=column, end=min(scale.end, body.end())) for column in columns]
+    return [scale._replace(column=column, end=end) for column in columns]
 
 
 def _cells(row: str) -> list[str]:
@@ -143,7 +144,11 @@ def _to_scale(head: re.Match[str], start: int, end: int, column: int | None = No
     name = word.casefold().strip("'.")
     factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
     money = next(
-        (part for part in (head["before"], head["middle"], head["after"], head["plain"], head["money"]) if part),
+        (
+            part
+            for part in (head["before"], head["middle"], head["after"], head["plain"], head["named"], head["money"])
+            if part
+        ),
         None,
     )
     return Scale(factor, ALL_UNITS.get(money.casefold().split()[-1]) if money else None, start, end, column)
