@@ -5,7 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 
@@ -40,8 +40,13 @@ def started(program: Program, log: Path) -> Iterator[tuple[str, "subprocess.Pope
 
 
 def workers_of(process: "subprocess.Popen[str]") -> set[int]:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return {int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    """The worker processes of a server; other children may end while this reads them."""
+    found = set()
+    for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.add(int(pid))
+    return found
 
 
 def measured(url: str, name: str, **labels: str) -> float:
