@@ -5,7 +5,7 @@ from typing import Final
 
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.validation.literals.identifiers import BEFORE_QUESTION
-from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, WORD, Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, OCCASIONAL, WORD, Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.ranges import lies_in_range, sentence_bounds
 
 NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
@@ -55,7 +55,8 @@ def is_given(
     if literal.kind == "address" or lies_in_range(literal, statement, cited):
         return True
     named = {form for other in statement.literals for form in other.forms}
-    own_words = content_words(statement.plain) - content_words(" ".join(other.text for other in statement.literals))
+    values = " ".join(other.text for other in statement.literals if other.unit != OCCASIONAL)
+    own_words = content_words(statement.plain) - content_words(values)
     is_bare = literal.kind == "number" and literal.unit is None
     neighbours = _neighbours(statement, literal) if is_bare else frozenset()
     for source in cited:

@@ -20,7 +20,7 @@ FOLDS: Final = "two three four five six seven eight nine ten".split()
 TIMES_WORDS: Final = {"twice": 2, "double": 2, "doubles": 2, "doubled": 2, "thrice": 3, "triple": 3, "tripled": 3} | {
     f"{word}fold": value for value, word in enumerate(FOLDS, start=2)
 }
-TIMES: Final = re.compile(r"[\s-]?(?:times\b|fold\b|x\b(?!\s?\d))")
+TIMES: Final = re.compile(r"[\s-]?(?:(?:times|fold|mal|fois|veces|volte|keer|vezes)\b|x\b(?!\s?\d))")
 """What follows a number of times; applies to text in lower case."""
 DOZEN: Final = re.compile(r"\b(?P<half>half[\s-]{1,3})?(?P<one>(?:a|the|one|per|1)[\s-]{1,3})?dozen\b", re.IGNORECASE)
 """`a dozen` and `half a dozen`. In `two dozen` and `some dozen` it counts neither."""
@@ -52,7 +52,9 @@ FALLS: Final = re.compile(
     rf"{FALL}\s(?:(?!(?:not|never|no|and|but|rose|grew|up|increased|gained)\b)[a-z]+\s){{0,2}}by\s"
     r"(?:[$€£]?\d[\d.,]*\s?%?(?:\s\w+){0,3}\sand\sby\s)?$"
     r"|\b(?:fall|drop|decline|decrease|reduction|loss|difference)\sof\s$|\b(?:is|are|was|were)\sdown\s$"
-    r"|\b(?:fell|dropped|declined|decreased|shrank)\s$",
+    r"|\b(?:fell|dropped|declined|decreased|shrank)\s$"
+    r"|\b(?:Verlust|Fehlbetrag|Minus|Rückgang)\s(?:von|um)\s$|\b(?:perte|baisse|recul|déficit)\s(?:nette\s)?de\s$"
+    r"|\b(?:pérdidas?|caída|descenso|déficit)\sde\s$|\b(?:perdita|calo|diminuzione)\s(?:di|del)\s$",
     re.IGNORECASE,
 )
 """What turns the sign of a number after it: `shrank by 0.3%` is `-0.3%`."""

@@ -97,10 +97,13 @@ FIRST_WORDS: Final = {language: frozenset(WORD.match(word)[0] for word in words)
 """The word with which a number word of each language begins: `dix` of `dix-sept`."""
 CLOCK: Final = re.compile(
     r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?:\s?h\s?(?P<minute>[0-5]\d)|\s?Uhr(?:\s(?P<after>[0-5]\d))?)(?!\w|[.,]\d)"
+    r"|(?<![\w.,:])(?P<hour_from>[01]?\d|2[0-4])(?=\s(?:bis|und)\s(?:[01]?\d|2[0-4])(?:[:.][0-5]\d)?\sUhr\b)"
     r"|(?<=\b[aeo]lle )(?P<hour_it>[01]?\d|2[0-3])\.(?P<minute_it>[0-5]\d)(?![\w]|[.,]\d)"
     r"|(?<=\bore )(?P<hour_ore>[01]?\d|2[0-3])\.(?P<minute_ore>[0-5]\d)(?![\w]|[.,]\d)"
 )
-"""`8h30`, `22 h 30`, `8 Uhr`, and after `alle`, `dalle` and `ore` the Italian `12.30`."""
+HOUR_GROUPS: Final = ("hour", "hour_from", "hour_it", "hour_ore")
+"""`8h30`, `22 h 30`, `8 Uhr`, the first hour of `8 bis 10 Uhr`, and the Italian `12.30` after
+`alle`, `dalle` and `ore`."""
 CLOCK_MARK: Final = re.compile(r"\d(?:\s?(?:h|Uhr)|\.[0-5]\d)")
 """A text without this has no such time."""
 HOURS: Final = re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)")
@@ -151,7 +154,7 @@ def read_clock_times(text: str) -> list[Literal]:
     """Read every time of day as these languages write it, on the 24-hour clock."""
     literals = []
     for match in CLOCK.finditer(text) if CLOCK_MARK.search(text) else ():
-        hour = int(match["hour"] or match["hour_it"] or match["hour_ore"]) % 24
+        hour = int(next(filter(None, map(match.group, HOUR_GROUPS)))) % 24
         minute = match["minute"] or match["after"] or match["minute_it"] or match["minute_ore"] or "00"
         literals.append(Literal("time", match[0], match.start(), frozenset([f"t{hour}:{minute}"])))
     return literals

@@ -55,25 +55,55 @@ ISO_MONTH: Final = re.compile(r"(?<!\d)\d{4}[-/](0?[1-9]|1[0-2])(?!\d)")
 ISO_MONTH_MARK: Final = re.compile(r"\d[-/]\d")
 """A text without this has no such month."""
 FREQUENCIES: Final = {
-    "hourly": "hour", "daily": "day", "weekly": "week", "fortnightly": "fortnight", "monthly": "month",
-    "quarterly": "quarter", "yearly": "year", "annually": "year",
-}  # fmt: skip
+    word: time
+    for time, words in {
+        "hour": "hourly stündlich",
+        "day": "daily täglich quotidiennement diariamente quotidianamente giornalmente dagelijks",
+        "week": "weekly wöchentlich semanalmente settimanalmente wekelijks",
+        "fortnight": "fortnightly",
+        "month": "monthly monatlich mensuellement mensualmente mensilmente maandelijks mensalmente",
+        "quarter": "quarterly vierteljährlich quartalsweise trimestralmente",
+        "year": "yearly annually jährlich annuellement anualmente annualmente jaarlijks",
+    }.items()
+    for word in words.split()
+}
 FREQUENCY: Final = re.compile(rf"(?<![\w-])(?:{'|'.join(FREQUENCIES)})(?![\w-])", re.IGNORECASE)
+NOUNS: Final = {
+    noun: time
+    for time, nouns in {
+        "hour": "hour stunde heure hora ora uur",
+        "day": "day tag jour día giorno dag dia",
+        "week": "week woche semaine semana settimana",
+        "fortnight": "fortnight",
+        "month": "month monat mois mes mese maand mês",
+        "quarter": "quarter quartal vierteljahr trimestre kwartaal",
+        "year": "year jahr année an año anno jaar ano",
+    }.items()
+    for noun in nouns.split()
+}
+NOUN: Final = rf"(?P<time>{'|'.join(NOUNS)})"
+EACH: Final = re.compile(
+    rf"\b(?:every|each|jede[nrms]?|chaque|cada|ogni|elke?|iedere?)\s{NOUN}(?!\w)(?!\s(?:and|or)\b)", re.IGNORECASE
+)
+"""A frequency of a statement: `each month`, but not `every day and night`."""
 RATE: Final = re.compile(
-    r"\b(?:per|every|each|an?|\d+|two|three|six)\s(?P<time>hour|day|week|fortnight|month|quarter|year)s?\b",
+    r"\b(?:per|every|each|an?|\d+|two|three|six|jede[nrms]?|alle|pro|je|chaque|par|tous\sles|toutes\sles|cada|al|por|ogni"
+    rf"|elke?|iedere?)\s{NOUN}(?:s|n|e|en)?\b",
     re.IGNORECASE,
 )
-RATE_WORDS: Final = frozenset(
-    word for time in "hour day week fortnight month quarter year".split() for word in (time, f"{time}s")
-)
+RATE_WORDS: Final = frozenset(form for noun in NOUNS for form in (noun, *(noun + end for end in ("s", "n", "e", "en"))))
 MEANT: Final = {
-    "hour": re.compile(r"\bhour"),
-    "day": re.compile(r"\bda(?:y|ily)|\b24\s?h|\b(?:night|morning|evening)"),
-    "week": re.compile(r"\bweek|\b(?:7|seven) days"),
-    "fortnight": re.compile(r"\bfortnight|\b(?:two|2) weeks|\b14 days|biweekly|bi-weekly"),
-    "month": re.compile(r"\bmonth|\b30 days"),
-    "quarter": re.compile(r"\bquarter|\b(?:three|3) months"),
-    "year": re.compile(r"\byear|annu|\b(?:12|twelve) months"),
+    "hour": re.compile(r"\bhour|stünd|\bstunde|\bheure|\bhora|\bor[ae]\b|\buur"),
+    "day": re.compile(
+        r"\bda(?:y|ily)|\b24\s?h|\b(?:night|morning|evening)|täglich|\btag|\bjour|quotidi|\bdía|\bdiari|giorn|\bdag|\bdia"
+    ),
+    "week": re.compile(r"\bweek|\b(?:7|seven) days|wöchent|\bwoche|semai?n|hebdo|settiman|\bwekel"),
+    "fortnight": re.compile(r"\bfortnight|\b(?:two|2) weeks|\b14 days|biweekly|bi-weekly|\b(?:zwei|2) wochen"),
+    "month": re.compile(r"\bmonth|\b30 days|monat|\bmois|mensu|\bmes(?:es)?\b|\bmes[ei]\b|mensil|maand|\bmês|mensa"),
+    "quarter": re.compile(r"\bquarter|\b(?:three|3) months|quartal|vierteljähr|trimest|kwarta"),
+    "year": re.compile(
+        r"\byear|annu|\b(?:12|twelve) months|jähr|\bjahr|\bann|\bans?\b|\baños?\b|\banua|\bjaar|\banos?\b"
+    ),
 }
 """What in a source means each frequency."""
 
@@ -100,6 +130,10 @@ def read_named_times(text: str) -> list[Literal]:
             OCCASIONAL,
         )
         for match in _find(FREQUENCY, text, words, FREQUENCIES.keys())
+    ]
+    literals += [
+        Literal("date", match[0], match.start(), frozenset([f"f{NOUNS[fold_case(match['time'])]}"]), OCCASIONAL)
+        for match in _find(EACH, text, words, NOUNS.keys())
     ]
     return sorted(literals, key=lambda literal: literal.start)
 
