@@ -20,6 +20,7 @@ from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
 from sourcebound.contracts.extractive.wording.keyword_queries import ask_keywords
 from sourcebound.contracts.extractive.wording.respelling import in_the_spelling_of
 from sourcebound.contracts.extractive.wording.written_short import write_out
+from sourcebound.contracts.languages.english import translate
 from sourcebound.contracts.prompt.answer_sentences import MAX_SENTENCES
 from sourcebound.contracts.prompt.build import PromptParts
 from sourcebound.contracts.text.blocks import LIST_MARKER
@@ -61,7 +62,9 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         One, or several if the question asks for several things: at most `MAX_SENTENCES`, or a list of at most
         `MOST_ITEMS` with its lead-in. None if nothing answers.
     """
-    words = ask_keywords(write_out(strip_courtesy(prompt.search_query or prompt.question)))
+    asked = prompt.search_query or prompt.question
+    english = translate(asked, [f"{part.source} {part.text}" for part in prompt.evidence])
+    words = ask_keywords(write_out(strip_courtesy(english or asked)))
     question = read_question(write_acronyms_out(prompt.evidence, in_the_spelling_of(prompt.evidence, words)))
     if _asks_nothing(question):
         return []

@@ -4,7 +4,6 @@
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from sourcebound.contracts.extractive.features import holds
 from sourcebound.contracts.extractive.question import Question
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.languages.stems import fold
 from sourcebound.contracts.text.spelling import SURE, slips
 from sourcebound.contracts.validation.literals.amounts.units import is_unit
 from sourcebound.contracts.validation.literals.times.named_times import SHORT
@@ -63,18 +63,18 @@ class _Evidence:
     """The words of the evidence in lower case without accents."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
-        self._stems = frozenset(_fold(stem) for each in sentences for stem in each.stems | each.title)
-        self._letters = " ".join(NO_LETTERS.sub("", _fold(each.text)) for each in sentences)
+        self._stems = frozenset(fold(stem) for each in sentences for stem in each.stems | each.title)
+        self._letters = " ".join(NO_LETTERS.sub("", fold(each.text)) for each in sentences)
 
     def has_name(self, words: Sequence[Word]) -> bool:
         """Return whether the evidence has a word of a name, or all of them as one word or as initials."""
-        forms = [_fold(word.form) for word in words]
+        forms = [fold(word.form) for word in words]
         joined, initials = "".join(forms), "".join(form[0] for form in forms)
         is_joined = len(joined) >= FAMILY and joined in self._letters
         return is_joined or (len(initials) > 1 and initials in self._stems) or any(map(self._has, words))
 
     def _has(self, word: Word) -> bool:
-        form, stem = _fold(word.form), _fold(word.stem)
+        form, stem = fold(word.form), fold(word.stem)
         if any(map(str.isdigit, form)) or form in SHORT or is_unit(form):
             return True
         if holds(self._stems, stem) or (len(form) >= SURE and not self._stems.isdisjoint(slips(stem))):
@@ -83,8 +83,3 @@ class _Evidence:
         return (is_long and form in self._letters) or (
             begins and any(each.startswith(form[:FAMILY]) for each in self._stems)
         )
-
-
-def _fold(text: str) -> str:
-    """Return a word in lower case without accents."""
-    return "".join(each for each in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(each))

@@ -1,34 +1,10 @@
 """Questions in German, French, Spanish, Italian, Dutch and Portuguese: what their question words ask for (R4-9)."""
 
 import re
-from collections.abc import Collection
 from typing import Final
 
-from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.literals.amounts.languages import ARTICLES, WORDS
-from sourcebound.contracts.validation.support.function_words import ENGLISH
-from sourcebound.contracts.validation.support.function_words import FUNCTION_WORDS as EUROPEAN
 
-FUNCTION_WORDS: Final = {
-    **EUROPEAN,
-    "nl": frozenset(
-        """
-        aan al alle als bij dan dat de der deze die dit door een en er geen haar had heb hebben heeft het hoe hoelang
-        hoeveel hun ik in is je kan kunnen maar mag me meer men met mijn moet moeten mogen na naar niet nog nu of om ons
-        onze ook op over per te ten ter toe tot uit u uw van vanaf veel voor waar waarmee waarom waarvoor wanneer wat we
-        welk welke wel werd wie word worden wordt ze zich zij zijn zo zonder zou zullen tussen onder tijdens
-        """.split()
-    ),
-    "pt": frozenset(
-        """
-        a ao aos as até com como da das de do dos e é ela ele eles em entre era esta está este eu foi foram há isso isto
-        já lhe mais mas me meu minha muito na nas não nem no nos num numa o onde os ou para pela pelas pelo pelos pode
-        podem por porque porquê posso qual quais quando quanta quantas quanto quantos que quem são se sem ser seu seus
-        sob sobre sua suas também tem têm ter um uma umas uns você devo deve devem depois antes durante cada tempo
-        """.split()
-    ),
-}
-"""The function words of each language."""
 ASKED: Final = {
     "contact": r"(?:welche|quel(?: est le)?|(?:qué|cuál es el)|(?:che|qual è il)|welk|qual (?:é )?o) ?"
     r"(?:telefonnummer|rufnummer|numéro de téléphone|número de teléfono|numero di telefono|telefoonnummer"
@@ -89,17 +65,6 @@ ANSWERS: Final = {
 }
 """The words that have the asked kind. Numbers and signs are the same in every language."""
 PATTERNS: Final = tuple((kind, re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)) for kind, words in ASKED.items())
-
-
-def language_of(forms: Collection[str]) -> str:
-    """Return the language that has the most of a question's words as function words; English if none has more.
-
-    Args:
-        forms: The words of a question in lower case.
-    """
-    counts = {ENGLISH: sum(form in STOP_WORDS for form in forms)}
-    counts |= {language: sum(form in words for form in forms) for language, words in FUNCTION_WORDS.items()}
-    return max(counts, key=lambda language: counts[language])
 
 
 def read_kind(text: str) -> str | None:

@@ -72,6 +72,8 @@ class RetrievalPolicy(Contract):
     respell: Annotated[bool | None, Field(exclude_if=is_absent)] = None
     """Whether a word that neither the collection nor English knows is searched in another spelling too; no if absent
     (R1-4)."""
+    translate: Annotated[Literal["lexicon_v1"] | None, Field(exclude_if=is_absent)] = None
+    """The lexicon by which a question in another language is searched in English too; none if absent (R1-4)."""
     expansions: tuple[ExpansionRule, ...] | None = None
     probe_min_similarity: Unit | None = None
     fallback_min_similarity: Unit | None = None

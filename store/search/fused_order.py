@@ -27,11 +27,12 @@ class Searches(NamedTuple):
     texts: tuple[str, ...]
     vectors: Sequence[PackedVector] = ()
     own: tuple[int, ...] = (0,)
-    """The numbers of those that are the question itself: in its own spelling, and in another."""
+    """The numbers of those that are the question itself: as it was asked, in another spelling, and in English."""
 
-    def with_respelled(self, text: str, vectors: Sequence[PackedVector]) -> "Searches":
-        """Return the searches and the question in another spelling."""
-        return Searches((*self.texts, text), [*self.vectors, *vectors], (*self.own, len(self.texts)))
+    def with_own(self, texts: Sequence[str], vectors: Sequence[PackedVector]) -> "Searches":
+        """Return the searches and the question in another spelling or language."""
+        numbers = range(len(self.texts), len(self.texts) + len(texts))
+        return Searches((*self.texts, *texts), [*self.vectors, *vectors], (*self.own, *numbers))
 
 
 class ListPosition(NamedTuple):

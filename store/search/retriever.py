@@ -12,6 +12,8 @@ from psycopg import AsyncConnection
 
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.corpus.document import section_name
+from sourcebound.contracts.languages.english import foreign_language
+from sourcebound.contracts.languages.stems import CONFIGURATIONS
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import Embedder, Reranker
 from sourcebound.contracts.request import Filters, Run
@@ -38,7 +40,7 @@ from sourcebound.store.search.bm25 import SearchWords
 from sourcebound.store.search.chunk_queries import ChunkSearch, StaleCollection
 from sourcebound.store.search.corpus import PostgresIndex
 from sourcebound.store.search.fused_order import SIMILARITY_DIGITS, ListPosition, Searches, order_candidates
-from sourcebound.store.search.spelling import find_spellings
+from sourcebound.store.search.rewording import find_spellings, find_translations
 from sourcebound.store.search.vector_cache import VectorCache
 from sourcebound.store.search.vector_codec import PackedVector, pack_vector
 
@@ -169,12 +171,19 @@ class PostgresRetriever:
                 return Retrieval(collection, searches, empty_result)
         texts = query_variants(query, policy.retrieval.expansions or ())
         searches = Searches(texts, [*searches.vectors, *await _embed_texts(embedder, texts[1:])])
+        language = foreign_language(query) if policy.retrieval.translate else None
+        translated: tuple[str, ...] = ()
+        if language and CONFIGURATIONS[language] != collection.language:
+            translated = await perform(lambda search: find_translations(search, language, query))
+            searches = searches.with_own(translated, await _embed_texts(embedder, translated))
         found = await perform(lambda search: _retrieve_rows(search, collection, searches, policy, run.carried))
-        if policy.retrieval.respell and found.unknown_words:
+        if translated:
+            found = found._replace(notices=(*found.notices, f"searched in English too: {translated[0]}"))
+        if policy.retrieval.respell and found.unknown_words and not translated:
             spellings = await perform(lambda search: find_spellings(search, query))
             if spellings:
                 text = respell(query, spellings)
-                searches = searches.with_respelled(text, await _embed_texts(embedder, (text,)))
+                searches = searches.with_own((text,), await _embed_texts(embedder, (text,)))
                 found = await perform(lambda search: _retrieve_rows(search, collection, searches, policy, run.carried))
                 found = found._replace(notices=(*found.notices, *_describe_spellings(spellings)))
         return Retrieval(collection, searches, found)
@@ -258,7 +267,10 @@ async def _retrieve_rows(
     async def finish() -> RetrievalResult:
         found = {row["chunk_id"]: row for row in await search.rows(query, order)}
         rows = [_make_row(found[chunk], rank, words, position) for rank, (chunk, position) in enumerate(order.items())]
-        coverage = max(_coverage(found, order, words, number) for number in searches.own)
+        distance = "distance" if len(searches.own) == len(searches.texts) else "own_distance"
+        coverage = max(
+            _coverage(found, order, words, number, distance if number else "own_distance") for number in searches.own
+        )
         extra_chunks = [chunk for chunk in added if chunk in found]  # a carried chunk may be removed or filtered out
         extra_rows = [
             _make_row(found[chunk], rank, words, ListPosition(), added[chunk])
@@ -283,14 +295,14 @@ def _make_index_version(collection: Collection, words: SearchWords) -> str:
     return collection.model_copy(update={"documents_digest": words.documents_digest}).index_version
 
 
-def _coverage(found: Mapping[str, Row], order: Iterable[str], words: SearchWords, number: int) -> float:
-    """Return the coverage of the question in its own spelling or another, regardless of the other searches (P-5)."""
-    supports = [_make_support(found[chunk], words, number) for chunk in order]
+def _coverage(found: Mapping[str, Row], order: Iterable[str], words: SearchWords, number: int, distance: str) -> float:
+    """Return the coverage of the question in one spelling or language, regardless of the other searches (P-5)."""
+    supports = [_make_support(found[chunk], words, number, distance) for chunk in order]
     return question_coverage(words.frequencies(number), supports, words.chunks)
 
 
-def _make_support(row: Row, words: SearchWords, number: int) -> Support:
-    own = row["own_distance"]
+def _make_support(row: Row, words: SearchWords, number: int, distance: str) -> Support:
+    own = row[distance]
     similarity = 0.0 if own is None else round(similarity_from_distance(own), SIMILARITY_DIGITS)
     return Support(_find_matched_words(row, words, number), similarity)
 

@@ -4,26 +4,11 @@ The verifier's stems are English, and other languages are compared there as they
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Final
-
-import snowballstemmer
 
 from sourcebound.contracts.extractive.question import Question
 from sourcebound.contracts.extractive.sentences import Sentence
+from sourcebound.contracts.languages.stems import STEMMERS, stem_in
 from sourcebound.contracts.validation.support.words import Word
-
-STEMMERS: Final = {
-    "de": "german",
-    "fr": "french",
-    "es": "spanish",
-    "it": "italian",
-    "nl": "dutch",
-    "pt": "portuguese",
-}
-CACHED_STEMS: Final = 1 << 15
-SHORTEST: Final = 4
-"""The fewest letters of a word that is stemmed."""
 
 
 def in_language(question: Question, sentences: Sequence[Sentence]) -> tuple[Question, Sequence[Sentence]]:
@@ -60,17 +45,8 @@ def _sentence(language: str, sentence: Sentence) -> Sentence:
 
 
 def _words(language: str, words: Iterable[Word]) -> tuple[Word, ...]:
-    return tuple(word._replace(stem=_stem(language, word.stem)) for word in words)
+    return tuple(word._replace(stem=stem_in(language, word.stem)) for word in words)
 
 
 def _stems(language: str, stems: Iterable[str]) -> frozenset[str]:
-    return frozenset(_stem(language, stem) for stem in stems)
-
-
-@lru_cache(maxsize=CACHED_STEMS)
-def _stem(language: str, stem: str) -> str:
-    """Return the stem of a word. A stemmer keeps the word that it works on, so threads must not share one."""
-    if len(stem) < SHORTEST or not stem.isalpha():
-        return stem
-    stemmed: str = snowballstemmer.stemmer(STEMMERS[language]).stemWord(stem)
-    return stemmed
+    return frozenset(stem_in(language, stem) for stem in stems)

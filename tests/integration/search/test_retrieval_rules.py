@@ -270,3 +270,25 @@ async def test_ids_known_words_and_a_policy_without_it_keep_their_spelling(libra
         assert (await retrieve(library_services, question, respelling)).query_variants == (question,)
     mistyped = QUESTION.replace("mechanical", "mechancial")
     assert (await retrieve(library_services, mistyped)).query_variants == (mistyped,)
+
+
+@pytest.mark.contract("R1-4")
+async def test_a_question_in_another_language_is_searched_in_english_too(library_services: Services) -> None:
+    asked = "Wie oft muss die Welle einer eingelagerten HP-200 von Hand gedreht werden?"
+    policy = policy_with(translate="lexicon_v1")
+    english, german = await retrieve(library_services, STORED, policy), await retrieve(library_services, asked, policy)
+    without = await retrieve(library_services, asked)
+    assert german.query_variants[0] == asked
+    assert [word for word in ("how often", "shaft", "HP-200") if word not in german.query_variants[1]] == []
+    assert german.notices == (f"searched in English too: {german.query_variants[1]}",)
+    assert ids(german)[0] == ids(english)[0]
+    assert (german.question_coverage or 0) > (without.question_coverage or 0) + 0.2
+    assert (english.query_variants, without.query_variants) == ((STORED,), (asked,))
+
+
+@pytest.mark.contract("R1-4")
+async def test_a_question_in_the_language_of_its_collection_is_not_translated(services: Services) -> None:
+    await ingest(services, MANUALS, language="german")
+    asked = "Wie oft muss die Welle gedreht werden?"
+    bundle = await retrieve(services, asked, policy_with(translate="lexicon_v1"))
+    assert bundle.query_variants == (asked,)

@@ -190,6 +190,7 @@ def policy_cells(policy: Policy) -> Row:
         "rrf_k or scores; dense_weight : lexical_weight": fusion if gate.hybrid else "–",
         "plain_years (R1-4)": "yes" if gate.plain_years else "no",
         "respell (R1-4)": "yes" if gate.respell else "no",
+        "translate (R1-4)": gate.translate or "no",
         "max_chunks": str(chosen.max_chunks),
         "max_chunks_per_knowledge_id": str(chosen.max_chunks_per_knowledge_id),
         "max_evidence_tokens": str(chosen.max_evidence_tokens),

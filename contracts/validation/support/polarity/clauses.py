@@ -6,9 +6,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.languages.function_words import FUNCTION_WORDS, language_of
 from sourcebound.contracts.text.content_words import STOP_WORDS, TOKEN
 from sourcebound.contracts.validation.support.claims import read_claim
-from sourcebound.contracts.validation.support.function_words import FUNCTION_WORDS, language_of
 from sourcebound.contracts.validation.support.passages import read_passage
 from sourcebound.contracts.validation.support.polarity.word_lists import (
     AFFIRMING,
@@ -140,7 +140,7 @@ Sentences = tuple[tuple[Clause, ...], ...]
 def read_chunk_clauses(text: str) -> Sentences:
     """Return the clauses of each sentence of a chunk, from a cache if it was read recently."""
     passage = read_passage(text)
-    language = language_of([word.form for word in passage.words])
+    language = language_of([word.form for word in passage.words], POLARITY)
     return tuple(tuple(_read(text, sentence.words, language)) for sentence in passage.sentences)
 
 
@@ -150,7 +150,7 @@ def read_statement_clauses(statement: str) -> list[Clause]:
     The reason stays in the whole as well: `To clean the seal, use acetone` says what acetone is used for.
     """
     claim = read_claim(statement)
-    language = language_of([word.form for word in claim.words])
+    language = language_of([word.form for word in claim.words], POLARITY)
     parts = [claim.words, _after_reason(claim.text, claim.words, language)]
     return [clause for words in parts for clause in _read(claim.text, words, language)]
 

@@ -9,8 +9,8 @@ from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.question import Asked, read_question
 from sourcebound.contracts.extractive.ranking import Ranked, Ranking
 from sourcebound.contracts.extractive.sentences import read_evidence
-from sourcebound.contracts.extractive.wording import stemming
 from sourcebound.contracts.extractive.wording.stemming import in_language
+from sourcebound.contracts.languages.stems import stem_in
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.validation.support.words import read_words
 
@@ -138,7 +138,7 @@ def test_threads_find_the_same_stems() -> None:
     try:
         with ThreadPoolExecutor(8) as pool:
             for _ in range(20):
-                stemming._stem.cache_clear()
+                stem_in.cache_clear()
                 found = list(pool.map(lambda _: in_language(asked, sentences)[1][0].stems, range(8)))
                 assert found == [expected.stems] * 8
     finally:
@@ -151,3 +151,26 @@ def test_a_sentence_needs_half_of_a_question_in_another_language(own: int, expec
     (sentence,) = read_evidence((EvidencePart("C0", "manual.pdf", "Der Ölfilter wird alle 6 Monate gewechselt."),))
     ranked = Ranked(sentence, {"own": own, "type_missing": 0, "aspect_own": 1000}, 0)
     assert Ranking(question, (sentence,), (ranked,), 1, 0).answers is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Wie oft wird der Ölfilter der Pumpe gewechselt?", "every 6 months"),
+        ("Wie lange muss die Pumpe abkühlen?", "30 minutes"),
+        ("Wer darf den Alarm A12 quittieren?", "shift leader"),
+        ("À quelle fréquence faut-il changer le filtre à huile de la pompe ?", "every 6 months"),
+        ("¿Cuánto tiempo debe enfriarse la bomba?", "30 minutes"),
+        ("Ogni quanto si cambia il filtro dell'olio della pompa?", "every 6 months"),
+        ("Hoe lang moet de pomp afkoelen?", "30 minutes"),
+        ("Quanto tempo deve a bomba arrefecer?", "30 minutes"),
+    ],
+)
+def test_a_question_in_another_language_is_answered_from_english_evidence(question: str, said: str) -> None:
+    manual = (
+        "The oil filter of the pump is changed every 6 months. The pump must cool down for 30 minutes before the oil "
+        "is changed. Only the shift leader may acknowledge the alarm A12."
+    )
+    (quoted,) = answer(PromptParts({}, (EvidencePart("C0", "manual.pdf", manual),), question))
+    assert said in quoted.text
+    assert answer(PromptParts({}, (EvidencePart("C0", "a.pdf", "The motor is cooled by a fan."),), question)) == []

@@ -1,8 +1,9 @@
-"""The spellings under which a question is searched as well, if its own words are unknown to the collection (R1-4)."""
+"""Other wordings under which a question is searched as well: in the collection's spelling, and in English (R1-4)."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from sourcebound.contracts.languages.english import read_wordings, write_english
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.text.spelling import best_spelling, doubtful_words, slips
 from sourcebound.contracts.validation.support.words import is_common_word
@@ -10,6 +11,8 @@ from sourcebound.store.search.chunk_queries import ChunkSearch
 
 STOP_WORD: Final = 1 << 40
 """What a stop word counts, as a number of chunks: more than any other word."""
+WORDINGS: Final = 2
+"""The most wordings of a question: with the first, and with the second translation that the collection has."""
 
 
 async def find_spellings(search: ChunkSearch, question: str) -> Callable[[], Awaitable[dict[str, str]]]:
@@ -32,5 +35,31 @@ async def find_spellings(search: ChunkSearch, question: str) -> Callable[[], Awa
 
     async def finish() -> dict[str, str]:
         return found
+
+    return finish
+
+
+async def find_translations(
+    search: ChunkSearch, language: str, question: str
+) -> Callable[[], Awaitable[tuple[str, ...]]]:
+    """Return a question in English, in words that the collection has where the lexicon gives some.
+
+    Args:
+        search: The search of the collection.
+        language: The language of the question.
+        question: The question or the search query.
+    """
+    wordings = read_wordings(language, question)
+    offered = {word for each in wordings for english in each.english for word in english.split()}
+    rows = await search.known_words(sorted(offered)) if offered else []
+    known = STOP_WORDS.union(row["word"] for row in rows if row["is_stop_word"] or row["chunks"])
+
+    def find(phrase: str) -> str | None:
+        return phrase if known.issuperset(phrase.split()) else None
+
+    texts = [write_english(wordings, find, choice) for choice in range(WORDINGS)]
+
+    async def finish() -> tuple[str, ...]:
+        return tuple(dict.fromkeys(texts))
 
     return finish

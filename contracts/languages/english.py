@@ -1,0 +1,209 @@
+"""A question in another language, word by word in English: the words by which English evidence is found (R1-4, R4-9).
+
+A word has several translations. Which one the documents use, only their words tell.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+from sourcebound.contracts.languages.function_words import ALL, ENGLISH, language_of
+from sourcebound.contracts.languages.lexicon import LANGUAGES, LONGEST_PHRASE, WORD, look_up, split_compound
+from sourcebound.contracts.text.content_words import STOP_WORDS, stem
+from sourcebound.contracts.text.spelling import QUOTED
+
+TOKEN: Final = re.compile(rf"{QUOTED.pattern}|\.?[^\W_]+(?:[-./·_][^\W_]+)*|[,;:.?!](?=\s|$)")
+BEFORE_MARK: Final = re.compile(r" (?=[,;:.?!](?:\s|$))")
+WHICH_IS: Final = re.compile(r"\bwhich (?=is\b|are\b)")
+HYPHEN: Final = re.compile(r"[-·]")
+MEANING: Final = frozenset(
+    """
+    after all and any before between both can cannot could does during each few first how is are last many may more most
+    much must never no not one only or per same should until what when where which while who whom whose why without
+    """.split()
+)
+"""The function words of English that a question needs. Others are left out: `of`, `the`, `it`."""
+LEFT_OUT: Final = STOP_WORDS | frozenset("himself herself themselves myself yourself oneself upon thereby".split())
+MARKS: Final = frozenset(",;:.?!")
+SEPARABLE: Final = {
+    "de": frozenset(
+        "ab an auf aus bei durch ein fest frei her hin los mit nach um unter vor weg weiter zu zurück".split()
+    ),
+    "nl": frozenset("aan af bij door in mee na om op over toe uit voor weg".split()),
+}
+"""The prefixes of verbs that stand alone at the end of a clause."""
+NOUNS_IN_CAPITALS: Final = ("de",)
+"""The languages that write every noun with a capital letter."""
+Find = Callable[[str], str | None]
+"""Returns an English phrase as the documents write it; None if they have not all of its words."""
+FEWEST: Final = 10
+"""The most words of a text for each of its function words."""
+CACHED_TEXTS: Final = 1 << 8
+
+
+class Wording(NamedTuple):
+    """A word or phrase of a question."""
+
+    text: str
+    """As it is in the question, or in lower case if it is no name."""
+    english: tuple[str, ...]
+    """Its translations, the likeliest first; none for a name, and for a word that the lexicon does not have."""
+
+
+def read_wordings(language: str, text: str) -> list[Wording]:
+    """Return the words and phrases of a question with their translations. Function words without one are left out.
+
+    Args:
+        language: A language of the lexicon.
+        text: The question or search query.
+    """
+    tokens = _with_prefixes(language, list(_tokens(language, text)))
+    found: list[Wording] = []
+    place = 0
+    while place < len(tokens):
+        wording, length = _longest(language, tokens[place : place + LONGEST_PHRASE], is_first=not place)
+        found += wording
+        place += length
+    return found
+
+
+def write_english(wordings: Sequence[Wording], find: Find, choice: int = 0) -> str:
+    """Return a question in English, with translations that the documents have where there are any.
+
+    Args:
+        wordings: Those of `read_wordings`.
+        find: Finds a phrase in the documents.
+        choice: Which of the known translations of each word to take; the last if there are fewer.
+    """
+    words = []
+    for each in wordings:
+        found = [phrase for english in each.english if (phrase := find(english))]
+        best = list(dict.fromkeys(found)) or [*each.english[:1], each.text]
+        words.append(best[min(choice, len(best) - 1)] if found else best[0])
+    return WHICH_IS.sub("what ", BEFORE_MARK.sub("", " ".join(words)))
+
+
+def _tokens(language: str, text: str) -> Iterator[str]:
+    """Yield the words of a text: `est-ce` as two, `HP-200-Pumpe` as `HP-200` and `Pumpe`, and what is quoted as one."""
+    for match in TOKEN.finditer(text):
+        parts = HYPHEN.split(match[0]) if not QUOTED.fullmatch(match[0]) else [match[0]]
+        words = list(takewhile(lambda part: _is_listed(language, part), reversed(parts)))
+        if len(words) < len(parts):
+            yield "-".join(parts[: len(parts) - len(words)])
+        yield from reversed(words)
+
+
+def _with_prefixes(language: str, tokens: Sequence[str]) -> list[str]:
+    """Return words with each prefix at the end of a clause before its verb: `schalte … ab?` as `abschalte …?`."""
+    found: list[str] = []
+    for place, token in enumerate(tokens):
+        if token in SEPARABLE.get(language, ()) and (place + 1 == len(tokens) or tokens[place + 1] in MARKS):
+            start = max((at + 1 for at, each in enumerate(found) if each in MARKS), default=0)
+            verbs = [
+                at for at in range(start, len(found)) if found[at].islower() and look_up(language, [token + found[at]])
+            ]
+            if verbs:
+                found[verbs[0]] = token + found[verbs[0]]
+                continue
+        found.append(token)
+    return found
+
+
+def _longest(language: str, tokens: Sequence[str], *, is_first: bool) -> tuple[list[Wording], int]:
+    """Return what the longest phrase at the beginning of some words means, and how many words it has."""
+    for length in range(len(tokens), 1, -1):
+        phrase = tokens[:length]
+        if all(map(WORD.fullmatch, phrase)) and (english := look_up(language, phrase)):
+            return [Wording(" ".join(phrase), english)], length
+    token = tokens[0]
+    form = token.casefold()
+    if not WORD.fullmatch(token) or any(map(str.isdigit, token)):
+        return [Wording(token, ())], 1
+    english = look_up(language, [token])
+    if english or form in ALL[language] or len(form) == 1:
+        is_content = form not in ALL[language]
+        needed = tuple(each for each in english if each in MEANING or (is_content and each not in LEFT_OUT))
+        return [Wording(form, needed)] if needed else [], 1
+    if parts := read_meanings(language, token):
+        return [Wording(form, part) for part in parts], 1
+    is_name = token[0].isupper() and not is_first and language not in NOUNS_IN_CAPITALS
+    return [Wording(token if is_name or token.isupper() else form, ())], 1
+
+
+def _is_listed(language: str, word: str) -> bool:
+    """Return whether a part of a word with hyphens is a word of the language."""
+    is_word = WORD.fullmatch(word) is not None and word.isalpha()
+    listed = word.casefold() in ALL[language]
+    return is_word and (listed or bool(read_meanings(language, word)))
+
+
+def foreign_language(text: str, otherwise: str | None = None) -> str | None:
+    """Return the language of a text; None for English and for a language that the lexicon does not have.
+
+    Args:
+        text: A question, or a statement of an answer.
+        otherwise: The language of a text with too few function words to tell.
+    """
+    forms = _forms(text)
+    count = max(_count(forms, each) for each in (ENGLISH, *LANGUAGES))
+    if count * FEWEST < len(forms) or not count:
+        return otherwise
+    if count == _count(forms, ENGLISH):
+        return None
+    alike = [each for each in LANGUAGES if _count(forms, each) == count]
+    return max(alike, key=lambda each: sum(bool(look_up(each, [form])) for form in forms))
+
+
+def read_meanings(language: str, word: str) -> list[tuple[str, ...]]:
+    """Return the translations of a word, or those of each part of a compound; none if the lexicon does not have it.
+
+    Args:
+        language: A language of the lexicon.
+        word: A word.
+    """
+    if found := look_up(language, [word]):
+        return [found]
+    return [look_up(language, [part.title()]) for part in split_compound(language, word)]
+
+
+def translate(text: str, texts: Sequence[str], otherwise: str | None = None) -> str | None:
+    """Return a text in the English of the evidence; None if it is in English, or some evidence is in its language.
+
+    Args:
+        text: A question, or a statement of an answer.
+        texts: The evidence.
+        otherwise: The language of a text with too few function words to tell.
+    """
+    language = foreign_language(text, otherwise)
+    if language is None or any(_language(each) == language for each in texts):
+        return None
+    return write_english(read_wordings(language, text), _find_in(tuple(texts)))
+
+
+@lru_cache(CACHED_TEXTS)
+def _find_in(texts: tuple[str, ...]) -> Find:
+    counts = Counter(form for text in texts for form in _forms(text))
+    spelled = {stem(form): form for form, _ in reversed(counts.most_common()) if form not in STOP_WORDS}
+
+    def find(phrase: str) -> str | None:
+        words = [word if word in STOP_WORDS else spelled.get(stem(word)) for word in phrase.split()]
+        return None if None in words else " ".join(filter(None, words))
+
+    return find
+
+
+@lru_cache(CACHED_TEXTS)
+def _language(text: str) -> str:
+    return language_of(_forms(text))
+
+
+def _count(forms: Sequence[str], language: str) -> int:
+    words = STOP_WORDS if language == ENGLISH else ALL[language]
+    return sum(form in words for form in forms)
+
+
+def _forms(text: str) -> list[str]:
+    return WORD.findall(text.casefold())

@@ -1,0 +1,87 @@
+"""R1-4, R4-9: questions in other languages, word by word in English."""
+
+import pytest
+
+from sourcebound.contracts.languages.english import foreign_language, read_wordings, translate, write_english
+
+MANUAL = (
+    "The oil of the pump is changed every 6 months. The shift leader checks the relief valve. Store label rolls dry."
+)
+
+
+@pytest.mark.contract("R1-4")
+@pytest.mark.parametrize(
+    ("question", "english"),
+    [
+        ("Wie oft muss das Öl der HP-200 gewechselt werden?", "how often must oil HP-200 changed?"),
+        ("Wer prüft das Ventil, und wann?", "who checks valve, and when?"),
+        ("Combien de temps faut-il garder les étiquettes ?", "how long does one have to keep label?"),
+        ("¿Quién controla la válvula de alivio?", "who checks valve relief?"),
+        ("Ogni quanti mesi si cambia l'olio della pompa?", "each months shift oil pump?"),
+        ("Hoe vaak wordt de olie van de pomp vervangen?", "how often is oil pump changed?"),
+        ("Com que frequência se troca o óleo da bomba?", "how often changed oil pump?"),
+    ],
+)
+def test_a_question_is_translated_in_the_words_of_the_documents(question: str, english: str) -> None:
+    assert translate(question, [MANUAL]) == english
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["How often is the oil of the pump changed?", "HP-200", "", "Hoeveel?!", "Jak często wymienia się olej w pompie?"],
+)
+def test_english_and_unknown_languages_stay(text: str) -> None:
+    assert translate(text, [MANUAL]) is None or text == "Hoeveel?!"
+
+
+def test_evidence_in_the_language_of_the_question_is_asked_in_it() -> None:
+    german = "Das Öl der Pumpe wird alle 6 Monate gewechselt."
+    question = "Wie oft wird das Öl der Pumpe gewechselt?"
+    assert translate(question, [german]) is None
+    assert translate(question, [MANUAL, german]) is None
+    assert translate(question, [MANUAL]) is not None
+
+
+def test_names_identifiers_and_quotations_stay() -> None:
+    english = translate('Combien de règles "anti-gel" Ruff a-t-il pour la HP-200 et python-dotenv ?', ["rules"])
+    assert english is not None
+    assert {"Ruff", "HP-200", "python-dotenv", '"anti-gel"', "rules"} <= set(english.rstrip("?").split())
+
+
+def test_parts_behind_a_hyphen_are_words() -> None:
+    assert translate("Was wiegt die HP-200-Pumpe?", ["pump"]) == "what weigh HP-200 pump?"
+
+
+def test_a_prefix_at_the_end_of_a_clause_belongs_to_its_verb() -> None:
+    assert translate("Wie schalte ich die Pumpe ab?", ["switch off the pump"]) == "how switch off pump?"
+    assert "off" not in str(translate("Ab wann schalte ich die Pumpe?", ["switch off the pump"]))
+
+
+def test_words_that_say_nothing_are_left_out_and_a_denial_is_not() -> None:
+    assert translate("Warum ist die Pumpe nicht ohne Öl zu starten?", [MANUAL + " start"]) == (
+        "why is pump not without oil start?"
+    )
+
+
+def test_a_text_without_function_words_is_in_the_language_around_it() -> None:
+    assert translate("Etiketten: trocken lagern", [MANUAL]) is None
+    assert translate("Etiketten: trocken lagern", [MANUAL], "de") == "label: dry store"
+    assert translate("The oil is checked", [MANUAL], "de") is None
+
+
+def test_languages_with_the_same_function_words_are_told_apart_by_the_lexicon() -> None:
+    assert foreign_language("Chi ha salvato la ricetta del formaggio durante la guerra?") == "it"
+    assert foreign_language("¿Quién salvó la receta del queso durante la guerra?") == "es"
+
+
+def test_a_second_translation_is_taken_where_the_documents_have_two() -> None:
+    wordings = read_wordings("de", "Wer zahlt die Gebühr?")
+    held = {"who", "fee", "charge", "pays", "pay"}
+
+    def find(phrase: str) -> str | None:
+        return phrase if phrase in held else None
+
+    first, second = (write_english(wordings, find, choice) for choice in (0, 1))
+    assert first != second
+    assert {first.split()[-1], second.split()[-1]} == {"fee?", "charge?"}
+    assert write_english(wordings, lambda _: None) == write_english(wordings, lambda _: None, 1)
