@@ -5,17 +5,20 @@ words is in the question or in a chunk that its section or its rows cite.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.languages.english import foreign_language, read_meanings
+from sourcebound.contracts.languages.function_words import language_of
+from sourcebound.contracts.languages.lexicon import WORD
 from sourcebound.contracts.text.blocks import MAX_HEADING_WORDS, STATEMENT_END
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.text.segments import Segment, SegmentKind
 from sourcebound.contracts.validation.literals.amounts.units import is_unit
-from sourcebound.contracts.validation.support.function_words import language_of
 from sourcebound.contracts.validation.support.passages import FAMILY, read_passage
+from sourcebound.contracts.validation.title_words import TITLE_WORDS
 from sourcebound.contracts.validation.versions import SECOND
 
 CONNECTIVES: Final = frozenset(
@@ -44,54 +47,6 @@ NO_VERB_FIRST: Final = re.compile(
     re.IGNORECASE,
 )
 """Verbs that, as the first word of a heading, are nouns or adjectives: `Costs`, `Failed cycles`."""
-TITLE_WORDS: Final = content_words(
-    """
-    overview summary introduction conclusion answer background steps step procedure details detail notes note key points
-    point main general important additional information further related results result section part parts item items
-    name value values type types description table list example examples details references sources source context
-    content contents title topic aspect feature features category property number no unit units comparison versus vs
-    fact parameter option setting default behaviour behavior meaning purpose place location date time period amount
-    cost price fee limit rule requirement condition cause reason effect action method function maintenance
-    element component code group category class level stage phase status year month quarter duration quantity metric
-    measure figure difference change range ratio share rate score total percentage deadline event role responsibility
-    scope guideline guidelines material document documents agreement contract policy plan form file record program
-    programme course machine device instrument product model version company party team department person office
-    authority country route way question questions main code fault remedy solution problem situation scenario case score
-    observation response task criterion criteria threshold indicator comment remark who how fast often long
-    thema angabe wert werte bezeichnung beschreibung parameter standardwert einstellung bedeutung ort datum zeitraum
-    betrag kosten grenze regel bedingung ursache wirkung häufigkeit maßnahme wartung kennzahlen übersicht
-    zusammenfassung hinweis hinweise schritte element gruppe kategorie stufe jahr monat quartal dauer menge frist
-    kriterium merkmal unterschied bereich fall fälle frage antwort art name pro je rolle
-    sujet donnée donnees valeur valeurs paramètre défaut réglage signification lieu durée montant coût frais limite
-    règle condition conditions cause effet fréquence entretien aperçu résumé remarque étapes élément groupe catégorie
-    niveau année mois trimestre quantité délai critère différence cas question réponse nom rôle par principal principaux
-    principale principales
-    tema dato datos valor valores parámetro predeterminado ajuste significado lugar fecha plazo importe coste límite
-    regla condición causa efecto frecuencia mantenimiento resumen nota pasos magnitud elemento grupo categoría nivel
-    año mes trimestre duración cantidad criterio diferencia caso pregunta respuesta nombre papel por principal
-    principales
-    argomento dati valore valori parametro predefinito impostazione significato luogo periodo importo costo limite
-    regola condizione causa effetto frequenza manutenzione riepilogo nota passaggi elemento gruppo categoria livello
-    anno mese trimestre durata quantità criterio differenza caso domanda risposta nome ruolo principale principali
-    onderwerp waarde omschrijving periode bedrag verschil naam soort geval vraag antwoord eenheid voorwaarde rol
-    assunto valor descrição período montante diferença nome tipo caso pergunta resposta unidade condição papel
-    factor attribute characteristic variable variant kind order position entry entity organisation organization member
-    people index id identifier key label column row choice alternative explanation interpretation indication consequence
-    outcome impact similarity basis process sequence timeline schedule frequency start end first second third look shows
-    applies happened happens occurred preparation activity duty object
-    vorbereitung tätigkeit aufgabe gegenstand gerät dès préparation activité tâche appareil objet
-    preparación actividad tarea aparato objeto desde preparazione attività compito apparecchio oggetto
-    punkt faktor eigenschaft gebühr preis aspekt ergebnis folge grund anforderung voraussetzung regelung vorgabe
-    zeitpunkt termin person beginn ende ablauf bereich
-    point facteur caractéristique propriété résultat exigence étape moment personne prix tarif
-    condiciones punto factor característica propiedad requisito norma resultado momento persona precio tarifa
-    punto fattore caratteristica proprietà requisito norma risultato momento persona prezzo tariffa
-    punt factor kenmerk regel resultaat moment persoon prijs tarief termijn
-    ponto fator característica regra resultado momento pessoa preço tarifa prazo custo
-    """
-)
-"""Words by which a heading or the head of a table orders an answer, and which name no subject. None of them
-turns what stands below: a minimum is no maximum."""
 PLURAL: Final = re.compile(r"(?:es|en|s|n|e|i)$")
 ABBREVIATED: Final = re.compile(r"\b([^\W\d_]{3,6})\.(?=[,;:|)]| [a-z\d|(])")
 """A word that goes on after its full stop, such as `max.`."""
@@ -105,6 +60,8 @@ LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
 ITEMS: Final = frozenset({SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW, SegmentKind.CODE})
+LONGEST_READ: Final = 20_000
+"""The characters by which the language of an answer is known."""
 LABEL_LEVEL: Final = 7
 """The level of a bold label: under every heading."""
 TABLE_HEAD: Final = 8
@@ -151,6 +108,7 @@ def read_parts(
     known = frozenset(chunks or ())
     items = _read_items(segments, anchors, known, version)
     sections = _read_sections(segments, anchors, known)
+    language = foreign_language(" ".join(segment.text for segment in segments)[:LONGEST_READ])
     parts = []
     for index, segment in enumerate(segments):
         words = re.sub(r"[\W_]+", " ", segment.text).strip().casefold()
@@ -161,7 +119,7 @@ def read_parts(
                 version < SECOND
                 or chunks is None
                 or not words
-                or _states_nothing(segment.text, [chunks[anchor] for anchor in heads], question)
+                or _states_nothing(segment.text, [chunks[anchor] for anchor in heads], question, language)
             )
         elif not words or words in CONNECTIVES:
             exempt = True
@@ -170,7 +128,9 @@ def read_parts(
             is_lead = _leads_in(segment) or (
                 version >= SECOND
                 and _is_title(segment)
-                and _states_nothing(segment.text, [(chunks or {})[anchor] for anchor in below.anchors], question)
+                and _states_nothing(
+                    segment.text, [(chunks or {})[anchor] for anchor in below.anchors], question, language
+                )
             )
             exempt = is_lead and below.any and below.all_cited
             heads = items[index + 1].anchors if exempt else heads
@@ -244,7 +204,7 @@ def _level(segment: Segment) -> int:
     return len(marks[1]) if marks else TABLE_HEAD
 
 
-def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
+def _states_nothing(heading: str, chunks: Sequence[str], question: str, language: str | None) -> bool:
     text = CITATION.sub(" ", heading).lstrip("#*_ \t").replace("’", "'")
     labels = text.split("|")
     if any(_has_verb(label) and not (len(labels) > 1 and ASKING.match(label)) for label in labels):
@@ -257,8 +217,23 @@ def _states_nothing(heading: str, chunks: Sequence[str], question: str) -> bool:
     known |= _content(" ".join(known))  # `speed` of `speeds` loses its end too
     families = {word[:FAMILY] for word in known}
     unknown = {word for word in words - known if len(word) < FAMILY or word[:FAMILY] not in families}
+    if language and unknown:
+        unknown -= _translated(text, language, known)
     short = {match[1].casefold() for chunk in chunks for match in ABBREVIATED.finditer(chunk)}
     return all(word.startswith(tuple(short)) or _ends_compound(word, chunks) for word in unknown)
+
+
+def _translated(heading: str, language: str, known: Set[str]) -> frozenset[str]:
+    """Return the words of a heading whose English words are known or general: `Probe` where a source has `sample`."""
+    held = known | TITLE_WORDS
+    read = {form: read_meanings(language, form) for form in WORD.findall(heading)}
+    return frozenset().union(
+        *(
+            _content(form)
+            for form, parts in read.items()
+            if parts and all(any(_content(english) <= held for english in part) for part in parts)
+        )
+    )
 
 
 def _has_verb(label: str) -> bool:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
+from sourcebound.contracts.languages.english import foreign_language, translate
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
@@ -26,6 +27,8 @@ from sourcebound.contracts.validation.versions import VERSION
 MAX_CHARACTERS: Final = 20_000
 """The characters of an answer that are compared, several times what a model may write. Any further statement has the
 score 0."""
+MOST_TRANSLATED: Final = 633
+"""The highest score of a statement in another language than its chunks: it was compared word by word."""
 LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
 """The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
 CELLS: Final = "|"
@@ -78,33 +81,44 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
     ]
     last = max((number for number, chunks in enumerate(known) if chunks), default=-1)
     heads = [context.head for context in read_contexts(statements)]
+    language = foreign_language(" ".join(texts)[:MAX_CHARACTERS])
     scored: list[StatementSupport] = []
     said = list[Place]()
     cited: dict[str, str] = {}
+    answer: list[str] = []
     characters = 0
     for number, chunks in enumerate(known):
         if not chunks or (number < last and _introduces(texts[number])):
             continue
         cited |= chunks
-        score, compared = 0, tuple[str, ...]()
-        characters += len(texts[number]) + 1
+        score, compared, text = 0, tuple[str, ...](), texts[number]
+        characters += len(text) + 1
         if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
-            score, places = _score(texts[number], heads[number], previous, bundle.user_question, chunks)
+            spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
+            score, places = _score(spoken, chunks)
+            if score < MOST_TRANSLATED and (english := _in_english(spoken, chunks, language)):
+                text = english.text
+                score, places = max((score, places), _score(english, chunks), key=lambda each: each[0])
+                score = min(score, MOST_TRANSLATED)
             score = 0 if cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))
+        answer.append(text)
     if not scored:
         return None
-    answer = " ".join(texts[item.statement] for item in scored)[:MAX_CHARACTERS]
-    question = bundle.search_query or bundle.user_question
+    asked = bundle.search_query or bundle.user_question
     return SupportReport(
         verifier=VERIFIER,
         verifier_sha256=verifier_digest(),
         statements=tuple(scored),
         answers_question=score_answering(
-            answer, question, list(cited.values()), list(map(show, bundle.selected_evidence)), said
+            " ".join(answer)[:MAX_CHARACTERS],
+            translate(asked, list(sources.values())) or asked,
+            list(cited.values()),
+            list(map(show, bundle.selected_evidence)),
+            said,
         ),
     )
 
@@ -114,23 +128,50 @@ def _introduces(text: str) -> bool:
     return bool(LEAD_IN.search(text)) or any(map(PARTICLE.fullmatch, (text, f"{text.rstrip(' .!')}.")))
 
 
-def _score(
-    text: str, head: str, previous: str, question: str, chunks: dict[str, str]
-) -> tuple[int, list[tuple[str, int, int]]]:
+class _Spoken(NamedTuple):
+    """A statement with what is before it."""
+
+    text: str
+    row: str
+    """As the answer has it, for its values."""
+    head: str
+    previous: str
+    question: str
+
+
+def _in_english(spoken: _Spoken, chunks: dict[str, str], language: str | None) -> _Spoken | None:
+    """Return a statement word by word in the English of its chunks; None if it is in English or in their language.
+
+    Args:
+        spoken: The statement.
+        chunks: The texts of the chunks that it cites.
+        language: The language of the answer, for a statement without function words.
+    """
+    cited = list(chunks.values())
+    text = translate(spoken.text, cited, language)
+    if not text:
+        return None
+    previous, question = (translate(each, cited, language) or each for each in (spoken.previous, spoken.question))
+    return spoken._replace(text=text, previous=previous, question=question)
+
+
+def _score(spoken: _Spoken, chunks: dict[str, str]) -> tuple[int, list[tuple[str, int, int]]]:
     """Return the score of a statement and the compared places.
 
     The score is 0 if the statement says the contrary of its chunks, or a value of another thing.
     """
-    anchors = list(chunks)
+    anchors, text = list(chunks), spoken.text
     said = without_particle(text)
-    reading = read_support(said if said.strip(" .*_") else text, previous, question, list(chunks.values()))
+    reading = read_support(
+        said if said.strip(" .*_") else text, spoken.previous, spoken.question, list(chunks.values())
+    )
     is_quoted = reading.score == HIGHEST
     texts = [complete(chunk, text) for chunk in chunks.values()]
     is_false = (
         reverses(text, texts)
         or turns_bound(text, chunks.values())
         or (not is_quoted and (turns(text, texts) or denies(text, texts)))
-        or ((not is_quoted or CELLS in head) and _misplaces(text, head, chunks))
+        or ((not is_quoted or CELLS in spoken.head) and _misplaces(spoken.row, spoken.head, chunks))
     )
     score = 0 if is_false else reading.score
     return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]

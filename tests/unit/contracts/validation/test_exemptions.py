@@ -286,3 +286,13 @@ def test_the_head_of_a_table_may_write_a_short_word_of_its_sources_out(head: str
     row = "| PX | 5 bar [C0] |"
     bundle = bundle_of_texts([source], "How high is it?")
     assert _codes(f"{head}\n|---|---|\n{row}", bundle) == codes
+
+
+@pytest.mark.contract("R5-6")
+@pytest.mark.parametrize(
+    ("head", "codes"),
+    [("Dichtung | Beleg", []), ("Dichtungsöl | Beleg", []), ("Vulkan | Beleg", ["UNCITED_FACTUAL_STATEMENT"])],
+)
+def test_the_head_of_a_table_may_be_in_another_language_than_its_source(head: str, codes: list[str]) -> None:
+    row = "Die Dichtung wird alle 12 Stunden geprüft. [C0]"
+    assert _codes(f"| {head} |\n|---|---|\n| 12 hours | [C0] |\n\n{row}") == codes

@@ -13,7 +13,7 @@ from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus
 from sourcebound.contracts.validation.support.weights import verifier_digest
-from sourcebound.contracts.validation.support_check import MAX_CHARACTERS, measure_support
+from sourcebound.contracts.validation.support_check import MAX_CHARACTERS, MOST_TRANSLATED, measure_support
 from support.builders import answer_bundle
 
 PUMP = "The shaft seal of the pump must be replaced after 4000 hours. The intake filter is washed with warm water."
@@ -220,3 +220,67 @@ def test_the_answer_to_a_question_for_yes_or_no_denies_no_sentence(answer: str) 
     assert said is not None
     assert plain is not None
     assert said.statements[-1].score == plain.statements[0].score
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (
+            "Wann muss die Wellendichtung ersetzt werden?",
+            "Die Wellendichtung muss nach 4000 Stunden ersetzt werden. [C0]",
+        ),
+        ("Quand faut-il remplacer le joint ?", "Le joint de l'arbre doit être remplacé après 4000 heures. [C0]"),
+        ("¿Cuándo hay que cambiar la junta?", "La junta del eje se debe cambiar después de 4000 horas. [C0]"),
+        ("Wann muss der Filter gereinigt werden?", "Der Ansaugfilter wird mit warmem Wasser gewaschen. [C0]"),
+    ],
+)
+def test_a_statement_in_another_language_is_compared_word_by_word_and_its_level_is_low(
+    question: str, text: str
+) -> None:
+    verdict = validate(text, answer_bundle(PUMP, MOTOR, question=question), V2)
+    assert verdict.validated_answer_text == text
+    assert verdict.support is not None
+    assert V2.validation.support is not None
+    assert V2.validation.support.min_support <= verdict.support.lowest <= MOST_TRANSLATED
+    assert V2.validation.support.warn_support > MOST_TRANSLATED
+    assert verdict.support_level is SupportLevel.LOW
+    assert verdict.support.statements[0].compared[0].startswith("C0:")
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Wellendichtung muss nach 5000 Stunden ersetzt werden. [C0]",
+        "Die Wellendichtung muss nicht nach 4000 Stunden ersetzt werden. [C0]",
+        "Die Betreiber an der Küste sollten einen unabhängigen Gutachter bestellen. [C0]",
+        "Die Wellendichtung muss nach 4000 Stunden ersetzt werden. [C1]",
+    ],
+)
+def test_a_false_statement_in_another_language_is_rejected(text: str) -> None:
+    question = "Wann muss die Wellendichtung ersetzt werden?"
+    verdict = validate(text, answer_bundle(PUMP, MOTOR, question=question), V2)
+    assert verdict.validation_status is ValidationStatus.FAILED
+
+
+@pytest.mark.contract("R5-17")
+def test_a_quotation_below_a_question_in_another_language_keeps_its_score() -> None:
+    question = "Wann muss die Wellendichtung ersetzt werden?"
+    verdict = validate(QUOTED, answer_bundle(PUMP, MOTOR, question=question), V2)
+    assert verdict.support is not None
+    assert verdict.support.lowest > MOST_TRANSLATED
+    english = _check(QUOTED).support
+    assert english is not None
+    assert verdict.support.answers_question > english.answers_question // 2
+
+
+@pytest.mark.contract("R5-17")
+def test_a_row_without_function_words_is_in_the_language_of_its_answer() -> None:
+    row = "- Ansaugfilter: warmes Wasser. [C0]"
+    text = f"Die Dichtung wird so behandelt:\n{row}\n- Sie wird nach 4000 Stunden ersetzt. [C0]"
+    verdict = validate(text, answer_bundle(PUMP, MOTOR, question="Wie wird die Dichtung behandelt?"), V2)
+    assert verdict.support is not None
+    assert [each.score > 0 for each in verdict.support.statements] == [True, True]
+    alone = validate("Ansaugfilter: warmes Wasser. [C0]", answer_bundle(PUMP, MOTOR, question="Wie?"), V2)
+    assert alone.validation_status is ValidationStatus.FAILED
