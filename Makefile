@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural eval-elsewhere bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural eval-elsewhere eval-languages bench bench-index clean
 
 DATA ?= ../shared/data
 SETS := evals/golden/sets
@@ -80,6 +80,7 @@ eval-honest: setup ## the firewall on replies as good models write them, as six 
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/turned
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/others
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/further
+	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/languages
 
 eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
 	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)
@@ -98,6 +99,9 @@ eval-natural: $(VENV)/.dev ## natural questions over 300 real files, into docs/a
 
 eval-elsewhere: $(VENV)/.dev ## natural questions over pages of Debian's packages, into docs/answers.md; UNPACKED=FOLDER
 	@$(BIN)/python -m sourcebound.evals.natural --elsewhere $(UNPACKED) --page docs/answers.md
+
+eval-languages: $(VENV)/.dev ## questions in other languages over documents in English, into docs/answers.md
+	@$(BIN)/python -m sourcebound.evals.natural --languages --page docs/answers.md
 
 bench: setup ## speed of the layers, of many runs at once, of ingest and of the graph, beside floors
 	@$(BIN)/python benchmarks/contracts.py

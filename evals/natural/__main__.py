@@ -2,7 +2,8 @@
 
 Run `python -m sourcebound.evals.natural` in the repository, or `make eval-natural`. Questions whose file is absent or
 does not say the expected facts are left out and named. With `--elsewhere`, a second set asks about pages of Debian's
-packages, which `elsewhere.toml` names.
+packages, which `elsewhere.toml` names. With `--languages`, a third one asks in other languages about invented documents
+in English.
 """
 
 import argparse
@@ -21,13 +22,21 @@ from sourcebound.evals.natural.questions import (
     DEV,
     ELSEWHERE,
     HELD,
+    LANGUAGES,
     Question,
     StaleQuestion,
     check_place,
     read_questions,
 )
 from sourcebound.evals.natural.report import Judged, judge_all, list_failures, render, to_json
-from sourcebound.evals.natural.sources import Collected, collect, collect_unpacked, read_corpus, read_elsewhere
+from sourcebound.evals.natural.sources import (
+    Collected,
+    collect,
+    collect_invented,
+    collect_unpacked,
+    read_corpus,
+    read_elsewhere,
+)
 from sourcebound.evals.retrieval import DATA
 from sourcebound.store.server.embedded import stop_on_sigterm
 
@@ -36,15 +45,12 @@ async def evaluate(options: argparse.Namespace) -> list[Judged]:
     """Collect, ingest, ask and judge, and print the tables."""
     with tempfile.TemporaryDirectory(prefix="sourcebound-natural-") as name:
         folder = Path(name)
-        if options.elsewhere:
-            collected, asked = collect_unpacked(read_elsewhere(), folder, options.elsewhere), read_questions(ELSEWHERE)
-        else:
-            collected, asked = collect(read_corpus(), folder, Path(), options.data), read_questions()
+        collected, asked = _collect(options, folder)
         questions, stale = _usable([each for each in asked if each.part in options.parts], folder)
         if not collected.files:
             raise SystemExit(f"None of the files that the questions name is in {options.elsewhere or options.data}.")
         started = perf_counter()
-        home = options.home / "elsewhere" if options.home and options.elsewhere else options.home
+        home = options.home / _name(options) if options.home else None
         async with open_corpus(folder, options.embedder, home) as (engine, summary):
             _say(
                 f"{len(collected.files)} files: {summary.chunks} chunks, {len(summary.skipped)} files skipped, "
@@ -56,10 +62,23 @@ async def evaluate(options: argparse.Namespace) -> list[Judged]:
     table = f"{_describe(options, collected, judged)}\n{render(judged)}"
     print(table)
     if options.page:
-        update_page(options.page, "eval-elsewhere" if options.elsewhere else "eval-natural", table)
+        update_page(options.page, f"eval-{_name(options)}", table)
     for line in [*(f"absent: {each}" for each in collected.absent), *(f"left out: {each}" for each in stale)]:
         _say(line)
     return judged
+
+
+def _collect(options: argparse.Namespace, folder: Path) -> tuple[Collected, list[Question]]:
+    """Copy the files of the chosen set into a folder, and read its questions."""
+    if options.elsewhere:
+        return collect_unpacked(read_elsewhere(), folder, options.elsewhere), read_questions(ELSEWHERE)
+    if options.languages:
+        return collect_invented(folder), read_questions(LANGUAGES)
+    return collect(read_corpus(), folder, Path(), options.data), read_questions()
+
+
+def _name(options: argparse.Namespace) -> str:
+    return "elsewhere" if options.elsewhere else "languages" if options.languages else "natural"
 
 
 def _usable(questions: Sequence[Question], folder: Path) -> tuple[list[Question], list[str]]:
@@ -93,6 +112,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sourcebound.evals.natural", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the external evaluation data")
     parser.add_argument("--elsewhere", type=Path, help="the folder of unpacked packages of Debian, for the second set")
+    parser.add_argument("--languages", action="store_true", help="the third set: questions in other languages")
     parser.add_argument("--policy", help="a policy; by default that of the embedder")
     parser.add_argument("--model", help="a generator; by default extractive")
     parser.add_argument("--embedder", choices=("minilm", "lexical"), default="minilm")

@@ -29,6 +29,10 @@ def judge_all(outcomes: Iterable[Outcome]) -> list[Judged]:
     return [Judged(outcome, judge(outcome)) for outcome in outcomes]
 
 
+LANGUAGES: Final = ("de", "fr", "es", "it", "nl", "pt")
+"""The languages of questions, by their codes."""
+
+
 def render(judged: Sequence[Judged]) -> str:
     """Render the tables in Markdown."""
     answerable = [each for each in judged if each.outcome.question.answerable]
@@ -39,6 +43,7 @@ def render(judged: Sequence[Judged]) -> str:
         *_group_by(answerable, Kind, lambda each: each.outcome.question.kind),
         ("with typos", [each for each in answerable if each.outcome.question.typos]),
         ("in another language", [each for each in answerable if each.outcome.question.language != "en"]),
+        *_group_by(answerable, LANGUAGES, lambda each: each.outcome.question.language),
         ("**absent subject**", absent),
         *_group_by(absent, Kind, lambda each: each.outcome.question.kind),
     ]

@@ -86,6 +86,12 @@ def collect_unpacked(elsewhere: Elsewhere, folder: Path, unpacked: Path) -> Coll
     return Collected(tuple(found), tuple(sorted(elsewhere.files.keys() - found.keys())))
 
 
+def collect_invented(folder: Path) -> Collected:
+    """Copy the documents of the questions in other languages into a folder."""
+    shutil.copytree(FOLDER / "languages", folder, dirs_exist_ok=True)
+    return Collected(tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*.md"))), ())
+
+
 def read_pins(requirements: Path) -> dict[str, set[str]]:
     """Read the versions that the lock files allow, by normalized package name."""
     pins: dict[str, set[str]] = {}

@@ -16,6 +16,7 @@ from sourcebound.evals.natural.questions import (
     DEV,
     ELSEWHERE,
     HELD,
+    LANGUAGES,
     Kind,
     Place,
     Question,
@@ -30,6 +31,7 @@ from sourcebound.evals.natural.sources import (
     Corpus,
     Elsewhere,
     collect,
+    collect_invented,
     collect_unpacked,
     read_corpus,
     read_elsewhere,
@@ -183,7 +185,8 @@ def test_the_report_counts_by_kind_and_level_and_shows_nothing_of_held() -> None
 
 def test_the_page_has_a_place_for_the_tables() -> None:
     page = (ROOT / "docs" / "answers.md").read_text("utf-8")
-    assert all(page.count(mark) == 1 for name in ("eval-natural", "eval-elsewhere") for mark in marks(name))
+    names = ("eval-natural", "eval-elsewhere", "eval-languages")
+    assert all(page.count(mark) == 1 for name in names for mark in marks(name))
 
 
 def test_pages_that_are_not_there_are_named_in_order_and_end_the_evaluation(tmp_path: Path) -> None:
@@ -199,6 +202,17 @@ def test_the_questions_elsewhere_ask_about_named_pages_of_named_packages() -> No
     assert {place.split("/")[0] for place in elsewhere.files.values()} == packages
     assert {place.file for question in questions for place in question.places} <= elsewhere.files.keys()
     assert len({question.id for question in questions}) == len(questions) > 150
+
+
+def test_the_questions_in_other_languages_have_their_facts_in_english_documents(tmp_path: Path) -> None:
+    collected, questions = collect_invented(tmp_path), read_questions(LANGUAGES)
+    assert collected.absent == ()
+    assert {place.file for question in questions for place in question.places} == set(collected.files)
+    for question in questions:
+        check_place(question, tmp_path)
+        assert question.part == question.id.split("/")[0]
+        assert question.language != "en"
+    assert len({question.id for question in questions}) == len(questions) > 250
 
 
 def test_pages_of_unpacked_packages_are_copied_and_unpacked(tmp_path: Path) -> None:
