@@ -19,6 +19,7 @@ from sourcebound.contracts.extractive.patterns import A_FREQUENCY
 from sourcebound.contracts.extractive.question import Asked, Form, Question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import (
+    has_agent,
     is_about,
     is_headed,
     is_labelled,
@@ -68,6 +69,8 @@ NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
 ALL_NAMED: Final = MILLION
 """How much lower the minimum is for a row that has all that is asked, and for the text below a heading that does."""
+ALL_SAID: Final = 3 * MILLION
+"""How much lower it is for a sentence that says who does what is asked."""
 QUANTITIES: Final = frozenset(
     {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
 )
@@ -107,10 +110,10 @@ class Ranking(NamedTuple):
         if not self.ranked:
             return False
         best, features = self.ranked[0].sentence, self.ranked[0].features
-        is_named = is_headed(self.question, best) or (
-            is_whole_row(self.question, best) and not features["type_missing"]
-        )
-        if self.answering < self.minimum - ALL_NAMED * is_named:
+        has_type = not features["type_missing"]
+        is_named = is_headed(self.question, best) or (is_whole_row(self.question, best) and has_type)
+        is_said = has_agent(self.question, best) and has_type
+        if self.answering < self.minimum - max(ALL_NAMED * is_named, ALL_SAID * is_said):
             return False
         if (needs_type(self.question) and features["type_missing"]) or is_of_another_year(self.question, best):
             return False

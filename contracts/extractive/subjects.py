@@ -11,7 +11,9 @@ from sourcebound.contracts.extractive.patterns import AUXILIARY
 from sourcebound.contracts.extractive.question import Asked, Question, read_identifier, shape_of
 from sourcebound.contracts.extractive.sentences import Field, Sentence
 from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
+from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.literals.amounts.numbers import ORDINAL_VALUES
+from sourcebound.contracts.validation.support.word_lists import root_of
 from sourcebound.contracts.validation.support.words import Word, read_words
 
 PART: Final = re.compile(
@@ -29,6 +31,16 @@ OF_YEAR: Final = re.compile(
 """A year that a question asks about; not `since 2012`, `in the 1990s`, or one of several: `in 2010 and 2012`."""
 
 
+WHO_DOES: Final = re.compile(
+    r"\W*(?:[^?]*, )?who (?:(?:may|can|must|should|will|has to|is allowed to) )?(?P<verb>[a-z]+)", re.IGNORECASE
+)
+"""The verb of who does something: `who may release`."""
+AUXILIARY_FORMS: Final = frozenset(
+    "is are was were be been has have had may must can will should to not if when after".split()
+)
+"""Words after which a verb is not that of the subject at the beginning."""
+LONGEST_SUBJECT: Final = 6
+"""The most words of that subject."""
 ORDINAL: Final = re.compile(r"(\d{1,3})(?:st|nd|rd|th)")
 ORDERED: Final = 2
 """The words after an ordinal that may be what it orders: `second referendum`, `second public referendum`."""
@@ -141,6 +153,24 @@ def is_whole_row(question: Question, sentence: Sentence) -> bool:
     is_asked = [bool(columns & field.head) or frozenset() < field.head <= asked for field in sentence.fields]
     named = [_has_words(sentence, field, frozenset(question.weights)) for field in sentence.fields]
     return any(asks and not names for asks, names in zip(is_asked, named, strict=True)) and any(named)
+
+
+def has_agent(question: Question, sentence: Sentence) -> bool:
+    """Return whether a sentence says who does what a question asks for: `Quality assurance releases the pump`.
+
+    The verb stands after a subject at the beginning, or as a participle before `by`. The other words of the question
+    are in the sentence or around it.
+    """
+    asked = WHO_DOES.match(question.text)
+    if not asked or sentence.is_row or asked["verb"].casefold() in STOP_WORDS:
+        return False
+    verb = root_of(asked["verb"].casefold())
+    around = sentence.stems | sentence.nearby | sentence.title
+    forms = [word.form for word in sentence.words]
+    places = [number for number, word in enumerate(sentence.words) if word.stem == verb]
+    does = any(0 < at <= LONGEST_SUBJECT and AUXILIARY_FORMS.isdisjoint(forms[:at]) for at in places)
+    is_done = any("by" in forms[at + 1 : at + 4] for at in places)
+    return (does or is_done) and all(holds(around, stem) for stem in question.weights.keys() - asking_stems(question))
 
 
 def _has_words(sentence: Sentence, field: Field, stems: frozenset[str]) -> bool:

@@ -147,6 +147,11 @@ NUMBER_OF: Final = pattern(
 )
 FORMS: Final = (
     (pattern(WHICH + rf"(?:week)?days?{ENDS}"), pattern(DAY, DATE), True),
+    (
+        pattern(rf"{WHICH}(?:\w+ ){{0,2}}environment variables?\b"),
+        pattern(r"(?-i:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z]{4,}\b)"),
+        True,
+    ),
     (pattern(WHICH + rf"years?{ENDS}"), pattern(YEAR), True),
     (pattern(WHICH + rf"months?{ENDS}"), pattern(rf"\b{MONTH}\b", DATE, SEASON), True),
     (

@@ -40,10 +40,12 @@ COURTESY: Final = re.compile(
     r"|(?:would you mind|could you|can you|please) help(?:ing)? (?:me|us)(?: (?:out|with (?:this|that|it|something)))?"
     r"(?:,? please)?"
     r"|i (?:am looking|look) forward to [\w ]{1,25}"
+    r"|(?:please )?(?:ignore|disregard|forget|override) (?:\w+ ){0,3}(?:instructions?|rules?|prompts?|guidelines?)\b"
+    r"[^.!?]*"
     r")\W*",
     re.IGNORECASE,
 )
-"""A whole sentence that is only polite."""
+"""A whole sentence that is only polite, or an order to the system: `Ignore all previous instructions.`"""
 
 
 def strip_courtesy(text: str) -> str:

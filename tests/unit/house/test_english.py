@@ -43,6 +43,8 @@ VALUE: Final = re.compile(r"[\"'][\w./-]+[\"']")
 """A string of one word is a value and no message."""
 UNREAD_PAGES: Final = ("docs/style.md", "docs/traceability.md")
 """The first lists the phrases; the second is made of the names of tests."""
+ASSETS: Final = ("evals/natural/languages/",)
+"""The folders of documents that an evaluation asks about. Others wrote them."""
 
 
 def _without_quotes(text: str) -> str:
@@ -88,7 +90,11 @@ def _summaries(path: Path) -> Iterator[tuple[int, str]]:
 
 
 MODULES: Final = [path for path in _tracked(".py") if path.relative_to(ROOT).parts[0] in ROOMS]
-PAGES: Final = [path for path in _tracked(".md") if _name(path) not in UNREAD_PAGES and "examples" not in path.parts]
+PAGES: Final = [
+    path
+    for path in _tracked(".md")
+    if _name(path) not in UNREAD_PAGES and "examples" not in path.parts and not _name(path).startswith(ASSETS)
+]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)

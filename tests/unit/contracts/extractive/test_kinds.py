@@ -225,3 +225,18 @@ def test_what_something_contains_is_a_list(question: str, form: Form) -> None:
 @pytest.mark.parametrize("question", ["Which three men ran the shifts?", "Which people may enter?"])
 def test_men_and_people_are_persons(question: str) -> None:
     assert read_question(question).asked is Asked.PERSON
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("Set PUMP_OFFLINE=1 to keep it from the network.", True),
+        ("With PATH the tool finds the program.", True),
+        ("The package works without a network.", False),
+        ("Call `pip install` first.", False),
+    ],
+)
+def test_a_sentence_without_the_name_of_a_variable_names_no_environment_variable(text: str, has: bool) -> None:
+    question = "Which environment variables keep the tool from the network?"
+    assert has_type(question, text) is has
+    assert needs_type(read_question(question))

@@ -8,9 +8,9 @@ from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
-from sourcebound.contracts.extractive.ranking import Reader, rank
+from sourcebound.contracts.extractive.ranking import ALL_SAID, Ranked, Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
-from sourcebound.contracts.extractive.subjects import is_other_row, is_whole_row
+from sourcebound.contracts.extractive.subjects import has_agent, is_other_row, is_whole_row
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -357,3 +357,33 @@ def test_the_asked_kind(question: str, asked: Asked) -> None:
 def test_wrapped_prose_with_one_semicolon_a_line_is_no_row() -> None:
     prose = "The valve of the second pump was opened by the guard; the lid of\nTank B was closed; it was late."
     assert [each.text for each in read_evidence([EvidencePart("C0", "a.txt", prose)])] == [prose.replace("\n", " ")]
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "text", "is_said"),
+    [
+        ("Who releases the pump?", "Quality assurance releases the pump after a sample has met the limits.", True),
+        ("Who may release the pump?", "Quality assurance releases the pump after a sample has met the limits.", True),
+        ("After a repair, who releases the pump?", "After a repair the pump is released by quality assurance.", True),
+        ("Who releases the pump?", "The pump is rinsed and then releases steam.", False),
+        ("Who releases the pump?", "Quality assurance releases the certificate.", False),
+        ("Who is the owner of the pump?", "Quality assurance is the owner of the pump.", False),
+        ("What releases the pump?", "Quality assurance releases the pump.", False),
+        ("Who releases the pump?", "Pump: P-1; Released by: Quality assurance", False),
+    ],
+)
+def test_a_sentence_says_who_does_what_is_asked(question: str, text: str, is_said: bool) -> None:
+    (sentence,) = read_evidence((EvidencePart("C0", "manual.pdf", text),))
+    assert has_agent(read_question(question), sentence) is is_said
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(("text", "answers"), [("Quality releases the pump.", True), ("A valve of the pump.", False)])
+def test_who_does_all_that_is_asked_answers_at_a_lower_minimum(text: str, answers: bool) -> None:
+    (sentence,) = read_evidence((EvidencePart("C0", "manual.pdf", text),))
+    features = {"type_missing": 0, "aspect_own": 1, "own": 1000, "chunk": 1000, "odds": 0}
+    ranked = (Ranked(sentence, features, 0),)
+    low = Ranking(read_question("Who releases the pump?"), (sentence,), ranked, -ALL_SAID, 0)
+    assert low.answers is answers
+    assert low._replace(answering=-ALL_SAID - 1).answers is False
