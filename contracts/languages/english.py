@@ -35,6 +35,9 @@ SEPARABLE: Final = {
     "nl": frozenset("aan af bij door in mee na om op over toe uit voor weg".split()),
 }
 """The prefixes of verbs that stand alone at the end of a clause."""
+CONCORD: Final = ("fr", "es", "it", "pt")
+"""The languages in which two words of a clause deny it once."""
+DENIALS: Final = frozenset(["not", "no", "never", "cannot", "must not", "none", "nobody", "nothing", "no one"])
 NOUNS_IN_CAPITALS: Final = ("de",)
 """The languages that write every noun with a capital letter."""
 Find = Callable[[str], str | None]
@@ -67,6 +70,18 @@ def read_wordings(language: str, text: str) -> list[Wording]:
         wording, length = _longest(language, tokens[place : place + LONGEST_PHRASE], is_first=not place)
         found += wording
         place += length
+    return _deny_once(found) if language in CONCORD else found
+
+
+def _deny_once(wordings: Sequence[Wording]) -> list[Wording]:
+    """Return wordings with the first denial of each clause: `ne peut pas` and `non può mai` deny once."""
+    found: list[Wording] = []
+    is_denied = False
+    for each in wordings:
+        denies = bool(each.english) and each.english[0] in DENIALS
+        if not (denies and is_denied):
+            found.append(each)
+        is_denied = each.text not in MARKS and (denies or is_denied)
     return found
 
 

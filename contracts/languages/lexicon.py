@@ -1,7 +1,7 @@
 """The frozen lexicon: the English words of a word or phrase in another language (R1-4).
 
-Each line of `lexicon_v1/de.tsv` is an English word, by frequency, and its German words, the usual ones first. It is read
-in the other direction.
+Each line of `lexicon_v1/de.tsv` is an English word, by frequency, and its German words, the usual ones first. It is
+read in the other direction.
 """
 
 import re

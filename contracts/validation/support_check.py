@@ -11,7 +11,8 @@ from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
 from sourcebound.contracts.validation.binding.check import misplaces
-from sourcebound.contracts.validation.literals.check import read_evidence
+from sourcebound.contracts.validation.literals.amounts.languages import WORDS as NUMBER_WORD_LANGUAGES
+from sourcebound.contracts.validation.literals.check import LiteralKind, check_literals, read_evidence
 from sourcebound.contracts.validation.literals.parts import cites_another
 from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.support.candidates import Place, Shown
@@ -29,6 +30,7 @@ MAX_CHARACTERS: Final = 20_000
 score 0."""
 MOST_TRANSLATED: Final = 633
 """The highest score of a statement in another language than its chunks: it was compared word by word."""
+VALUES: Final = (LiteralKind.NUMBER, LiteralKind.DATE)
 LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
 """The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
 CELLS: Final = "|"
@@ -97,7 +99,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
             spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
             score, places = _score(spoken, chunks)
-            if score < MOST_TRANSLATED and (english := _in_english(spoken, chunks, language)):
+            if 0 < score < MOST_TRANSLATED and (english := _in_english(spoken, chunks, language)):
                 text = english.text
                 score, places = max((score, places), _score(english, chunks), key=lambda each: each[0])
                 score = min(score, MOST_TRANSLATED)
@@ -137,6 +139,8 @@ class _Spoken(NamedTuple):
     head: str
     previous: str
     question: str
+    values_unread: bool = False
+    """Whether it is translated from a language whose words for values are not read (R5-8)."""
 
 
 def _in_english(spoken: _Spoken, chunks: dict[str, str], language: str | None) -> _Spoken | None:
@@ -152,7 +156,8 @@ def _in_english(spoken: _Spoken, chunks: dict[str, str], language: str | None) -
     if not text:
         return None
     previous, question = (translate(each, cited, language) or each for each in (spoken.previous, spoken.question))
-    return spoken._replace(text=text, previous=previous, question=question)
+    unread = foreign_language(spoken.text, language) not in NUMBER_WORD_LANGUAGES
+    return spoken._replace(text=text, previous=previous, question=question, values_unread=unread)
 
 
 def _score(spoken: _Spoken, chunks: dict[str, str]) -> tuple[int, list[tuple[str, int, int]]]:
@@ -172,9 +177,20 @@ def _score(spoken: _Spoken, chunks: dict[str, str]) -> tuple[int, list[tuple[str
         or turns_bound(text, chunks.values())
         or (not is_quoted and (turns(text, texts) or denies(text, texts)))
         or ((not is_quoted or CELLS in spoken.head) and _misplaces(spoken.row, spoken.head, chunks))
+        or (spoken.values_unread and _adds_value(text, chunks))
     )
     score = 0 if is_false else reading.score
     return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]
+
+
+def _adds_value(english: str, chunks: dict[str, str]) -> bool:
+    """Return whether a translated statement has a number word, a day or a month that its chunks do not have.
+
+    Digits stay as they are written, and are read so (R5-8).
+    """
+    cited = tuple(read_evidence(anchor, chunk) for anchor, chunk in chunks.items())
+    found = check_literals(english, 0, cited)
+    return any(not each.supported for each in found if each.kind in VALUES and not any(map(str.isdigit, each.text)))
 
 
 def _misplaces(text: str, head: str, chunks: dict[str, str]) -> bool:

@@ -50,7 +50,7 @@ def is_given(
     """
     if literal.kind == "quotation":
         return question.supports(literal) or _asks(literal, statement, question)
-    if not cited or not question.supports(literal):
+    if not cited or not question.supports(literal) or (literal.unit == OCCASIONAL and "f" not in question.forms):
         return False
     if literal.kind == "address" or lies_in_range(literal, statement, cited):
         return True

@@ -156,7 +156,8 @@ def read_clock_times(text: str) -> list[Literal]:
     for match in CLOCK.finditer(text) if CLOCK_MARK.search(text) else ():
         hour = int(next(filter(None, map(match.group, HOUR_GROUPS)))) % 24
         minute = match["minute"] or match["after"] or match["minute_it"] or match["minute_ore"] or "00"
-        literals.append(Literal("time", match[0], match.start(), frozenset([f"t{hour}:{minute}"])))
+        forms = {f"t{hour}:{minute}"} | ({f"n{hour}"} if match["hour_from"] else set())
+        literals.append(Literal("time", match[0], match.start(), frozenset(forms)))
     return literals
 
 

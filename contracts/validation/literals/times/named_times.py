@@ -93,16 +93,17 @@ RATE: Final = re.compile(
 )
 RATE_WORDS: Final = frozenset(form for noun in NOUNS for form in (noun, *(noun + end for end in ("s", "n", "e", "en"))))
 MEANT: Final = {
-    "hour": re.compile(r"\bhour|stünd|\bstunde|\bheure|\bhora|\bor[ae]\b|\buur"),
+    "hour": re.compile(r"\bhour|\b60\smin|stünd|\bstunde|\bheure|\bhora|\bor[ae]\b|\buur"),
     "day": re.compile(
-        r"\bda(?:y|ily)|\b24\s?h|\b(?:night|morning|evening)|täglich|\btag|\bjour|quotidi|\bdía|\bdiari|giorn|\bdag|\bdia"
+        r"\bda(?:ys?|ily)\b|\b24\s?h|\b(?:night|morning|evening)|täglich|\btage?n?s?\b|\bjour|quotidi|\bdías?\b|\bdiari|giorn"
+        r"|\bdag(?:en)?\b|\bdias?\b|\bmonday (?:to|through) sunday|\bmontag bis sonntag|\blundi au dimanche"
     ),
     "week": re.compile(r"\bweek|\b(?:7|seven) days|wöchent|\bwoche|semai?n|hebdo|settiman|\bwekel"),
     "fortnight": re.compile(r"\bfortnight|\b(?:two|2) weeks|\b14 days|biweekly|bi-weekly|\b(?:zwei|2) wochen"),
     "month": re.compile(r"\bmonth|\b30 days|monat|\bmois|mensu|\bmes(?:es)?\b|\bmes[ei]\b|mensil|maand|\bmês|mensa"),
     "quarter": re.compile(r"\bquarter|\b(?:three|3) months|quartal|vierteljähr|trimest|kwarta"),
     "year": re.compile(
-        r"\byear|annu|\b(?:12|twelve) months|jähr|\bjahr|\bann|\bans?\b|\baños?\b|\banua|\bjaar|\banos?\b"
+        r"\byear|annu|\b(?:12|twelve) months|jähr|\bjahr|\bann(?:ée|[io]\b)|\bans?\b|\baños?\b|\banua|\bjaar|\banos?\b"
     ),
 }
 """What in a source means each frequency."""

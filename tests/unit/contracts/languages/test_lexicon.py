@@ -8,7 +8,7 @@ from sourcebound.contracts.languages.lexicon import LANGUAGES, LEXICON, look_up,
 from support.places import ROOT
 
 FOLDER = ROOT / "contracts" / "languages" / LEXICON
-DIGEST = "ee445b3e2675237ad24544a5cd299f5290d4d4ad652ba7fd5f1147c5dcc2e283"
+DIGEST = "8597455d79be02ddedc7cbe2430e63da033b5535e29fb44a27146ac70683b27e"
 
 
 @pytest.mark.contract("R1-4")

@@ -284,3 +284,59 @@ def test_a_row_without_function_words_is_in_the_language_of_its_answer() -> None
     assert [each.score > 0 for each in verdict.support.statements] == [True, True]
     alone = validate("Ansaugfilter: warmes Wasser. [C0]", answer_bundle(PUMP, MOTOR, question="Wie?"), V2)
     assert alone.validation_status is ValidationStatus.FAILED
+
+
+WASHED = "The pump may be washed with water."
+UNWASHED = "The pump must not be washed with water."
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    "denial",
+    [
+        "Die Pumpe darf nicht mit Wasser gewaschen werden.",
+        "La pompe ne peut pas être lavée à l'eau.",
+        "La pompe ne doit jamais être lavée à l'eau.",
+        "La bomba no debe lavarse con agua.",
+        "La pompa non può mai essere lavata con acqua.",
+        "De pomp mag niet met water worden gewassen.",
+    ],
+)
+def test_a_denial_in_another_language_denies_once(denial: str) -> None:
+    for source, status in ((WASHED, ValidationStatus.FAILED), (UNWASHED, ValidationStatus.PASSED)):
+        verdict = validate(f"{denial} [C0]", answer_bundle(source, question="What does it say?"), V2)
+        assert verdict.validation_status is status
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("source", "text", "status"),
+    [
+        ("The meeting is on Monday.", "De vergadering is op dinsdag.", ValidationStatus.FAILED),
+        ("The meeting is on Monday.", "De vergadering is op maandag.", ValidationStatus.PASSED),
+        ("The contract ends in March.", "O contrato termina em fevereiro.", ValidationStatus.FAILED),
+        ("The fee is 20 euros per month.", "De prijs is dertig euro per maand.", ValidationStatus.FAILED),
+        (
+            "The filter is cleaned every two weeks.",
+            "Het filter wordt elke drie weken gereinigd.",
+            ValidationStatus.FAILED,
+        ),
+        (
+            "The filter is cleaned every two weeks.",
+            "Het filter wordt elke twee weken gereinigd.",
+            ValidationStatus.PASSED,
+        ),
+        ("The filter is cleaned every day.", "Le filtre est nettoyé chaque semaine.", ValidationStatus.FAILED),
+        ("The filter is cleaned every day.", "Le filtre est nettoyé chaque jour.", ValidationStatus.PASSED),
+    ],
+)
+def test_words_for_values_are_checked_in_every_language(source: str, text: str, status: ValidationStatus) -> None:
+    verdict = validate(f"{text} [C0]", answer_bundle(source, question="What does it say?"), V2)
+    assert verdict.validation_status is status
+
+
+@pytest.mark.contract("R5-17")
+def test_no_translation_releases_what_says_the_contrary_as_it_stands() -> None:
+    source = "Guests of La Casa del Sol may not use the pool."
+    verdict = validate("Guests use the La Casa del Sol pool. [C0]", answer_bundle(source, question="Who?"), V2)
+    assert verdict.validation_status is ValidationStatus.FAILED
