@@ -225,13 +225,19 @@ def _find(question: Question, sentence: Sentence, pattern: re.Pattern[str]) -> t
     found = (
         (max(0, bisect_right(starts, match.start()) - 1), match)
         for match in pattern.finditer(sentence.text, marker.end() if marker else 0)
-        if match.lastgroup != "other" and not {*match[0].casefold().split()} <= forms
+        if match.lastgroup != "other"
+        and (_is_other_case(question, match[0]) or not {*match[0].casefold().split()} <= forms)
     )
     return tuple(
         place
         for place, match in found
         if read_identifier(match[0]) not in question.identifiers and _says_more(question, sentence, match)
     )
+
+
+def _is_other_case(question: Question, said: str) -> bool:
+    """Return whether a name in capitals is a word of the question in other letters: `PORT` where the port is asked."""
+    return said.isupper() and len(said) > 1 and said.isalpha() and said not in question.text
 
 
 def _says_more(question: Question, sentence: Sentence, match: re.Match[str]) -> bool:

@@ -35,10 +35,19 @@ WHO_DOES: Final = re.compile(
     r"\W*(?:[^?]*, )?who (?:(?:may|can|must|should|will|has to|is allowed to) )?(?P<verb>[a-z]+)", re.IGNORECASE
 )
 """The verb of who does something: `who may release`."""
-AUXILIARY_FORMS: Final = frozenset(
-    "is are was were be been has have had may must can will should to not if when after".split()
+NO_SUBJECT: Final = frozenset(
+    """
+    is are was were be been has have had may must can will should to not if when after before once until by who never no
+    none without someone anyone
+    """.split()
+) | {"nobody", "somebody", "anybody"}
+"""Words after which a verb is not what a subject at the beginning does."""
+PASSIVE: Final = re.compile(
+    r"\w+(?:ed|en|wn|lt|nt|ght|de)\b(?: \w+){0,2}? by "
+    r"(?!\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|\w+ing\b|[ap]\.?m)",
+    re.IGNORECASE,
 )
-"""Words after which a verb is not that of the subject at the beginning."""
+"""A participle with who does it: `released by quality assurance`, and not `released by Friday`."""
 LONGEST_SUBJECT: Final = 6
 """The most words of that subject."""
 ORDINAL: Final = re.compile(r"(\d{1,3})(?:st|nd|rd|th)")
@@ -168,9 +177,16 @@ def has_agent(question: Question, sentence: Sentence) -> bool:
     around = sentence.stems | sentence.nearby | sentence.title
     forms = [word.form for word in sentence.words]
     places = [number for number, word in enumerate(sentence.words) if word.stem == verb]
-    does = any(0 < at <= LONGEST_SUBJECT and AUXILIARY_FORMS.isdisjoint(forms[:at]) for at in places)
-    is_done = any("by" in forms[at + 1 : at + 4] for at in places)
+    does = any(0 < at <= LONGEST_SUBJECT and _is_predicate(forms, at) for at in places)
+    is_done = any(PASSIVE.match(sentence.text, sentence.words[at].start) for at in places)
     return (does or is_done) and all(holds(around, stem) for stem in question.weights.keys() - asking_stems(question))
+
+
+def _is_predicate(forms: Sequence[str], at: int) -> bool:
+    """Return whether a verb stands after a subject that acts, and after no adverb, act or denial."""
+    before, after = forms[:at], forms[at + 1 : at + 2]
+    is_other = any(form in NO_SUBJECT or form.endswith(("ly", "ing")) for form in before)
+    return not is_other and after != ["of"] and forms[at].endswith(("s", "ed", "d", "t", "n", "e"))
 
 
 def _has_words(sentence: Sentence, field: Field, stems: frozenset[str]) -> bool:

@@ -1,1 +1,1 @@
-"""Languages: which one a text is in, and questions of five others word by word in English (R1-4, R4-9, R5-18)."""
+"""Languages: which one a text is in, and questions of six others word by word in English (R1-4, R4-9, R5-18)."""

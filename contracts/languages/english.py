@@ -10,15 +10,21 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.languages.function_words import ALL, ENGLISH, language_of
-from sourcebound.contracts.languages.lexicon import LANGUAGES, LONGEST_PHRASE, WORD, look_up, split_compound
-from sourcebound.contracts.text.content_words import STOP_WORDS, stem
+from sourcebound.contracts.languages.detection import foreign_language
+from sourcebound.contracts.languages.function_words import ALL, language_of
+from sourcebound.contracts.languages.lexicon import LONGEST_PHRASE, WORD, look_up, split_compound
+from sourcebound.contracts.text.content_words import STOP_WORDS, content_words, stem
 from sourcebound.contracts.text.spelling import QUOTED
 
-TOKEN: Final = re.compile(rf"{QUOTED.pattern}|\.?[^\W_]+(?:[-./·_][^\W_]+)*|[,;:.?!](?=\s|$)")
+TOKEN: Final = re.compile(
+    rf"{QUOTED.pattern}|\S+@\S+\.\w+|(?:https?://|www\.)\S*[^\s.,;:?!)]|(?<!\S)--[A-Za-z][\w-]*|(?<!\S)-[A-Za-z]\b"
+    r"|(?<!\w)[+−-]?\d+(?:[.,:]\d+)*(?:\s?[%‰€$£°][CFK]?)?(?!\w)|[A-Za-z](?:\+\+|#)"
+    r"|\.?[^\W_]+(?:[-./·_][^\W_]+)*|[,;:.?!](?=\s|$)"
+)
+"""A quotation, an address, an option, a number with its sign, a word, or a mark."""
 BEFORE_MARK: Final = re.compile(r" (?=[,;:.?!](?:\s|$))")
 WHICH_IS: Final = re.compile(r"\bwhich (?=is\b|are\b)")
-HYPHEN: Final = re.compile(r"[-·]")
+HYPHEN: Final = re.compile("-")
 MEANING: Final = frozenset(
     """
     after all and any before between both can cannot could does during each few first how is are last many may more most
@@ -38,12 +44,12 @@ SEPARABLE: Final = {
 CONCORD: Final = ("fr", "es", "it", "pt")
 """The languages in which two words of a clause deny it once."""
 DENIALS: Final = frozenset(["not", "no", "never", "cannot", "must not", "none", "nobody", "nothing", "no one"])
+UNITS: Final = frozenset("bar mbar mm cm km kg mg ml dl cl min kw hz khz mhz nm pa kpa mpa db ppm rpm".split())
+"""Units that are written alike in all languages."""
 NOUNS_IN_CAPITALS: Final = ("de",)
 """The languages that write every noun with a capital letter."""
 Find = Callable[[str], str | None]
 """Returns an English phrase as the documents write it; None if they have not all of its words."""
-FEWEST: Final = 10
-"""The most words of a text for each of its function words."""
 CACHED_TEXTS: Final = 1 << 8
 
 
@@ -51,9 +57,10 @@ class Wording(NamedTuple):
     """A word or phrase of a question."""
 
     text: str
-    """As it is in the question, or in lower case if it is no name."""
+    """As it is in the question, or in lower case."""
     english: tuple[str, ...]
-    """Its translations, the likeliest first; none for a name, and for a word that the lexicon does not have."""
+    """Its translations, the likeliest first. None for a name, which in German only its absence from the lexicon tells,
+    for a value, and for a word that the lexicon does not have."""
 
 
 def read_wordings(language: str, text: str) -> list[Wording]:
@@ -67,7 +74,8 @@ def read_wordings(language: str, text: str) -> list[Wording]:
     found: list[Wording] = []
     place = 0
     while place < len(tokens):
-        wording, length = _longest(language, tokens[place : place + LONGEST_PHRASE], is_first=not place)
+        is_first = not place or tokens[place - 1] in MARKS
+        wording, length = _longest(language, tokens[place : place + LONGEST_PHRASE], is_first=is_first)
         found += wording
         place += length
     return _deny_once(found) if language in CONCORD else found
@@ -104,7 +112,8 @@ def write_english(wordings: Sequence[Wording], find: Find, choice: int = 0) -> s
 def _tokens(language: str, text: str) -> Iterator[str]:
     """Yield the words of a text: `est-ce` as two, `HP-200-Pumpe` as `HP-200` and `Pumpe`, and what is quoted as one."""
     for match in TOKEN.finditer(text):
-        parts = HYPHEN.split(match[0]) if not QUOTED.fullmatch(match[0]) else [match[0]]
+        is_whole = QUOTED.fullmatch(match[0]) or match[0][0] == "-"
+        parts = [match[0]] if is_whole else HYPHEN.split(match[0])
         words = list(takewhile(lambda part: _is_listed(language, part), reversed(parts)))
         if len(words) < len(parts):
             yield "-".join(parts[: len(parts) - len(words)])
@@ -135,7 +144,8 @@ def _longest(language: str, tokens: Sequence[str], *, is_first: bool) -> tuple[l
             return [Wording(" ".join(phrase), english)], length
     token = tokens[0]
     form = token.casefold()
-    if not WORD.fullmatch(token) or any(map(str.isdigit, token)):
+    is_name = token[0].isupper() and not is_first and (language not in NOUNS_IN_CAPITALS or len(token) == 1)
+    if is_name or form in UNITS or not WORD.fullmatch(token) or any(map(str.isdigit, token)):
         return [Wording(token, ())], 1
     english = look_up(language, [token])
     if english or form in ALL[language] or len(form) == 1:
@@ -144,8 +154,7 @@ def _longest(language: str, tokens: Sequence[str], *, is_first: bool) -> tuple[l
         return [Wording(form, needed)] if needed else [], 1
     if parts := read_meanings(language, token):
         return [Wording(form, part) for part in parts], 1
-    is_name = token[0].isupper() and not is_first and language not in NOUNS_IN_CAPITALS
-    return [Wording(token if is_name or token.isupper() else form, ())], 1
+    return [Wording(token if token.isupper() else form, ())], 1
 
 
 def _is_listed(language: str, word: str) -> bool:
@@ -153,23 +162,6 @@ def _is_listed(language: str, word: str) -> bool:
     is_word = WORD.fullmatch(word) is not None and word.isalpha()
     listed = word.casefold() in ALL[language]
     return is_word and (listed or bool(read_meanings(language, word)))
-
-
-def foreign_language(text: str, otherwise: str | None = None) -> str | None:
-    """Return the language of a text; None for English and for a language that the lexicon does not have.
-
-    Args:
-        text: A question, or a statement of an answer.
-        otherwise: The language of a text with too few function words to tell.
-    """
-    forms = _forms(text)
-    count = max(_count(forms, each) for each in (ENGLISH, *LANGUAGES))
-    if count * FEWEST < len(forms) or not count:
-        return otherwise
-    if count == _count(forms, ENGLISH):
-        return None
-    alike = [each for each in LANGUAGES if _count(forms, each) == count]
-    return max(alike, key=lambda each: sum(bool(look_up(each, [form])) for form in forms))
 
 
 def read_meanings(language: str, word: str) -> list[tuple[str, ...]]:
@@ -190,12 +182,13 @@ def translate(text: str, texts: Sequence[str], otherwise: str | None = None) -> 
     Args:
         text: A question, or a statement of an answer.
         texts: The evidence.
-        otherwise: The language of a text with too few function words to tell.
+        otherwise: The language of a text that could be of several.
     """
     language = foreign_language(text, otherwise)
     if language is None or any(_language(each) == language for each in texts):
         return None
-    return write_english(read_wordings(language, text), _find_in(tuple(texts)))
+    english = write_english(read_wordings(language, text), _find_in(tuple(texts)))
+    return english if content_words(english) else None
 
 
 @lru_cache(CACHED_TEXTS)
@@ -213,11 +206,6 @@ def _find_in(texts: tuple[str, ...]) -> Find:
 @lru_cache(CACHED_TEXTS)
 def _language(text: str) -> str:
     return language_of(_forms(text))
-
-
-def _count(forms: Sequence[str], language: str) -> int:
-    words = STOP_WORDS if language == ENGLISH else ALL[language]
-    return sum(form in words for form in forms)
 
 
 def _forms(text: str) -> list[str]:

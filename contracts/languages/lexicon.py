@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.languages.function_words import ALL
 from sourcebound.contracts.languages.stems import fold, stem_in
+from sourcebound.contracts.text.content_words import stem
 
 LEXICON: Final = "lexicon_v1"
 """The version of the lexicon. A changed lexicon gets a new one."""
@@ -51,6 +52,8 @@ VERBS: Final = {
 """The endings of verbs that the stemmers leave, with those of the infinitive."""
 FUNCTION_MARK: Final = "="
 """What the key of a function word begins with."""
+NEAR: Final = 2
+"""How many letters a form may be from a word of the lexicon to tell a language."""
 LETTERS: Final = 3
 """The letters by which entries are found. No stemmer changes them."""
 ENDING: Final = 1
@@ -144,6 +147,29 @@ def look_up(language: str, words: Sequence[str]) -> tuple[str, ...]:
     near = [entry for entry in far if far[entry] <= min(far.values()) + ENDING]
     near.sort(key=lambda entry: (entry.is_capital != is_capital, far[entry], entry.place, entry.line))
     return tuple(dict.fromkeys(entry.english for entry in near))
+
+
+def has_word(language: str, word: str) -> bool:
+    """Return whether the lexicon has a word in some form, or all parts of it if it is a compound and no English word.
+
+    Args:
+        language: One of `LANGUAGES`.
+        word: A word in lower case.
+    """
+    far = _distances(language, (word,))
+    is_near = bool(far) and min(far.values()) <= NEAR
+    return is_near or (not is_english_word(word) and bool(split_compound(language, word)))
+
+
+def is_english_word(word: str) -> bool:
+    """Return whether the lexicon has an English word in some form."""
+    return stem(word) in _english_stems()
+
+
+@cache
+def _english_stems() -> frozenset[str]:
+    text = (files(__package__) / LEXICON / f"{LANGUAGES[0]}.tsv").read_text("utf-8")
+    return frozenset(stem(word) for line in text.splitlines() for word in line.split("\t")[0].split())
 
 
 @lru_cache(CACHED_COMPOUNDS)

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.languages.english import foreign_language, read_meanings
+from sourcebound.contracts.languages.detection import foreign_language
+from sourcebound.contracts.languages.english import read_meanings
 from sourcebound.contracts.languages.function_words import language_of
 from sourcebound.contracts.languages.lexicon import WORD
 from sourcebound.contracts.text.blocks import MAX_HEADING_WORDS, STATEMENT_END

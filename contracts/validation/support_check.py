@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
-from sourcebound.contracts.languages.english import foreign_language, translate
+from sourcebound.contracts.languages.detection import foreign_language
+from sourcebound.contracts.languages.english import translate
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts

@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 
 from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.corpus.document import section_name
-from sourcebound.contracts.languages.english import foreign_language
+from sourcebound.contracts.languages.detection import foreign_language
 from sourcebound.contracts.languages.stems import CONFIGURATIONS
 from sourcebound.contracts.policy.schema import Policy
 from sourcebound.contracts.ports import Embedder, Reranker

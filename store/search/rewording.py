@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from sourcebound.contracts.languages.english import read_wordings, write_english
-from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.text.content_words import STOP_WORDS, content_words
 from sourcebound.contracts.text.spelling import best_spelling, doubtful_words, slips
 from sourcebound.contracts.validation.support.words import is_common_word
 from sourcebound.store.search.chunk_queries import ChunkSearch
@@ -60,6 +60,6 @@ async def find_translations(
     texts = [write_english(wordings, find, choice) for choice in range(WORDINGS)]
 
     async def finish() -> tuple[str, ...]:
-        return tuple(dict.fromkeys(texts))
+        return tuple(dict.fromkeys(text for text in texts if content_words(text)))
 
     return finish

@@ -149,7 +149,7 @@ FORMS: Final = (
     (pattern(WHICH + rf"(?:week)?days?{ENDS}"), pattern(DAY, DATE), True),
     (
         pattern(rf"{WHICH}(?:\w+ ){{0,2}}environment variables?\b"),
-        pattern(r"(?-i:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z]{4,}\b)"),
+        pattern(r"(?-i:\b[A-Za-z]\w*_\w+\b|\b[A-Z]{2,}\b)|`\$?\w+`|\$\w+"),
         True,
     ),
     (pattern(WHICH + rf"years?{ENDS}"), pattern(YEAR), True),

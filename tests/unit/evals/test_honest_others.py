@@ -20,7 +20,7 @@ def test_honest_replies_of_others_are_released(name: str, least: int) -> None:
     [
         ("others", {"number"}, 9),
         ("further", {"number", "unit", "date"}, 2),
-        ("languages", {"number", "unit_date"}, 9),
+        ("languages", {"number", "unit_date"}, 8),
     ],
 )
 def test_another_value_in_a_reply_of_others_is_rejected(name: str, kinds: set[str], most: int) -> None:

@@ -232,6 +232,8 @@ def test_men_and_people_are_persons(question: str) -> None:
     [
         ("Set PUMP_OFFLINE=1 to keep it from the network.", True),
         ("With PATH the tool finds the program.", True),
+        ("It reads http_proxy and `NO_PROXY` first.", True),
+        ("With TZ it knows the time.", True),
         ("The package works without a network.", False),
         ("Call `pip install` first.", False),
     ],
@@ -240,3 +242,9 @@ def test_a_sentence_without_the_name_of_a_variable_names_no_environment_variable
     question = "Which environment variables keep the tool from the network?"
     assert has_type(question, text) is has
     assert needs_type(read_question(question))
+
+
+def test_a_variable_may_be_a_word_of_the_question_in_capitals() -> None:
+    assert (
+        has_type("Which environment variable sets the port?", "The variable PORT sets the port of the server.") is True
+    )

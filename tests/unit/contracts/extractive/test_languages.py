@@ -174,3 +174,12 @@ def test_a_question_in_another_language_is_answered_from_english_evidence(questi
     (quoted,) = answer(PromptParts({}, (EvidencePart("C0", "manual.pdf", manual),), question))
     assert said in quoted.text
     assert answer(PromptParts({}, (EvidencePart("C0", "a.pdf", "The motor is cooled by a fan."),), question)) == []
+
+
+@pytest.mark.parametrize(
+    "question", ["Welcher Druck gilt für Pumpe C?", "¿Cuál es la presión de la bomba C?", "pump C pressure"]
+)
+def test_a_label_of_one_letter_tells_the_thing(question: str) -> None:
+    text = "The pressure of pump A is 3 bar. The pressure of pump B is 5 bar. The pressure of pump C is 7 bar."
+    quoted = answer(PromptParts({}, (EvidencePart("C0", "manual.pdf", text),), question))
+    assert [each.text for each in quoted] in ([], ["The pressure of pump C is 7 bar."])

@@ -370,6 +370,12 @@ def test_wrapped_prose_with_one_semicolon_a_line_is_no_row() -> None:
         ("Who releases the pump?", "Quality assurance releases the certificate.", False),
         ("Who is the owner of the pump?", "Quality assurance is the owner of the pump.", False),
         ("What releases the pump?", "Quality assurance releases the pump.", False),
+        ("Who releases the pump?", "Nobody releases the pump.", False),
+        ("Who releases the pump?", "Pressing the red button releases the pump.", False),
+        ("Who releases the pump?", "The pump is released by Friday.", False),
+        ("Who releases the pump?", "The pump is released by pressing the button.", False),
+        ("Who opens the valve?", "Carefully open the valve.", False),
+        ("Who orders parts?", "Rush orders of parts cost more.", False),
         ("Who releases the pump?", "Pump: P-1; Released by: Quality assurance", False),
     ],
 )

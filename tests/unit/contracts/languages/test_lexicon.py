@@ -8,7 +8,7 @@ from sourcebound.contracts.languages.lexicon import LANGUAGES, LEXICON, look_up,
 from support.places import ROOT
 
 FOLDER = ROOT / "contracts" / "languages" / LEXICON
-DIGEST = "8597455d79be02ddedc7cbe2430e63da033b5535e29fb44a27146ac70683b27e"
+DIGEST = "004cdd89844db7267f3198545efb69868beb764a706b416c943468bb08385ce4"
 
 
 @pytest.mark.contract("R1-4")
