@@ -15,8 +15,6 @@ NO_WORD: Final = re.compile(r"[^\W\d_]*[\d_@/\\.:=+#]|-")
 """The beginning of an id, an address, a path, an option or a number."""
 MOST_WORDS: Final = 200
 """The words by which the language of a longer text is known."""
-
-
 FEWEST: Final = 2
 """The fewest words of a language that tell it, in a text of several words."""
 

@@ -104,6 +104,9 @@ def test_a_short_question_has_the_language_of_its_words(text: str, language: str
         ("Was macht --no-cache?", "--no-cache"),
         ("Ist C++ oder C# besser?", "C++ or C#"),
         ("Chi è Mario Rossi?", "Mario Rossi"),
+        ("Wie groß ist der Druck von 3 bar?", "3 bar"),
+        ("Salve. Quando si cambia l'olio della pompa?", "when"),
+        ("Quelle est la pompe ?", "what is pump?"),
     ],
 )
 def test_labels_values_addresses_and_names_stay(text: str, kept: str) -> None:
@@ -162,3 +165,7 @@ def test_a_second_translation_is_taken_where_the_documents_have_two() -> None:
     assert first != second
     assert {first.split()[-1], second.split()[-1]} == {"fee?", "charge?"}
     assert write_english(wordings, lambda _: None) == write_english(wordings, lambda _: None, 1)
+
+
+def test_a_translation_without_content_is_none() -> None:
+    assert translate("Wer ist das?", [MANUAL]) is None

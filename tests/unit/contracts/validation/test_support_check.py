@@ -282,8 +282,11 @@ def test_a_row_without_function_words_is_in_the_language_of_its_answer() -> None
     verdict = validate(text, answer_bundle(PUMP, MOTOR, question="Wie wird die Dichtung behandelt?"), V2)
     assert verdict.support is not None
     assert [each.score > 0 for each in verdict.support.statements] == [True, True]
-    alone = validate("Ansaugfilter: warmes Wasser. [C0]", answer_bundle(PUMP, MOTOR, question="Wie?"), V2)
-    assert alone.validation_status is ValidationStatus.FAILED
+    said, fan = "Sie wird nach 4000 Stunden ersetzt. [C0]", "- Zorblax: Ventilator. [C1]"
+    bundle = answer_bundle(PUMP, "Zorblax is cooled by a fan.", question="Was ist zu tun?")
+    scores = [validate(text, bundle, V2).support for text in (f"- {said}\n{fan}", fan)]
+    within, alone = (each.statements[-1].score for each in scores if each is not None)
+    assert within > alone
 
 
 WASHED = "The pump may be washed with water."
@@ -337,6 +340,6 @@ def test_words_for_values_are_checked_in_every_language(source: str, text: str, 
 
 @pytest.mark.contract("R5-17")
 def test_no_translation_releases_what_says_the_contrary_as_it_stands() -> None:
-    source = "Guests of La Casa del Sol may not use the pool."
-    verdict = validate("Guests use the La Casa del Sol pool. [C0]", answer_bundle(source, question="Who?"), V2)
+    source = "The Plaza de la Cruz is not open at night."
+    verdict = validate("Plaza de la Cruz opens nights. [C0]", answer_bundle(source, question="When?"), V2)
     assert verdict.validation_status is ValidationStatus.FAILED
