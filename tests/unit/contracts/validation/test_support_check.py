@@ -9,6 +9,7 @@ from sourcebound.contracts.evidence.answer_bundle import AnswerBundle
 from sourcebound.contracts.outcome import RefusalCode, RefusalSource, Status
 from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
 from sourcebound.contracts.policy.schema import Policy
+from sourcebound.contracts.validation import support_check
 from sourcebound.contracts.validation.answer_reading import read_statements
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import SupportLevel, ValidationResult, ValidationStatus
@@ -343,3 +344,11 @@ def test_no_translation_releases_what_says_the_contrary_as_it_stands() -> None:
     source = "The Plaza de la Cruz is not open at night."
     verdict = validate("Plaza de la Cruz opens nights. [C0]", answer_bundle(source, question="When?"), V2)
     assert verdict.validation_status is ValidationStatus.FAILED
+
+
+@pytest.mark.contract("R5-17")
+def test_what_says_the_contrary_as_it_stands_is_not_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support_check, "translate", lambda *_: UNWASHED)
+    verdict = validate("The pump must be washed with water. [C0]", answer_bundle(UNWASHED, question="What?"), V2)
+    assert verdict.support is not None
+    assert verdict.support.lowest == 0
