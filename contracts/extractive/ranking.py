@@ -33,37 +33,34 @@ from sourcebound.contracts.extractive.subjects import (
 )
 from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
 from sourcebound.contracts.extractive.wording.stemming import in_language
+from sourcebound.contracts.languages.detection import foreign_language
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.support.verify import score_subject
+from sourcebound.contracts.validation.support.words import read_rarity
 
 READ_CHUNKS: Final = 3
 """The chunks that are read: those with the best sentences by their words."""
-LEAST_SUBJECT: Final = 350
-"""The least share of the question's weight that the chunk of an answer and its title hold, in thousandths."""
 LEAST_FOREIGN: Final = 500
 """The least share that a sentence itself holds if the question is not in English."""
-LEAST_OWN: Final = 250
-"""The least share that a sentence itself holds, if the reader takes it for less likely than `SURE_ODDS`."""
 MOST_CHUNK: Final = 850
 """The share that a chunk with its title holds from which its sentences may hold any share."""
 SURE_ODDS: Final = 300
 """The odds from which a sentence may hold any share, in hundredths of a logit, as those below."""
-LIKELY_ODDS: Final = 200
-"""The odds from which the chunk may hold less than its least share."""
 UNLIKELY_ODDS: Final = -100
 """The odds below which a sentence answers only with a word of what is asked about the thing."""
 MILLION: Final = 1_000_000
 NEAR_ROW: Final = MILLION * 6 // 10
 """How far behind the best sentence a row may be that answers in its place."""
 MOST_ROWS: Final = 5
+MANY_WORDS: Final = 8
+"""The number of different words of a question above which more change nothing."""
 NEAR_NAMED: Final = 2 * MILLION
 """How far behind another row of its chunk a sentence may be that is about the question's thing."""
 NEAR_ODDS: Final = 100
 """How much less likely a sentence with a number may be than one that says `regularly`, in hundredths of a logit."""
 VAGUE: Final = re.compile(
-    r"\b(?:regularly|intervals?|frequency|frequently|often|occasionally|periodical(?:ly)?|always|constantly)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:regularly|intervals?|frequency|frequently|often|occasionally|periodical(?:ly)?|always|constantly)\b"
 )
 NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
@@ -77,6 +74,22 @@ QUANTITIES: Final = frozenset(
 Described = tuple[Sentence, Features]
 Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Reading]]]
 """Reads each sentence of each chunk with the question."""
+
+
+class Bounds(NamedTuple):
+    """The least shares of an English question's weight that an answer and its chunk hold, in thousandths."""
+
+    own: int
+    """The least share that a sentence itself holds, if the reader takes it for less likely than `SURE_ODDS`."""
+    subject: int
+    """The least share that the chunk of an answer and its title hold."""
+    likely: int
+    """The odds from which the chunk may hold less."""
+
+
+NARROW: Final = Bounds(own=300, subject=450, likely=350)
+WIDE: Final = Bounds(own=250, subject=350, likely=200)
+"""Those of words alone, and of a translation: a document often has another word for the same thing."""
 
 
 class Ranked(NamedTuple):
@@ -99,6 +112,8 @@ class Ranking(NamedTuple):
     answering: int
     """How likely it is that the best one answers, in millionths of a logit."""
     minimum: int
+    bounds: Bounds
+    """What the best one and its chunk hold at least."""
 
     @property
     def answers(self) -> bool:
@@ -126,9 +141,9 @@ class Ranking(NamedTuple):
         if not self.question.is_english:
             return features["own"] >= LEAST_FOREIGN
         odds = features.get("odds")
-        is_far = odds is not None and odds < SURE_ODDS and features["own"] < LEAST_OWN
+        is_far = odds is not None and odds < SURE_ODDS and features["own"] < self.bounds.own
         is_near = not is_far or features["chunk"] >= MOST_CHUNK
-        return is_near and (features["chunk"] >= LEAST_SUBJECT or (odds or 0) >= LIKELY_ODDS)
+        return is_near and (features["chunk"] >= self.bounds.subject or (odds or 0) >= self.bounds.likely)
 
 
 def rank(prompt: PromptParts, question: Question, read: Reader | None = None) -> Ranking:
@@ -152,7 +167,7 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
     if needs_type(question):
         ranked = tuple(each for each in ranked if not each.features["type_missing"]) or ranked
     if not ranked:
-        return Ranking(question, tuple(sentences), (), 0, 1)
+        return Ranking(question, tuple(sentences), (), 0, 1, WIDE)
     ranked = _other_rows_later(question, ranked)
     answering = _sum_answering(prompt, question, ranked, weights)
     if answering < weights.minimum:
@@ -160,7 +175,8 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
             if (sum_of_row := _sum_answering(prompt, question, other, weights)) >= weights.minimum:
                 ranked, answering = other, sum_of_row
                 break
-    return Ranking(question, tuple(sentences), _vague_later(question, ranked), answering, weights.minimum)
+    bounds = WIDE if read is None or foreign_language(prompt.search_query or prompt.question) else NARROW
+    return Ranking(question, tuple(sentences), _vague_later(question, ranked), answering, weights.minimum, bounds)
 
 
 def _rows_first(question: Question, ranked: tuple[Ranked, ...]) -> Iterator[tuple[Ranked, ...]]:
@@ -236,6 +252,8 @@ def answering_features(question: Question, ranked: Sequence[Ranked], chunk: str)
         "margin": min(margin, 3 * MILLION) // 3000,
         "share": round(1000 * share),
         "answers_question": score_subject(best.sentence.text, question.text, [chunk]),
+        "rarest": 1000 * max(question.weights.values(), default=0) // read_rarity()[1],
+        "words": 1000 * min(len(question.weights), MANY_WORDS) // MANY_WORDS,
     }
 
 

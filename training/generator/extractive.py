@@ -1,13 +1,13 @@
-"""Fits the weights of the extractive generator: `… extractive.py CASES NATURAL WRITTEN [WAY…]`.
+"""Fits the weights of the extractive generator: `… extractive.py CASES NATURAL WRITTEN BROAD [WAY…]`.
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
-`natural_cases.py`, and `WRITTEN` that of `written_cases.py`. Only the development half is learnt from. Two regressions
-are fitted, with the reader of sentences and without it: one orders the sentences of a prompt (the sentences that hold
-an accepted answer come first), and one says whether the first sentence answers (the first sentence of an unanswerable
-question never does). The same input gives the same bytes.
+`natural_cases.py`, `WRITTEN` that of `written_cases.py`, and `BROAD` that of `broad_cases.py`. Only the development
+half is learnt from. Two regressions are fitted, with the reader of sentences and without it: one orders the sentences
+of a prompt (the sentences that hold an accepted answer come first), and one says whether the first sentence answers
+(the first sentence of an unanswerable question never does). The same input gives the same bytes.
 
-A `WAY` is `embedded` or `lexical`. Without one only the first is fitted: the weights for words alone are those of an
-earlier fit.
+A `WAY` is `embedded` or `lexical`; without one only the first is fitted, because the weights for words alone are those
+of an earlier fit. With `:answering` after it, only its second regression is fitted.
 """
 
 import json
@@ -188,27 +188,35 @@ def climb(slope: Any, rate: float, steps: int, least: Array, greatest: Array) ->
     return weights
 
 
-def fit(examples: Sequence[Example], natural: Sequence[Example], minimum: int) -> dict[str, Any]:
-    """Fit both regressions and return them in the form of the weights' file."""
-    weights = fit_ranking([each for each in examples if each.case.kind is Kind.ANSWERABLE])
-    bias, answering = fit_answering([*examples, *NATURAL_COUNTS * natural], weights)
-    return {
-        "ranking": {"bias": 0, "weights": weights},
-        "answering": {"bias": bias, "weights": answering},
-        "minimum": minimum,
-    }
+def fit(
+    examples: Sequence[Example], others: Sequence[Example], form: Mapping[str, Any], *, both: bool
+) -> dict[str, Any]:
+    """Fit the regressions and return them in the form of the weights' file.
+
+    Args:
+        examples: The examples that both learn from.
+        others: Those that only the second one learns from.
+        form: The weights in force.
+        both: Whether the first one is fitted too.
+    """
+    answerable = [each for each in examples if each.case.kind is Kind.ANSWERABLE]
+    ranking_form = {"bias": 0, "weights": fit_ranking(answerable)} if both else form["ranking"]
+    bias, answering = fit_answering([*examples, *others], ranking_form["weights"])
+    return {"ranking": ranking_form, "answering": {"bias": bias, "weights": answering}, "minimum": form["minimum"]}
 
 
 def main() -> None:
     """Fit and write the weights of the named ways. The minima stay as they are."""
-    files = sys.argv[1:4]
-    cases, natural, written = ([case for case in read_cases(Path(each)) if case.is_asked] for each in files)
+    files = sys.argv[1:5]
+    cases, natural, written, broad = ([case for case in read_cases(Path(each)) if case.is_asked] for each in files)
     cases = [case for case in cases if not case.held and case.set in SETS]
     form = json.loads(WEIGHTS.read_text("utf-8"))
-    for name in sys.argv[4:] or ["embedded"]:
+    for way in sys.argv[5:] or ["embedded"]:
+        name, _, only = way.partition(":")
         read = shared_reader() if name == "embedded" else None
         examples = read_examples([*cases, *(written if read else [])], read)
-        form[name] = fit(examples, read_examples(natural, read), form[name]["minimum"])
+        others = [*NATURAL_COUNTS * read_examples(natural, read), *(read_examples(broad, read) if read else [])]
+        form[name] = fit(examples, others, form[name], both=not only)
         WEIGHTS.write_text(json.dumps(form, indent=1, sort_keys=True) + "\n", "utf-8")
         read_weights.cache_clear()
     print(WEIGHTS)

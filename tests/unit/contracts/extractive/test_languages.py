@@ -7,7 +7,7 @@ import pytest
 
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.question import Asked, read_question
-from sourcebound.contracts.extractive.ranking import Ranked, Ranking
+from sourcebound.contracts.extractive.ranking import WIDE, Ranked, Ranking
 from sourcebound.contracts.extractive.sentences import read_evidence
 from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.languages.stems import stem_in
@@ -150,7 +150,7 @@ def test_a_sentence_needs_half_of_a_question_in_another_language(own: int, expec
     question = read_question("Wie oft wird der Ölfilter gewechselt?")
     (sentence,) = read_evidence((EvidencePart("C0", "manual.pdf", "Der Ölfilter wird alle 6 Monate gewechselt."),))
     ranked = Ranked(sentence, {"own": own, "type_missing": 0, "aspect_own": 1000}, 0)
-    assert Ranking(question, (sentence,), (ranked,), 1, 0).answers is expected
+    assert Ranking(question, (sentence,), (ranked,), 1, 0, WIDE).answers is expected
 
 
 @pytest.mark.parametrize(

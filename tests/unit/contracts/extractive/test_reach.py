@@ -9,6 +9,7 @@ from sourcebound.contracts.extractive.labels import name_document, spell_source
 from sourcebound.contracts.extractive.question import Asked, read_question
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import is_headed, names_only_the_thing
+from sourcebound.contracts.extractive.weights import read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -285,3 +286,28 @@ def test_what_lasts_less_than_the_asked_unit_does_not_answer(text: str, is_missi
 )
 def test_a_word_of_a_kind_counts_only_where_it_asks_for_it(question: str, asked: Asked) -> None:
     assert read_question(question).asked is asked
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("question", "rarest", "words"),
+    [
+        ("Who was the leader?", 505, 125),
+        ("Who was the xyloquartz leader?", 1000, 250),
+        ("Who?", 0, 0),
+        ("Which xyloquartz pump, valve, motor, belt, lamp, door, fan and hose does it have?", 1000, 1000),
+    ],
+)
+def test_how_rare_a_question_is_counts_with_its_best_sentence(question: str, rarest: int, words: int) -> None:
+    (sentence,) = read("The pump has a valve.")
+    asked = read_question(question)
+    best = ranking.Ranked(sentence, features(question, "The pump has a valve."), 0)
+    found = ranking.answering_features(asked, [best], "The pump has a valve.")
+    assert (found["rarest"], found["words"]) == (rarest, words)
+
+
+@pytest.mark.contract("R4-9")
+def test_a_question_with_a_rarer_word_is_likelier_to_be_answered_by_what_holds_it() -> None:
+    weights = dict(read_weights(embedded=True).answering.weights)
+    assert weights["rarest"] > 0
+    assert weights["words"] > 0

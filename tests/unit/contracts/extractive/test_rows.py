@@ -8,7 +8,7 @@ from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
-from sourcebound.contracts.extractive.ranking import ALL_SAID, Ranked, Ranking, Reader, rank
+from sourcebound.contracts.extractive.ranking import ALL_SAID, NARROW, WIDE, Bounds, Ranked, Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import has_agent, is_other_row, is_whole_row
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
@@ -117,7 +117,7 @@ def test_no_row_answers_for_a_thing_that_the_table_lacks() -> None:
 
 
 @pytest.mark.contract("R4-9")
-@pytest.mark.parametrize(("odds", "answers"), [(200, True), (-1, False)])
+@pytest.mark.parametrize(("odds", "answers"), [(350, True), (-1, False)])
 def test_another_row_answers_only_if_it_is_read_as_an_answer(odds: int, answers: bool) -> None:
     prompt = prompt_of("How much energy did the lamps use in 2023?", ENERGY[1])
     ranking = rank(prompt, read_question(prompt.question), reader_of({ENERGY[1]: odds}))
@@ -144,23 +144,44 @@ def test_an_unlikely_sentence_answers_only_with_a_word_of_what_is_asked(
 
 @pytest.mark.contract("R4-9")
 @pytest.mark.parametrize(
-    ("own", "chunk", "odds", "answers"),
+    ("own", "chunk", "odds", "narrow", "wide"),
     [
-        (249, 849, 299, False),
-        (249, 849, 300, True),
-        (250, 849, 0, True),
-        (249, 850, 0, True),
-        (250, 349, 199, False),
-        (250, 349, 200, True),
-        (250, 350, 0, True),
+        (249, 849, 299, False, False),
+        (250, 849, 299, False, True),
+        (300, 849, 299, True, True),
+        (249, 849, 300, True, True),
+        (249, 850, 0, True, True),
+        (300, 349, 199, False, False),
+        (300, 349, 200, False, True),
+        (300, 350, 0, False, True),
+        (300, 449, 349, False, True),
+        (300, 450, 0, True, True),
+        (300, 349, 350, True, True),
     ],
 )
-def test_odds_decide_where_few_words_are_shared(own: int, chunk: int, odds: int, answers: bool) -> None:
+def test_odds_decide_where_few_words_are_shared(own: int, chunk: int, odds: int, narrow: bool, wide: bool) -> None:
     sentence = "The HP-200 pump is painted grey."
     ranking = rank(prompt_of("Which colour has the HP-200 pump?", sentence), read_question("Which colour has it?"))
     features = ranking.ranked[0].features | {"own": own, "chunk": chunk, "odds": odds, "aspect_own": 1}
     first = ranking.ranked[0]._replace(features=features)
-    assert ranking._replace(ranked=(first,), answering=ranking.minimum).answers is answers
+    ranking = ranking._replace(ranked=(first,), answering=ranking.minimum)
+    assert ranking._replace(bounds=NARROW).answers is narrow
+    assert ranking._replace(bounds=WIDE).answers is wide
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("asked", "is_read", "bounds"),
+    [
+        ("How often is the filter changed?", True, NARROW),
+        ("How often is the filter changed?", False, WIDE),
+        ("Wie oft wird der Filter gewechselt?", True, WIDE),
+    ],
+)
+def test_less_must_be_held_of_a_translation_and_of_words_alone(asked: str, is_read: bool, bounds: Bounds) -> None:
+    sentence = "The filter is changed every month."
+    reader = reader_of({sentence: 100}) if is_read else None
+    assert rank(prompt_of(asked, sentence), read_question("How often is the filter changed?"), reader).bounds == bounds
 
 
 @pytest.mark.contract("R4-9")
@@ -390,6 +411,6 @@ def test_who_does_all_that_is_asked_answers_at_a_lower_minimum(text: str, answer
     (sentence,) = read_evidence((EvidencePart("C0", "manual.pdf", text),))
     features = {"type_missing": 0, "aspect_own": 1, "own": 1000, "chunk": 1000, "odds": 0}
     ranked = (Ranked(sentence, features, 0),)
-    low = Ranking(read_question("Who releases the pump?"), (sentence,), ranked, -ALL_SAID, 0)
+    low = Ranking(read_question("Who releases the pump?"), (sentence,), ranked, -ALL_SAID, 0, WIDE)
     assert low.answers is answers
     assert low._replace(answering=-ALL_SAID - 1).answers is False
