@@ -2,7 +2,7 @@
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
 `natural_cases.py`, `WRITTEN` that of `written_cases.py`, and `BROAD` that of `broad_cases.py`. Only the development
-half is learnt from. Two regressions are fitted, with the reader of sentences and without it: one orders the sentences
+half of `CASES` is learnt from. Two regressions are fitted, with the reader of sentences and without it: one orders the sentences
 of a prompt (the sentences that hold an accepted answer come first), and one says whether the first sentence answers
 (the first sentence of an unanswerable question never does). The same input gives the same bytes.
 
