@@ -2,7 +2,8 @@
 
 The collections are those that the gate was calibrated on (`sourcebound.evals.gates`), of 100, 1,000 and 5,000
 paragraphs. Something in them is near to any question, so these prompts are the hard ones to refuse. Those that only
-check the gate bring none. The questions of both halves of qed_nq are asked. A question whose known answer a candidate holds is left out.
+check the gate bring none. The questions of both halves of qed_nq are asked. A question whose known answer a candidate
+holds is left out.
 """
 
 import asyncio

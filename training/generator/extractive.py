@@ -2,9 +2,9 @@
 
 `CASES` is the file that `python -m sourcebound.evals.answers --cases CASES` keeps, `NATURAL` that of
 `natural_cases.py`, `WRITTEN` that of `written_cases.py`, and `BROAD` that of `broad_cases.py`. Only the development
-half of `CASES` is learnt from. Two regressions are fitted, with the reader of sentences and without it: one orders the sentences
-of a prompt (the sentences that hold an accepted answer come first), and one says whether the first sentence answers
-(the first sentence of an unanswerable question never does). The same input gives the same bytes.
+half of `CASES` is learnt from. Two regressions are fitted, with the reader of sentences and without it: one orders
+the sentences of a prompt (the sentences that hold an accepted answer come first), and one says whether the first
+sentence answers (the first sentence of an unanswerable question never does). The same input gives the same bytes.
 
 A `WAY` is `embedded` or `lexical`; without one only the first is fitted, because the weights for words alone are those
 of an earlier fit. With `:answering` after it, only its second regression is fitted.
