@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.languages.detection import foreign_language
-from sourcebound.contracts.languages.function_words import ALL, language_of
+from sourcebound.contracts.languages.function_words import ALL, ENGLISH, language_of
 from sourcebound.contracts.languages.lexicon import LONGEST_PHRASE, WORD, look_up, split_compound
 from sourcebound.contracts.text.content_words import STOP_WORDS, content_words, stem
 from sourcebound.contracts.text.spelling import QUOTED
@@ -48,6 +48,8 @@ UNITS: Final = frozenset("bar mbar mm cm km kg mg ml dl cl min kw hz khz mhz nm 
 """Units that are written alike in all languages."""
 NOUNS_IN_CAPITALS: Final = ("de",)
 """The languages that write every noun with a capital letter."""
+CELL_END: Final = "|"
+"""The mark between the cells of a row."""
 Find = Callable[[str], str | None]
 """Returns an English phrase as the documents write it; None if they have not all of its words."""
 CACHED_TEXTS: Final = 1 << 8
@@ -189,6 +191,31 @@ def translate(text: str, texts: Sequence[str], otherwise: str | None = None) -> 
         return None
     english = write_english(read_wordings(language, text), _find_in(tuple(texts)))
     return english if content_words(english) else None
+
+
+def translate_evidence(text: str, language: str | None, said: str = "") -> str | None:
+    """Return a chunk line by line in English; None if it is in another language.
+
+    Args:
+        text: The chunk.
+        language: A language of the lexicon. None: that of the chunk, unless it is English.
+        said: A text in English, whose words are taken where they are translations. Otherwise the usual ones are.
+    """
+    own = _language(text)
+    if own == ENGLISH or own != (language or own):
+        return None
+    find = _find_in((said,))
+    return "\n".join(
+        f" {CELL_END} ".join(write_english(cell, find) if isinstance(cell, list) else cell for cell in row).strip()
+        for row in _read_rows(text, own)
+    )
+
+
+@lru_cache(CACHED_TEXTS)
+def _read_rows(text: str, language: str) -> list[list[list[Wording] | str]]:
+    """Return the words of each cell of each line of a chunk, and a cell without words as it is."""
+    rows = (line.split(CELL_END) for line in text.split("\n"))
+    return [[read_wordings(language, cell) if WORD.search(cell) else cell.strip() for cell in row] for row in rows]
 
 
 @lru_cache(CACHED_TEXTS)

@@ -19,6 +19,16 @@ GERMAN_WAS: Final = re.compile(
 SECOND_QUESTION: Final = re.compile(
     rf",?\s(?:and|or|und|oder|et|ou|y|o|e)\s+{INTERROGATIVES.pattern}.*$", re.IGNORECASE
 )
+VERB_FIRST: Final = re.compile(
+    r"(?:[.!?;:,–—]\s|\s-\s)\W*(?:(?:so|and|but|or|also|then|und|aber|et|y|e|en)\s)?"
+    r"(?:(?:is|are|was|were|does|do|did|has|have|can|could|may|must|should|will|would)(?:n['’]t)?\s"
+    r"(?:i|we|you|he|she|it|they|this|that|these|those|there|the|an?|my|our|your|their|its)\b"
+    r"|(?:ist|sind|darf|dürfen|kann|können|muss|müssen|soll|hat|haben|wird)"
+    r"\s(?:ich|man|wir|sie|er|es|das|der|die|ein|eine)\b"
+    r"|est-ce\squ['’e]|(?:is|mag|kan|moet|heeft|wordt)\s(?:ik|je|u|men|we|het|de|dat|een)\b)",
+    re.IGNORECASE,
+)
+"""A later clause that begins with its verb. A question that begins so may ask for more: `Is it known which it is?`"""
 UNIT: Final = "|".join(
     (
         r"% percent per_cent °\s?[CF]? [kcmµn]?m [kmµ]?g lbs? ton(?:ne)?s? (?:kilo|centi|milli)?met(?:er|re)s? miles? "
@@ -48,8 +58,11 @@ def without_unit_wish(question: str) -> str:
 def asks_yes_or_no(question: str) -> bool:
     """Return whether a question can be answered by yes or no: it ends with a question mark and has no interrogative.
 
-    One may follow with a second question: `Is dizziness a side effect, and when does it happen?`
+    One may follow with a second question: `Is dizziness a side effect, and when does it happen?` A later clause
+    that begins with its verb asks for yes or no too: `We run it at sea - does that change how often it is due?`
     """
+    if VERB_FIRST.search(question):
+        return True
     first = SECOND_QUESTION.sub("", question)
     return (
         question.rstrip().endswith("?") and INTERROGATIVES.search(first) is None and GERMAN_WAS.match(question) is None

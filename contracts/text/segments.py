@@ -19,12 +19,23 @@ SEGMENTER: Final = "segment_v1"
 """The version of these rules. A policy names the version that applies."""
 
 PARTICLE: Final = re.compile(
-    r"[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)[*_]*(?:, (?:it|they|he|she|you|we|i|this|that|there)"
-    r" (?:is|are|was|were|does|do|did|has|have|had|can|could|may|must|should|will|would|need)(?:n?['’]t|\s?not)?)?"
-    r"[*_]*[.!][*_]*",
+    r"[*_]*(?:"
+    r"(?:yes|no|ja|nein|oui|non|sí|sì|nee)[*_]*(?:, (?:it|they|he|she|you|we|i|this|that|there)"
+    r" (?:is|are|was|were|does|do|did|has|have|had|can|could|may|must|should|will|would|need)(?:n?['’]t|\s?not)?"
+    r"|, (?:but )?not (?:(?:on|in|by|under) (?:that|this|its|their) (?:own|basis|case|ground)(?: alone)?|at all|quite"
+    r"|yet|always|necessarily|entirely|really|exactly|automatically|directly))?"
+    r"|(?:no, )?not (?:necessarily|always|quite|entirely|exactly|really|yet|automatically|directly"
+    r"|in (?:all|every) cases?)"
+    r"|(?:yes, )?(?:but )?(?:only )?(?:partly|partially|in part|sometimes)|(?:it|that) depends"
+    r"|(?:nein, )?nicht (?:unbedingt|immer|ganz|automatisch|zwingend)|(?:das|es) kommt darauf an|teilweise"
+    r"|(?:non, )?pas (?:forcément|toujours|nécessairement|tout à fait)|(?:cela|ça) dépend|en partie"
+    r"|(?:no, )?no (?:necesariamente|siempre|del todo)|depende|en parte"
+    r"|(?:no, )?non (?:necessariamente|sempre|del tutto)|dipende|in parte"
+    r"|(?:nee, )?niet (?:altijd|per se|noodzakelijk|helemaal)|dat hangt ervan af"
+    r")[*_]*[.!][*_]*",
     re.IGNORECASE,
 )
-"""A sentence that only agrees or denies: `Yes.`, `No, they don't.`"""
+"""A sentence that only agrees or denies: `Yes.`, `No, they don't.`, `Not necessarily.`"""
 
 
 class SegmentKind(StrEnum):

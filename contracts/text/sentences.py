@@ -78,7 +78,7 @@ MORE_NEVER_LAST: Final = re.compile(
 )
 """Abbreviations of German, Spanish and Italian that announce what follows."""
 MORE_ABBREVIATION: Final = re.compile(
-    r"(?:^|[\s(\[/])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd|Std|Stk|Pkt|pts|aprox|uds)\.$"
+    r"(?<=\*)(?:No|Nr|Art|Fig|Abs|Kap)\.$|(?:^|[\s(\[/'’])(?:Abs|Art|art|arts|Kap|Bd|n|nn|núms|págs|cap|Mio|Mrd|Tsd|Std|Stk|Pkt|pts|aprox|uds)\.$"
 )
 """Abbreviations that go on with a number or a word in lower case."""
 DOTTED: Final = re.compile(r"\s\.\w")

@@ -56,7 +56,8 @@ ASKING: Final = re.compile(
     r"|cuándo|dónde|cuánto|cómo|chi|cosa|quando|dove|quanto|come|wat|wanneer|waar|hoe|quem|onde)\b(?!.*\b(?:not|never)\b)",
     re.IGNORECASE,
 )
-"""A cell of a table's head that names what its column has: `Who gives notice`."""
+"""A cell of a table's head that names what its column has: `Who gives notice`, `Where it lives`. Its words may be
+new."""
 LABEL: Final = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)[^*_\n]{1,80}?:?(?:\*\*|__)\s*:?\s*")
 """A line that is only a bold label, alone or as a list item: a heading without its mark."""
 LEVEL: Final = re.compile(r"\s*(#{1,6})\s")
@@ -116,10 +117,12 @@ def read_parts(
         heads: frozenset[str] = frozenset()
         if segment.kind is SegmentKind.HEADING or (version >= SECOND and _is_label(segment)):
             heads = sections[index]
+            below = items[index + 1]
             exempt = (
                 version < SECOND
                 or chunks is None
                 or not words
+                or (_is_label(segment) and _leads_in(segment) and below.any and below.all_cited)
                 or _states_nothing(segment.text, [chunks[anchor] for anchor in heads], question, language)
             )
         elif not words or words in CONNECTIVES:
@@ -187,7 +190,7 @@ def _is_label(segment: Segment) -> bool:
 
 
 def _leads_in(segment: Segment) -> bool:
-    return CITATION.sub("", segment.text).rstrip().endswith((":", "："))
+    return CITATION.sub("", segment.text).rstrip(" \n*_").endswith((":", "："))
 
 
 def _is_title(segment: Segment) -> bool:
@@ -208,8 +211,10 @@ def _level(segment: Segment) -> int:
 def _states_nothing(heading: str, chunks: Sequence[str], question: str, language: str | None) -> bool:
     text = CITATION.sub(" ", heading).lstrip("#*_ \t").replace("’", "'")
     labels = text.split("|")
-    if any(_has_verb(label) and not (len(labels) > 1 and ASKING.match(label)) for label in labels):
+    labels = [label for label in labels if len(labels) == 1 or not ASKING.match(label)]
+    if any(map(_has_verb, labels)):
         return False
+    text = " ".join(labels)
     words = {word for word in _content(text) if any(map(str.isalpha, word)) and not is_unit(word)}
     words = {word for word in words if word not in TITLE_WORDS and PLURAL.sub("", word) not in TITLE_WORDS}
     if not words:

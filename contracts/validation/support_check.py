@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.base import Contract
 from sourcebound.contracts.evidence.answer_bundle import AnswerBundle, EvidenceChunk
 from sourcebound.contracts.languages.detection import foreign_language
-from sourcebound.contracts.languages.english import translate
+from sourcebound.contracts.languages.english import translate, translate_evidence
 from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
@@ -36,6 +36,8 @@ LEAD_IN: Final = re.compile(r"[:：][*_\s]*$")
 """The end of a statement that announces the next ones. Its literals are looked up, and the rest is not compared."""
 CELLS: Final = "|"
 """The mark of a head of cells, by which the values of a row are read."""
+Compared = tuple[str, int, int]
+"""The anchor of a compared place, with its offsets."""
 
 
 class StatementSupport(Contract):
@@ -100,10 +102,9 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
             spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
             score, places = _score(spoken, chunks)
-            if 0 < score < MOST_TRANSLATED and (english := _in_english(spoken, chunks, language)):
-                text = english.text
-                score, places = max((score, places), _score(english, chunks), key=lambda each: each[0])
-                score = min(score, MOST_TRANSLATED)
+            if 0 < score < MOST_TRANSLATED:
+                again = _score_in_english(spoken, chunks, language, (score, places))
+                text, score, places = again or (text, score, places)
             score = 0 if cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
@@ -161,7 +162,61 @@ def _in_english(spoken: _Spoken, chunks: dict[str, str], language: str | None) -
     return spoken._replace(text=text, previous=previous, question=question, values_unread=unread)
 
 
-def _score(spoken: _Spoken, chunks: dict[str, str]) -> tuple[int, list[tuple[str, int, int]]]:
+def _score_in_english(
+    spoken: _Spoken, chunks: dict[str, str], language: str | None, plain: tuple[int, list[Compared]]
+) -> tuple[str, int, list[Compared]] | None:
+    """Score a statement word by word in English if it or a chunk is in another language.
+
+    Args:
+        spoken: The statement. It is in no chunk word for word, and says the contrary of none.
+        chunks: The texts of the chunks that it cites.
+        language: The language of the answer, for a statement without function words.
+        plain: Its score and compared places as it stands.
+
+    Returns:
+        The statement as it was compared, its score and the compared places; None if all is in English.
+    """
+    if english := _in_english(spoken, chunks, language):
+        score, places = max(plain, _score(english, chunks), key=lambda each: each[0])
+        return english.text, min(score, MOST_TRANSLATED), places
+    if both := _both_in_english(spoken, chunks, language):
+        score, places = _score(*both)
+        again = min(score, MOST_TRANSLATED), [_line_of(each, both[1], chunks) for each in places]
+        # an English statement shares hardly a word with such a chunk, so that only the translation tells
+        score, places = again if both[0] is spoken else max(plain, again, key=lambda each: each[0])
+        return spoken.text, score, places
+    return None
+
+
+def _line_of(place: Compared, translated: dict[str, str], chunks: dict[str, str]) -> Compared:
+    """Return the line of a chunk that a place of its translation is in."""
+    anchor, start, _ = place
+    number, lines = translated[anchor].count("\n", 0, start), chunks[anchor].split("\n")
+    first = sum(len(line) + 1 for line in lines[:number])
+    return anchor, first, first + len(lines[number])
+
+
+def _both_in_english(
+    spoken: _Spoken, chunks: dict[str, str], language: str | None
+) -> tuple[_Spoken, dict[str, str]] | None:
+    """Return a statement and the chunks in another language word by word in English; None if no chunk is in one.
+
+    The verifier knows the stems, the function words and the rarity of English words alone. A statement in another
+    language is compared with chunks in the same one.
+    """
+    own = foreign_language(spoken.text, language)
+    said = "" if own else spoken.text
+    found = {anchor: text for anchor, chunk in chunks.items() if (text := translate_evidence(chunk, own, said))}
+    texts = list(found.values())
+    if not own or not texts:
+        return (spoken, chunks | found) if texts else None
+    if not (text := translate(spoken.text, texts, own)):
+        return None
+    previous, question = (translate(each, texts, own) or each for each in (spoken.previous, spoken.question))
+    return spoken._replace(text=text, previous=previous, question=question), found
+
+
+def _score(spoken: _Spoken, chunks: dict[str, str]) -> tuple[int, list[Compared]]:
     """Return the score of a statement and the compared places.
 
     The score is 0 if the statement says the contrary of its chunks, or a value of another thing.

@@ -19,15 +19,18 @@ PAIR: Final = re.compile(
     r"\b(?:the|these|those) two\s+(?:are|were|have|had|do|did|can|may|must|should|will|would|both|also|differ|agree"
     r"|share|[a-z]{2,12}ed)\b|\bthe two\b(?=\s*(?:[.,;:!?)]|$)|\s(?:apart|from|[a-z]{2,12}ly)\b)"
     r"|\b(?:in|into) two halves\b"
-    r"|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)",
+    r"|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)|\btwo by two\b"
+    r"|\bof (?:the|these|those) (?:two|three|four|five|six)\b(?=\s*[.,;:!?)])",
     re.IGNORECASE,
 )
-"""A pair that is no count of a source."""
+"""A pair that is no count of a source, and a number of things that were named before."""
 ALL_OF: Final = re.compile(
     r"\b(?:all|the|these|those|alle|die|diese|tou(?:s|tes) les|les|ces|los|las|estos|estas|i|gli|le|questi|queste)\s$",
     re.IGNORECASE,
 )
 """What comes before the number of things that a source lists: `all three samples`."""
+THESE: Final = re.compile(r"\s+of\s+(?:these|those|them)\b|\s*:\s*$", re.IGNORECASE)
+"""What stands after a count in place of a noun: `all three of these`, `it names three:`."""
 ROW: Final = re.compile(r"^\s*\|(?!\s*:?-{2,}).*\|\s*$")
 ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\(?(?:\d{1,2}|[a-z])[.)])\s")
 GOES_ON: Final = re.compile(r"\s+\S|\s*\|[\s|:-]+$")
@@ -52,13 +55,15 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
     end = literal.start + len(literal.text)
     if any(match.start() <= literal.start < match.end() for match in PAIR.finditer(text)):
         return True
-    counted = noun_after(text, end)
     counts = {items, _length_of_list(text, end)}
     if literal.text.isalpha() and ALL_OF.search(text, 0, literal.start):
         counts.update(length for source in cited for length in _lengths_of_lists(source.plain))
-    if not counted or number not in counts:
+    if number not in counts:
         return False
-    return not any(
+    if THESE.match(text, end):
+        return True
+    counted = noun_after(text, end)
+    return bool(counted) and not any(
         counted == noun_after(source.plain, other.start + len(other.text))
         for source in cited
         for other in source.literals

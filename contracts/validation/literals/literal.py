@@ -51,6 +51,8 @@ QUARTER: Final = "quarter"
 """The unit of a quarter that is written in short (`Q4`), which counts nothing else."""
 
 
+JOINT: Final = re.compile(r"(?P<name>(?=\D*\d)[\w./-]+)-(?P<noun>[^\W\d_]{4,})")
+"""A name and a noun with a hyphen between them, as German writes them."""
 NOUN_WORD: Final = re.compile(r"[^\W\d_]+")
 FIRST: Final = "o1"
 """The form of `first`, which begins a sequence of the writer's own more often than other ordinals."""
@@ -143,16 +145,18 @@ class LiteralIndex:
             units |= {known[match] for rate in CURRENCY_RATE.findall(self._folded) for match in rate}
             units |= {NUMBERED_SPELLINGS[str(match.lastgroup)] for match in WHOLE_MORE_UNITS.finditer(self._folded)}
             units |= {
-                f"{known[first]}/{known[second]}" for first, second in self._rates() if {first, second} <= {*known}
+                f"{known[first]}/{known[second]}" if second in known else known[first]
+                for first, second in self._rates()
+                if first in known
             }
         return frozenset(units)
 
     def _rates(self) -> Iterator[tuple[str, str]]:
-        """Yield both sides of each word with a slash: `mg/kg`."""
+        """Yield the first two parts of each word with a slash: `mg` and `kg` of `mg/kg` and of `mg/kg/h`."""
         for word in UNIT_WORD.findall(self._folded):
-            first, slash, second = word.partition("/")
-            if slash:
-                yield first, second
+            first, *others = word.split("/")
+            if others:
+                yield first, others[0]
 
     def supports(self, literal: Literal) -> bool:
         """Return whether this text supports `literal`, in any of its normal forms and with its unit.
@@ -172,7 +176,7 @@ class LiteralIndex:
         matching_units = [self.forms[form] for form in literal.forms if form in self.forms]
         if not matching_units:
             is_spelled = literal.kind == "identifier" and any(self._spells(form) for form in literal.forms)
-            return is_spelled or self._numbers(literal)
+            return is_spelled or self._numbers(literal) or self._joins(literal)
         if literal.unit in (None, FREE, OCCASIONAL, CENTURY, QUARTER, "°"):
             return True
         if literal.unit in DEGREES and any("°" in units for units in matching_units):
@@ -184,6 +188,14 @@ class LiteralIndex:
         ordinals = [form.removeprefix("o") for form in literal.forms if form.startswith("o")]
         spaced = f" {self.plain_words} "
         return any(f" {word} {number} " in spaced for number in ordinals for word in literal.ordered)
+
+    def _joins(self, literal: Literal) -> bool:
+        """Return whether an identifier joins one of the text and a word of it: `A2-Pellets` of `Pellets (A2)`."""
+        joint = JOINT.fullmatch(literal.text) if literal.kind == "identifier" else None
+        if joint is None or joint["noun"].casefold() not in self._words:
+            return False
+        form = NO_POINT.sub("", joint["name"].casefold())
+        return form in self.forms or self._spells(form)
 
     @cached_property
     def _ordered(self) -> list[frozenset[str]] | None:
@@ -215,6 +227,8 @@ class LiteralIndex:
             return True
         if self.version < SECOND:
             return False
+        if None in units and any(each.startswith(f"{unit}/") for each in self.units):
+            return True
         first, _, second = unit.rpartition("/")
         if first and second in TIMES:
             return self._has_unit(first, units) and not TIMES[second].isdisjoint(self._words | self.units)

@@ -6,7 +6,7 @@ from typing import Final
 from sourcebound.contracts.text.content_words import content_words
 from sourcebound.contracts.validation.literals.identifiers import BEFORE_QUESTION
 from sourcebound.contracts.validation.literals.literal import CODE, LABELLED, OCCASIONAL, WORD, Literal, LiteralIndex
-from sourcebound.contracts.validation.literals.ranges import lies_in_range, sentence_bounds
+from sourcebound.contracts.validation.literals.ranges import lies_in_months, lies_in_range, sentence_bounds
 
 NAME_BEFORE: Final = re.compile(r"\b([A-Z]\w+)\s$")
 WORD_BEFORE: Final = re.compile(r"([^\W\d_]+)[\s-]*$")
@@ -52,7 +52,7 @@ def is_given(
         return question.supports(literal) or _asks(literal, statement, question)
     if not cited or not question.supports(literal) or (literal.unit == OCCASIONAL and "f" not in question.forms):
         return False
-    if literal.kind == "address" or lies_in_range(literal, statement, cited):
+    if literal.kind == "address" or lies_in_range(literal, statement, cited) or lies_in_months(literal, cited):
         return True
     named = {form for other in statement.literals for form in other.forms}
     values = " ".join(other.text for other in statement.literals if other.unit != OCCASIONAL)

@@ -9,8 +9,17 @@ from typing import Final, NamedTuple
 from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
 
 NUMBER: Final = re.compile(r"n(-?\d{1,9}(?:\.\d{1,4})?)")
-BETWEEN: Final = re.compile(r"\s*(?:-|–|to|and(?:\s+up\s+to)?|bis|à|a)\s*")
+BETWEEN: Final = re.compile(r"\s*(?:-|–|to|and(?:\s+up\s+to)?|bis|à|a|al|tot|até)\s*")
 """What is between the ends of a range."""
+UNDER: Final = re.compile(r"\b(?:under|below|beneath|lower than|less than|too low|outside|out of)\b", re.IGNORECASE)
+OVER: Final = re.compile(
+    r"\b(?:over|above|beyond|exceeds?|higher than|more than|too high|outside|out of)\b", re.IGNORECASE
+)
+MONTH: Final = re.compile(r"m(\d{1,2})")
+DATED: Final = re.compile(r"(?:m|d\d*-)(\d{1,2})(?:-|$)")
+UP_TO: Final = re.compile(
+    r"\s*(?:-|–|—|to|and|until|through|bis(?:\szum)?|und|au|et|al|y|e|tot(?:\sen\smet)?|t/m|até)\s*(?:the\s|el\s|o\s)?"
+)
 SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 
 
@@ -30,8 +39,8 @@ class Range(NamedTuple):
 def lies_in_range(literal: Literal, statement: LiteralIndex, cited: tuple[LiteralIndex, ...]) -> bool:
     """Return whether a value lies in a range that the statement takes from a cited chunk.
 
-    It names the range, or another value of the range's row or sentence: `At 14 kg the dose is 5 ml` of the row `10–19
-    kg | 5 ml`.
+    It names the range, also to say that the value lies outside, or another value of the range's row or sentence: `At
+    14 kg the dose is 5 ml` of the row `10–19 kg | 5 ml`.
 
     Args:
         literal: A literal of the statement that no cited chunk holds. A number without a unit lies only in a range that
@@ -44,7 +53,9 @@ def lies_in_range(literal: Literal, statement: LiteralIndex, cited: tuple[Litera
         return False
     others = [each for each in statement.literals if each is not literal]
     if named := [each for each in _ranges(others, statement.plain) if each.last.unit == unit]:
-        ends = [(each.first, each.last) for each in named if each.holds(value, unit)]
+        ends = [
+            (each.first, each.last) for each in named if each.holds(value, unit) or _is_beside(value, each, statement)
+        ]
         return any(all(map(source.supports, each)) for each in ends for source in cited)
     if unit is None:
         return False
@@ -54,6 +65,30 @@ def lies_in_range(literal: Literal, statement: LiteralIndex, cited: tuple[Litera
         for source in cited
         for each in _ranges(source.literals, source.plain)
     )
+
+
+def _is_beside(value: Decimal, found: Range, statement: LiteralIndex) -> bool:
+    """Return whether a value lies outside a range and the statement says so: `19.8 % is under the range`."""
+    return (value < found.low and bool(UNDER.search(statement.plain))) or (
+        value > found.high and bool(OVER.search(statement.plain))
+    )
+
+
+def lies_in_months(literal: Literal, cited: tuple[LiteralIndex, ...]) -> bool:
+    """Return whether a month lies between two dates of a cited chunk: January in `from 1 October to 30 April`."""
+    month = next((int(match[1]) for form in literal.forms if (match := MONTH.fullmatch(form))), 0)
+    return month > 0 and any(_holds_month(source, month) for source in cited)
+
+
+def _holds_month(source: LiteralIndex, month: int) -> bool:
+    for first, last in pairwise(each for each in source.literals if each.kind == "date"):
+        between = source.plain[first.start + len(first.text) : last.start]
+        months = [int(match[1]) for each in (first, last) for form in each.forms if (match := DATED.match(form))]
+        if len(months) == 2 and UP_TO.fullmatch(between):
+            start, end = months
+            if start <= month <= end or (start > end and not end < month < start):
+                return True
+    return False
 
 
 def sentence_bounds(text: str, position: int) -> tuple[int, int]:

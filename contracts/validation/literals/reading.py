@@ -9,8 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
+from sourcebound.contracts.validation.literals.amounts.cents import cent_forms, with_cents
 from sourcebound.contracts.validation.literals.amounts.equal import equal_forms
-from sourcebound.contracts.validation.literals.amounts.fractions import read_fraction_words
+from sourcebound.contracts.validation.literals.amounts.fractions import percent_forms, read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.kelvins import kelvin_forms
 from sourcebound.contracts.validation.literals.amounts.languages import (
     forms_of_language,
@@ -44,6 +45,7 @@ from sourcebound.contracts.validation.literals.spoken import spoken_forms, with_
 from sourcebound.contracts.validation.literals.times.dates import (
     ALL_MONTHS,
     MONTHS,
+    dated_forms,
     read_any_month_dates,
     read_dates,
     read_month_dates,
@@ -148,7 +150,7 @@ def read_literals(
     if version >= SECOND and is_source:
         add_forms(forms, words, _forms_of_source(plain, words, language, literals))
     elif version >= SECOND:
-        literals = with_spoken_forms(literals, plain)
+        literals = with_cents(with_spoken_forms(literals, plain), plain)
         literals = without_scale(literals) if scale_is_given or names_scale(plain) else literals
     return LiteralIndex(tuple(literals), forms, plain, version)
 
@@ -163,8 +165,11 @@ def _forms_of_source(
         *scaled_forms(plain, [*literals, *apart]),
         *forms_of_language(plain, language),
         *equal_forms(plain, literals),
+        *percent_forms(plain, literals),
+        *cent_forms(plain, literals),
         *kelvin_forms(plain, literals),
         *era_forms(literals),
+        *dated_forms(literals),
         *named_time_forms(plain, literals),
         *short_time_forms(plain, words),
         *duration_forms(plain),

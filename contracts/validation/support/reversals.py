@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Final
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.support.polarity.bounds import Bound, bounds_of
 
 TOKEN: Final = re.compile(r"[^\W_]+|[.!?;:|\n](?=\s|$)|\n")
 CONTRACTION: Final = re.compile(r"(?<=[a-z])n['’]t\b|(?<=\bcan)not\b")
@@ -105,9 +106,12 @@ def reverses(statement: str, chunks: Iterable[str]) -> bool:
         statement: A statement without citations.
         chunks: The texts of the chunks that it cites.
     """
-    said, sources = Polarity(statement), [polarity_of(chunk) for chunk in chunks]
+    texts = list(chunks)
+    said, sources = Polarity(statement), [polarity_of(chunk) for chunk in texts]
     for position in range(1, len(said.words)):
         pair = (said.words[position - 1], said.words[position])
+        if said.negated[position] and _is_their_bound(said.words[position : position + REACH], texts):
+            continue
         same, reversed_ = 0, 0
         for source in sources:
             for place in source.by_neighbours.get(pair, ()):
@@ -122,6 +126,12 @@ def reverses(statement: str, chunks: Iterable[str]) -> bool:
         if reversed_ >= MIN_SHARED and reversed_ - same >= MIN_LEAD:
             return True
     return False
+
+
+def _is_their_bound(words: Sequence[str], chunks: Iterable[str]) -> bool:
+    """Return whether words after a denial are a bound that chunks have: `longer than 10` of `10 minutes or less`."""
+    number = words[2] if len(words) > 2 and words[0] in COMPARATIVES and words[1] == "than" else ""
+    return any(not {Bound.LEAST, Bound.MOST}.isdisjoint(bounds_of(chunk).get(number, ())) for chunk in chunks)
 
 
 def _is_one_bound(own: set[str], other: set[str]) -> bool:

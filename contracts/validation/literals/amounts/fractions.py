@@ -1,11 +1,15 @@
-"""Fractions in words: `two thirds`, `zwei Drittel`, `deux tiers` (R5-8). They count the parts, as `2/3` does."""
+"""Fractions in words: `two thirds`, `zwei Drittel`, `deux tiers` (R5-8). They count the parts, as `2/3` does.
+
+A source that says `half the fee` supports 50 %, and one that says `75 %` supports three quarters.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final
 
-from sourcebound.contracts.validation.literals.literal import Literal, lower_case
+from sourcebound.contracts.validation.literals.amounts.units import UNITS
+from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
 
 SMALL: Final = {
     word: value for value, word in enumerate("one two three four five six seven eight nine".split(), start=1)
@@ -42,6 +46,13 @@ FOREIGN_MARK: Final = re.compile(
     r"tel|tiers|quarts|i[eè]mes|terci|cuartos|quint|octavos|décimos|terz|quarti|ottavi|decimi"
 )
 """A text in lower case without this has no fraction of these languages."""
+HALF: Final = re.compile(
+    r"\b(?:by|one)\shalf\b|\bhalf\s(?:of\s)?(?:the|its|their|this|that|these|those|all|your|our|his|her|as)\b"
+    r"|\b(?:die|der|zur)\shälfte\b|\bla\s(?:moitié|mitad|metà)\b|\bde\shelft\b"
+)
+"""A half of something, and not `half an hour`; applies to text in lower case."""
+PERCENT: Final = UNITS["%"]
+MOST_PARTS: Final = 10
 
 
 def read_fraction_words(text: str) -> list[Literal]:
@@ -57,6 +68,27 @@ def read_fraction_words(text: str) -> list[Literal]:
 def parts_of_a_source(text: str) -> list[str]:
     """Return the forms of the single parts that a source names: `a third of the amount`."""
     return [_form(1, PARTS[match["part"]]) for match in ONE_OF.finditer(lower_case(text))]
+
+
+def percent_forms(text: str, literals: Iterable[Literal]) -> Iterator[tuple[str, str | None]]:
+    """Yield the percentages that are equal to the fractions of a source, and the fractions equal to its percentages.
+
+    Args:
+        text: The plain text of the source.
+        literals: Its literals.
+    """
+    lowered = lower_case(text)
+    fractions = {(count, part) for _, _, count, part in (*_english(lowered), *_foreign(lowered)) if count < part}
+    fractions |= {(1, PARTS[match["part"]]) for match in ONE_OF.finditer(lowered)}
+    fractions |= {(1, 2)} if HALF.search(lowered) else set()
+    yield from ((f"n{100 * count // part}", PERCENT) for count, part in fractions if 100 * count % part == 0)
+    percentages = {form for literal in literals if literal.unit == PERCENT for form in literal.forms}
+    yield from (
+        (_form(count, part), PART)
+        for part in range(3, MOST_PARTS + 1)
+        for count in range(1, part)
+        if 100 * count % part == 0 and f"n{100 * count // part}" in percentages
+    )
 
 
 def _form(count: int, part: int) -> str:

@@ -30,6 +30,8 @@ HEAD: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A scale where it is a head: at the start of a line, in brackets, in a cell, or after what it counts."""
+ALONE: Final = re.compile(rf"\W*(?:{MONEY})?\W*(?:in\s)?{SCALE}\W*(?:{MONEY})?\W*", re.IGNORECASE)
+"""A cell of nothing but a scale."""
 MARKS: Final = (
     "hundred thousand million billion mio mrd mn bn miles milliers migliaia tausend tsd millones milioni milliard "
     "miliardi 000 t€ k€ (m) €m) £m) $m) teur keur tchf kchf tusd kusd"
@@ -124,14 +126,17 @@ def find_scales(text: str) -> list[Scale]:
 def _of_periods(scale: Scale, text: str, head: str) -> list[Scale]:
     """Return the scale of the first cell of a head for the columns of periods: `| Item (£m) | 2023 |`.
 
-    A first column with numbers of its own keeps its scale for itself.
+    A cell of nothing but the scale is that of each column: `| EUR thousand | Vehicles |`. A first column with numbers
+    of its own keeps its scale for itself.
     """
     lines = text[scale.start + 1 : scale.end].splitlines(keepends=True)
     rows = list(takewhile(lambda line: line.lstrip().startswith("|"), lines))
-    if any(DIGIT.search(_cells(row)[0]) for row in rows):
+    first, *others = _cells(head)
+    is_alone = ALONE.fullmatch(first) is not None
+    if not is_alone and any(DIGIT.search(_cells(row)[0]) for row in rows):
         return []
     end = scale.start + 1 + sum(map(len, rows))
-    columns = [number for number, cell in enumerate(_cells(head)) if PERIOD.fullmatch(cell)]
+    columns = [number for number, cell in enumerate(others, start=1) if is_alone or PERIOD.fullmatch(cell)]
     return [scale._replace(column=column, end=end) for column in columns]
 
 

@@ -86,6 +86,7 @@ UNITS: Final = {spelling: line.split()[0] for line in SPELLINGS.strip().split("\
 FOREIGN_SPELLINGS: Final = """
 % prozent
 m mètre mètres metro metros metri
+mi meile meilen milla millas miglio miglia mijl mijlen
 km kilomètre kilomètres kilómetro kilómetros chilometro chilometri
 cm zentimeter centimètre centimètres centímetro centímetros centimetri
 mm millimètre millimètres milímetro milímetros millimetri

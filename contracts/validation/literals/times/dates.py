@@ -35,15 +35,22 @@ MONTH_DATE: Final = re.compile(
 )
 ANY_MONTH: Final = rf"(?P<month>{'|'.join(sorted(ALL_MONTHS, key=len, reverse=True))})\b\.?"
 DAY_ENDING: Final = r"(?:st|nd|rd|th|er|ère|°|o|\.)?"
-UP_TO: Final = r"(?:\s?[-–—/]\s?|\s(?:to|and|or|through|until|bis|und|au|et|al|y|e)\s)"
+UP_TO: Final = (
+    r"(?:\s?[-–—/]\s?|\s(?:to|and|or|through|until|bis(?:\s(?:zum|einschließlich))?|und|jusqu'au|jusqu’au|au|et|hasta\sel|al"
+    r"|fino\sal|y|e|tot(?:\sen\smet)?|t/m|até)\s)"
+)
+NO_DAY: Final = r"\s?(?:[%°€£$]|(?:euros?|eur|chf|percent|per\scent|prozent)\b)"
+"""What follows a number after a month that is not its day: `in juli 29 euro`."""
 ANY_MONTH_DATE: Final = re.compile(
-    rf"\b(?:(?<![^\W\d_][-–])(?:(?P<from_day>\d{{1,2}}){DAY_ENDING}{UP_TO})?(?P<day_first>\d{{1,2}}){DAY_ENDING}\s+(?:(?:of|de|di)\s+)?)?"
-    rf"{ANY_MONTH}(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:|[.,]\d)"
+    rf"\b(?:(?<![^\W\d_]-)(?<!\d[.,])(?:(?P<from_day>\d{{1,2}}){DAY_ENDING}{UP_TO})?(?P<day_first>\d{{1,2}}){DAY_ENDING}\s+(?:(?:of|de|di)\s+)?)?"
+    rf"{ANY_MONTH}(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:|[.,]\d|{NO_DAY})"
     rf"(?:{UP_TO}(?P<to_day>\d{{1,2}}){ENDING}\b(?!\d|:|\s?[%°$€£]|[.,]\d)(?=\s?(?:,|\)|\d{{4}}|$)))?)?"
     rf"(?:\s?,?\s+(?:(?:of|de|del|do)\s+)?(?P<year>\d{{4}}))?(?!\w)",
     re.IGNORECASE,
 )
 """A date with its month in words, and the other end of a range of days in one month: `20–21 October`."""
+YEAR: Final = re.compile(r"(?:d(?=\d{4}-)|n(?=\d{4}$))((?:19|20)\d\d)")
+"""The year of a date, or a number that may be one."""
 VERB: Final = re.compile(
     r"\s(?:also|not|never|still|well|be|have|affect|cause|contain|differ|help|include|lead|need|require|vary)\b"
 )
@@ -107,6 +114,14 @@ def date_parts(form: str) -> set[str]:
     """Return the forms that a chunk's date also supports: day and month, month and year, year."""
     year, month, day = form[1:].split("-")
     return {f"d-{month}-{day}", f"d{year}-{month}-", f"n{year}"}
+
+
+def dated_forms(literals: Iterable[Literal]) -> Iterator[tuple[str, None]]:
+    """Yield the days of a source that gives no year with them, in the year, if it names one alone: `until 30 April`."""
+    forms = [form for literal in literals if literal.unit is None for form in literal.forms]
+    years = {match[1] for form in forms if (match := YEAR.match(form))}
+    if len(years) == 1:
+        yield from ((f"d{year}{form[1:]}", None) for year in years for form in forms if form.startswith("d-"))
 
 
 def read_times(text: str) -> list[Literal]:

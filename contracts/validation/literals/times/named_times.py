@@ -37,7 +37,7 @@ LISTED_DAYS: Final = 3
 MOST_DAYS: Final = 5
 """The days of the week that a source must name to support `daily`."""
 AMBIGUOUS_MONTHS: Final = frozenset("may march mai".split())
-"""Names of months that are words too; they count after a preposition only."""
+"""Names of months that are words too; they count after a preposition or at a dash only."""
 MONTHS: Final = frozenset(
     "january february march april may june july august september october november december "
     "januar februar märz mai juni juli oktober dezember janvier février avril juin juillet août septembre octobre "
@@ -46,8 +46,9 @@ MONTHS: Final = frozenset(
 )
 """The full names. `mars` and `mayo` are left out, because they name a planet and a sauce too."""
 MONTH: Final = re.compile(
-    r"(?:(?P<before>\b(?:in|of|since|until|till|by|during|from|to|through|early|late|mid|every|each|im|en|à|de|a)[\s-]))?"
-    rf"(?<!\w)(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})(?!\w)",
+    r"(?:(?P<before>\b(?:in|of|since|until|till|by|during|from|to|through|early|late|mid|every|each|im|en|à|de|a)[\s-]"
+    r"|(?<=[^\W\d_])\s?[–—]\s?))?"
+    rf"(?<!\w)(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})(?!\w)(?P<after>(?=\s?[–—]\s?[A-Z]))?",
     re.IGNORECASE,
 )
 MONTH_FORM: Final = re.compile(r"d\d*-(\d+)-\d*")
@@ -83,7 +84,7 @@ NOUNS: Final = {
 }
 NOUN: Final = rf"(?P<time>{'|'.join(NOUNS)})"
 EACH: Final = re.compile(
-    rf"\b(?:every|each|jede[nrms]?|chaque|cada|ogni|elke?|iedere?)\s{NOUN}(?!\w)(?!\s(?:and|or)\b)", re.IGNORECASE
+    rf"\b(?:every|each|jede[nrms]?|chaque|cada|ogni|elke?|iedere?)\s{NOUN}(?![\w-])(?!\s(?:and|or)\b)", re.IGNORECASE
 )
 """A frequency of a statement: `each month`, but not `every day and night`."""
 RATE: Final = re.compile(
@@ -120,7 +121,8 @@ def read_named_times(text: str) -> list[Literal]:
     literals += [
         Literal("date", match["month"], match.start("month"), frozenset([f"m{month_of(match['month'])}"]))
         for match in _find(MONTH, text, words, MONTHS)
-        if match["month"].casefold() not in AMBIGUOUS_MONTHS or (match["before"] and match["month"][0].isupper())
+        if match["month"].casefold() not in AMBIGUOUS_MONTHS
+        or ((match["before"] or match["after"] is not None) and match["month"][0].isupper())
     ]
     literals += [
         Literal(

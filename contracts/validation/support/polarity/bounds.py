@@ -42,6 +42,9 @@ MARK: Final = re.compile(
     re.IGNORECASE,
 )
 """Most texts have none of these, and need no further look."""
+LATER: Final = re.compile(r"\blater\b", re.IGNORECASE)
+BEFORE: Final = re.compile(r"\s?(?:[^\W\d_]+\s){0,3}(?:before|prior|ahead|in\sadvance)\b", re.IGNORECASE)
+"""What turns the latest time into the least: `no later than 14 days before the start`."""
 
 
 class Bound(StrEnum):
@@ -96,6 +99,8 @@ def bounds_of(text: str) -> dict[str, frozenset[Bound]]:
 def _read_bound(match: re.Match[str], *, is_turned: bool) -> Bound:
     is_least = match["least"] or match["up"] or match["least_after"]
     is_most = match["most"] or match["down"] or match["most_after"]
+    if match["most"] and LATER.search(match["most"]) and BEFORE.match(match.string, match.end("number")):
+        return Bound.LEAST
     if is_least or is_most:
         return Bound.NONE if is_least and is_most else Bound.LEAST if is_least else Bound.MOST
     if is_turned or not (match["more"] or match["less"]):

@@ -20,6 +20,12 @@ MIN_SAID: Final = 400
 NO_PROSE: Final = re.compile(r"[|?✗✘×☐☒]|: \S.*; ")
 """Marks of rows, questions and crosses, which may deny without a word."""
 CONDITION: Final = re.compile(r"\b(?:if|wenn|falls|ob|si|se|whether)\s+(?:not|nicht|non|no|pas)\b", re.IGNORECASE)
+AS_LONG_AS: Final = re.compile(
+    r"\b(?:as long as|so long as|solange|tant qu|hasta que|mientras|finch[éè]|fino a quando|zolang|enquanto)\b[^.;:]*"
+    r"\b(?:not|nicht|kein\w*|pas|no|non|niet|geen|não)\b",
+    re.IGNORECASE,
+)
+"""A denial that says until when: `as long as it has not been received`."""
 BEYOND: Final = BOUNDS.union(
     "later earlier until else other another different longer anymore später früher bis andere anderen anderer sonst "
     "jusqu autre autres ailleurs hasta otro otra otros otras altro altra altri altre".split()
@@ -47,7 +53,7 @@ def denies(statement: str, chunks: Iterable[str]) -> bool:
         chunks: The texts of the chunks that it cites.
     """
     bare = without_particle(statement)
-    if CONDITION.search(bare) or not BEYOND.isdisjoint(WORD.findall(bare.casefold())):
+    if CONDITION.search(bare) or AS_LONG_AS.search(bare) or not BEYOND.isdisjoint(WORD.findall(bare.casefold())):
         return False
     clauses = [clause for clause in read_statement_clauses(bare)[:MAX_CLAUSES] if _is_plain_denial(clause)]
     if not clauses:

@@ -7,6 +7,7 @@ say it as the statement does. It looks only for a denial that the statement lack
 ways for a list: by a heading, a mark in a table, or a word such as `illegal`.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
@@ -32,6 +33,12 @@ MAX_SENTENCES: Final = 1000
 """The most sentences of the cited chunks that are compared: the first with words of the statement."""
 MAX_FAMILY: Final = 20
 """The most words of a statement that are compared with a word because they begin alike."""
+DENYING_LABEL: Final = re.compile(
+    r"[\s*+•\d.)-]*(?:not|no|never|forbidden|prohibited|nicht|keine?|verboten|pas|interdits?|non|prohibid[oa]s?|vietat[oi]|niet"
+    r"|verboden)\b[^:.|\n]{0,40}:",
+    re.IGNORECASE,
+)
+"""A label that denies what follows: `**Not allowed:** ordinary fouls`."""
 GROUPS: Final = {stem: number for number, line in enumerate(SYNONYMS) for stem in line.split()}
 
 
@@ -106,7 +113,7 @@ def turns(statement: str, chunks: Iterable[str]) -> bool:
         chunks: The texts of the chunks that it cites.
     """
     chunks = tuple(chunks)
-    if _is_quoted(statement, chunks):
+    if _is_quoted(statement, chunks) or DENYING_LABEL.match(statement):
         return False
     bare = without_particle(statement)
     clauses = read_statement_clauses(bare)[:MAX_CLAUSES]

@@ -3,7 +3,7 @@
 import pytest
 
 from sourcebound.contracts.languages.detection import foreign_language
-from sourcebound.contracts.languages.english import read_wordings, translate, write_english
+from sourcebound.contracts.languages.english import read_wordings, translate, translate_evidence, write_english
 
 MANUAL = (
     "The oil of the pump is changed every 6 months. The shift leader checks the relief valve. Store label rolls dry."
@@ -169,3 +169,21 @@ def test_a_second_translation_is_taken_where_the_documents_have_two() -> None:
 
 def test_a_translation_without_content_is_none() -> None:
     assert translate("Wer ist das?", [MANUAL]) is None
+
+
+@pytest.mark.contract("R5-17")
+def test_a_chunk_is_translated_line_by_line_and_cell_by_cell() -> None:
+    chunk = "| Bauteil | Intervall |\n|---|---|\n| Filter | alle 3 Monate |\nDer Filter wird nicht gewaschen."
+    assert translate_evidence(chunk, "de") == (
+        "| part | interval |\n| --- | --- |\n| filter | all 3 month |\nfilter not wash."
+    )
+    assert translate_evidence(chunk, "fr") is None
+    assert translate_evidence("The filter is washed.", "de") is None
+    assert translate_evidence("The filter is washed.", None) is None
+
+
+@pytest.mark.contract("R5-17")
+def test_a_chunk_is_translated_in_the_words_of_what_is_said_of_it() -> None:
+    chunk = "Die Leitung wird am Gerät geprüft."
+    assert translate_evidence(chunk, None) == "cable device check."
+    assert translate_evidence(chunk, None, "The pipe is inspected at the appliance.") == "pipe appliance inspected."

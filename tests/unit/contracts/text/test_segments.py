@@ -408,6 +408,8 @@ def test_half_a_character_is_no_error() -> None:
         ["The limit is 10 bar.", "(The old one failed in 2019.)", "It is red. [C0]"],
         ["The limit is 10 bar [C0]", "(it was 5 bar in 2019)."],
         ["I work for the U.S. Government in Virginia."],
+        ["**No. 2:** Tell it within 5 minutes."],
+        ["È vietato dall’art. 6.3 del contratto.", "Non vale di domenica."],
         ["The limit is 10 bar (it was 5 bar in 2019) [C0]."],
         ["The limit is 10 bar [C0] (see the manual, which is red)."],
         ["The limit [C0] (the pressure that must not be exceeded) is 10 bar. [C1]"],

@@ -51,6 +51,9 @@ EXEMPT = {
     "a head with a verb that has no subject": "| Pump | Shows |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "a head that names when it holds": "| Pump | When it applies |\n|---|---|\n| HP-200 | in winter [C0] |",
     "a head that names what is asked for": "| Who gives oil | What to do |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a head that asks in other words": "| Pump | Where it stands |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "a head of everyday words": "| Every | Job | Staff |\n|---|---|---|\n| HP-200 | 0.65 litres | seal [C0] |",
+    "a bold lead-in": "**What the turbine of this kind is given:**\n- 0.65 litres of oil [C0]",
     "the head of a table with a unit": "| Pump | Oil (L) | m² |\n|---|---|---|\n| HP-200 | 0.65 litres [C0] | - |",
 }
 NOT_EXEMPT = {
@@ -95,6 +98,12 @@ NOT_EXEMPT = {
         "Since 1999 it has these:\n- seal: every 12 hours [C0]",
         "UNSUPPORTED_LITERAL",
     ),
+    "a bold lead-in with an uncited item": (
+        "**This the turbine is given:**\n- 0.65 litres of oil [C0]\n- fat",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
+    "a bold lead-in without items": (f"**This the turbine is given:**\n\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a bold lead-in with another literal": ("**The HP-300 has:**\n- oil [C0]", "UNSUPPORTED_LITERAL"),
     "a lead-in with an uncited item": ("See:\n- seal [C0]\n- oil", "UNCITED_FACTUAL_STATEMENT"),
     "a line with a verb above its list": (
         "The seal leaks and\n- is checked every 12 hours [C0]",
@@ -239,6 +248,12 @@ def test_code_needs_no_citation_under_a_lead_in_that_has_one(lead: str, uncited:
         ("Is the seal checked?", f"Yes, it is. {SEAL}", []),
         ("Is the seal checked?", f"**Yes.** {SEAL}", []),
         ("Wird die Dichtung geprüft?", f"Ja. {SEAL}", []),
+        ("Is the seal always checked?", f"Not necessarily. {SEAL}", []),
+        ("Is the seal always checked?", f"No, not always. {SEAL}", []),
+        ("Is the seal checked?", f"Yes, but only partly. {SEAL}", []),
+        ("We are at sea - is the seal checked when it fails?", f"Yes, it is. {SEAL}", []),
+        ("We are at sea; when is the seal checked?", f"Yes. {SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
+        ("Is the seal checked?", f"No, not by hand. {SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
         ("Is the seal checked?", f"Yes.\n\n{SEAL}", ["UNCITED_FACTUAL_STATEMENT"]),
         ("Is the seal checked?", "Yes. The seal is checked.", ["UNCITED_FACTUAL_STATEMENT"] * 2),
         ("Is the seal checked?", "Yes.", ["UNCITED_FACTUAL_STATEMENT"] * 2),
@@ -261,8 +276,8 @@ def test_in_the_first_version_a_bare_yes_is_a_statement() -> None:
 
 @pytest.mark.contract("R5-6")
 def test_the_head_of_a_table_may_have_a_word_of_the_question_in_the_singular() -> None:
-    table = "| Speed | Action |\n|---|---|\n| HP-200 | 0.65 litres [C0] |"
-    assert _codes(table, bundle_of_texts(SOURCES, "What speeds does the pump have?")) == []
+    table = "| Bearing | Action |\n|---|---|\n| HP-200 | 0.65 litres [C0] |"
+    assert _codes(table, bundle_of_texts(SOURCES, "What bearings does the pump have?")) == []
     assert _codes(table, bundle_of_texts(SOURCES, "What does the pump have?")) == ["UNCITED_FACTUAL_STATEMENT"]
 
 

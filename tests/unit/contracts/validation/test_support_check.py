@@ -265,6 +265,56 @@ def test_a_false_statement_in_another_language_is_rejected(text: str) -> None:
     assert verdict.validation_status is ValidationStatus.FAILED
 
 
+PELLETS = (
+    "Pellets der Klasse A2 dürfen verwendet werden, sofern die Aschelade dann doppelt so oft entleert wird. Vor allen "
+    "Arbeiten den Kessel am Hauptschalter ausschalten und mindestens 60 Minuten abkühlen lassen."
+)
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("text", "released"),
+    [
+        ("Schalten Sie den Kessel vor jeder Arbeit ab und warten Sie mit ihm mindestens eine Stunde. [C0]", True),
+        ("Sie müssen die Aschelade dann doppelt so häufig leeren, als es sonst nötig wäre. [C0]", True),
+        ("Betreiber an der Küste sollten dann einen unabhängigen Gutachter bestellen. [C0]", False),
+    ],
+)
+def test_a_statement_in_the_language_of_its_chunk_is_compared_in_english_too(text: str, released: bool) -> None:
+    bundle = answer_bundle(PELLETS, question="Was muss ich beim Kessel und bei Pellets beachten?")
+    verdict = validate(text, bundle, V2)
+    assert (verdict.validation_status is ValidationStatus.PASSED) is released
+    assert verdict.support is not None
+    assert verdict.support.lowest <= MOST_TRANSLATED
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("text", "released"),
+    [
+        ("Before all work, the boiler must be switched off and left to cool for at least 60 minutes. [C0]", True),
+        ("Pellets of class A2 may be used, provided the ash drawer is then emptied twice as often. [C0]", True),
+        ("Pellets of class A2 must not be used, even if the ash drawer is then emptied twice as often. [C0]", False),
+        ("Before all work, the boiler must be switched off and left to cool for at least 50 minutes. [C0]", False),
+        ("Operators at the coast should then appoint an independent safety auditor. [C0]", False),
+    ],
+)
+def test_an_english_statement_is_compared_with_a_chunk_in_another_language(text: str, released: bool) -> None:
+    verdict = validate(text, answer_bundle(PELLETS, question="What must I know of the boiler and its pellets?"), V2)
+    assert (verdict.validation_status is ValidationStatus.PASSED) is released
+    assert not released or verdict.support_level is SupportLevel.LOW
+
+
+@pytest.mark.contract("R5-17")
+def test_the_lines_of_a_translated_chunk_are_those_of_the_chunk() -> None:
+    lines = ["# Kessel", "Der Deckel ist aus Stahl.", "Die Aschelade wird jeden Monat entleert.", "Nicht waschen."]
+    bundle = answer_bundle("\n".join(lines), question="When is the ash drawer emptied?")
+    verdict = validate("The ash drawer is emptied every month. [C0]", bundle, V2)
+    assert verdict.support is not None
+    start = len("\n".join(lines[:2])) + 1
+    assert verdict.support.statements[0].compared == (f"C0:{start}-{start + len(lines[2])}",)
+
+
 @pytest.mark.contract("R5-17")
 def test_a_quotation_below_a_question_in_another_language_keeps_its_score() -> None:
     question = "Wann muss die Wellendichtung ersetzt werden?"

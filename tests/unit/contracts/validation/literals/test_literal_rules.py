@@ -112,12 +112,34 @@ def test_an_ordinal_of_the_sources_parts_is_free_where_nothing_is_counted(answer
         ("In 2021 it failed.", "In 2020 it failed.", "did it fail in 2021", ()),
         ("On 3 March 2024 it failed.", "The pump failed.", "did it fail on March 3, 2024", (QUESTION,)),
         ("On 3 March 2024 it failed.", "It failed on 4 March 2024.", "did it fail on March 3, 2024", ()),
+        ("In January it pays.", "It pays from 1 October to 30 April.", "does it pay in January", (QUESTION,)),
+        ("In July it pays.", "It pays from 1 October to 30 April.", "does it pay in July", ()),
+        ("In July it pays.", "It pays between 1 May and 30 September.", "does it pay in July", (QUESTION,)),
+        ("In October it pays.", "It pays between 1 May and 30 September.", "does it pay in October", ()),
     ],
 )
 def test_a_value_of_the_question_may_be_repeated_where_no_chunk_contradicts(
     answer: str, evidence: str, question: str, found: tuple[str, ...]
 ) -> None:
     assert [finding.found_in for finding in findings(answer, evidence, question)] == [found]
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "question", "held"),
+    [
+        ("Oxygen must be 20.0 to 22.5 %, and 19.8 % is under that.", "it reads 19.8 %", True),
+        ("Oxygen must be 20.0 to 22.5 %, and 23.1 % is above that.", "it reads 23.1 %", True),
+        ("Oxygen must be 20.0 to 22.5 %, and 21 % is within that.", "it reads 21 %", True),
+        ("Oxygen must be 20.0 to 22.5 %, and 19.8 % is above that.", "it reads 19.8 %", False),
+        ("Oxygen must be 20.0 to 22.5 %, and 23.1 % is under that.", "it reads 23.1 %", False),
+        ("Oxygen must be 20.0 to 22.5 %, and 19.8 % will do.", "it reads 19.8 %", False),
+        ("Oxygen must be 20.0 to 23.5 %, and 19.8 % is under that.", "it reads 19.8 %", False),
+    ],
+)
+def test_a_value_of_the_question_may_lie_beside_a_range(answer: str, question: str, held: bool) -> None:
+    evidence = "Oxygen must be 20.0–22.5 %. The alarm for oxygen sounds below 19.5 %."
+    assert all(finding.found_in for finding in findings(answer, evidence, question)) is held
 
 
 @pytest.mark.contract("R5-8")

@@ -120,6 +120,38 @@ SUPPORTED = [
     ("The plan costs $20 per month.", "The plan costs $20/mo."),
     ("The Pro plan costs $20 per month.", "| Plan | $/mo |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
     ("The Pro plan costs $20 a month.", "| Plan | Price (USD/mo.) |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
+    ("They go in two by two.", "They go in pairs."),
+    # hundredths of a currency
+    ("Het kost 31 cent per jaar.", "Het kostte 0,31 euro per jaar."),
+    ("It costs 31 cents.", "It costs $0.31."),
+    ("It costs $0.31.", "It costs 31 cents."),
+    ("It costs 5 pence.", "It costs £0.05."),
+    ("It costs £0.05.", "It costs 5 pence."),
+    # percentages and fractions
+    ("Charities pay 50 percent of the fee.", "Charities pay half the fee."),
+    ("Sie zahlen 50 % der Gebühr.", "Sie zahlen die Hälfte der Gebühr."),
+    ("They pay 25 % of it.", "They pay a quarter of the fee."),
+    ("They pay 60 % of it.", "They pay three fifths of the fee."),
+    ("They pay three quarters of it.", "They pay 75 % of the fee."),
+    # units of three parts, and heads with a rate
+    ("The most is 4.0 mg/kg/h.", "| Drug | Unit | Most |\n|---|---|---|\n| Propofol | mg/kg/h | 4.0 |"),
+    ("It rains 1,130 mm a year.", "| Place | Rain (mm/year) |\n|---|---|\n| Kessan | 1,130 |"),
+    # a scale alone in the first cell
+    ("Vehicles were €2,045 thousand.", "| EUR thousand | Vehicles |\n|---|---|\n| Assets, 31 Dec 2023 | 2,045 |"),
+    # a noun behind the name of a thing
+    ("A2-Pellets sind erlaubt.", "Pellets der Klasse A2 dürfen verwendet werden."),
+    ("It yields 36.1 t/ha.", "| Plot | Yield (t/ha) |\n|---|---|\n| A | 36.1 |"),
+    ("It is seen for 9 miles.", "È visibile a 9 miglia."),
+    ("It is due at each year-end.", "fällig zum Jahresende, gerechnet pro Monat"),
+    # dates
+    ("It lasts from 1 August to 30 September.", "Dauer: 1. August–30. September"),
+    ("Die Reise dauerte vom 2. bis zum 16. Juni 2022.", "Zeit: 2. bis 16. Juni 2022"),
+    ("Il dura dal 2 al 16 giugno 2022.", "van 2 tot en met 16 juni 2022"),
+    ("Le ratio atteignait 2,71 au 31 décembre 2023.", "Au 31 décembre 2023, il s’établissait à 2,71."),
+    ("Energy in winter (October to March)", "Energy, October–March"),
+    ("It is closed in May.", "closed May–July"),
+    ("In juli betaalt u 29 euro.", "juli: € 29,00"),
+    ("It held until 30 April 2024.", "Fees from 1 May 2024 (until 30 April: £985)"),
     # the ends of ranges
     ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),
 ]
@@ -215,6 +247,23 @@ UNSUPPORTED = [
     ("Output was 0.3% in 2002.", "2002: -0.3%"),
     ("It fell; output was 3% in 2002.", "2002: -3%"),
     ("It fell to 3% in 2002.", "2002: -3%"),
+    # hundredths and shares that are not equal
+    ("It costs 31 cents.", "It costs $0.41."),
+    ("It costs 31 cents.", "It costs $3.10."),
+    ("It costs $0.31.", "It takes 31 hours."),
+    ("They pay 50 % of it.", "It takes half an hour."),
+    ("They pay 50 % of it.", "They pay a quarter of the fee."),
+    ("They pay three quarters of it.", "They pay 70 % of the fee."),
+    ("The most is 4.0 mg/ml.", "| Drug | Unit | Most |\n|---|---|---|\n| Propofol | mg/kg/h | 4.0 |"),
+    ("It rains 1,130 cm a year.", "| Place | Rain (mm/year) |\n|---|---|\n| Kessan | 1,130 |"),
+    ("Vehicles were €2,045 thousand.", "| Item (EUR thousand) | Vehicles |\n|---|---|\n| Assets 2023 | 2,045 |"),
+    ("It yields 36.1 kg/ha.", "| Plot | Yield (t/ha) |\n|---|---|\n| A | 36.1 |"),
+    ("A3-Pellets sind erlaubt.", "Pellets der Klasse A2 dürfen verwendet werden."),
+    ("Der HP-200-Brenner ist neu.", "Der HP-200 ist neu."),
+    ("Die Reise dauerte vom 3. bis zum 16. Juni 2022.", "Zeit: 2. bis 16. Juni 2022"),
+    ("It held until 30 April 2024.", "from 1 May 2024 (until 30 April), and again in 2025"),
+    ("It held until 30 April 2023.", "Fees from 1 May 2024 (until 30 April: £985)"),
+    ("It is closed in June.", "You may go–John did"),
     # ordinals of the same things
     ("In the first accident, the pilot lost control.", "The second accident was in a landing."),
     ("The first night shift starts early.", "The third shift starts early."),

@@ -35,6 +35,10 @@ DOSE = "The starting dose is <= 10 mg per day for patients with kidney disease."
         # a place with the same bound, or with none, supports it
         ("Wait at most 5 minutes.", ["Wait at least 5 minutes.", "Wait at most 5 minutes."], False),
         ("Wait at most 5 minutes.", ["Wait at least 5 minutes. After 5 minutes it stops."], False),
+        # the latest time before another is the least one
+        ("Send it no later than 14 days before.", ["Send it at least 14 days before."], False),
+        ("Send it no later than 14 days before.", ["Send it at most 14 days before."], True),
+        ("Send it no later than 14 days after.", ["Send it at least 14 days after."], True),
         # the bound belongs to another number
         ("Wait at most 5 minutes.", ["Wait at least 4 of 5 minutes."], False),
         ("The limit is at most 5 bar.", ["The limit is 5 bar and at least 4 bar."], False),

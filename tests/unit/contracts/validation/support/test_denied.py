@@ -45,6 +45,11 @@ def test_a_denial_of_what_a_chunk_says_is_found(statement: str, chunk: str) -> N
             "Breakfast is not included in the price.",
             "The price does not include:\n- breakfast\nLunch is included in the price.",
         ),
+        # until when
+        (
+            "Finché il Locatore non riceve la copia, il canone continua.",
+            "Il canone continua fino a quando il Locatore riceve la copia.",
+        ),
         # a limit of what is said
         ("The large drain valve is not opened.", "Only the small drain valve is opened."),
         ("The drain valve is not opened.", "If the lamp is lit, the drain valve is opened."),

@@ -186,6 +186,8 @@ def test_the_contrary_in_other_words_is_found(statement: str, chunks: list[str],
         # an exception
         ("Unless the lid is closed, the motor does not start.", "The lid must be closed for the motor to start."),
         ("Pets are not allowed, with the exception of guide dogs.", "Guide dogs are allowed as an exception."),
+        # a label that denies
+        ("It may be asked about red cards, but not about ordinary fouls.", "- **Not allowed:** ordinary fouls."),
         # not A but B
         ("Passwords are not stored in plain text but as a hash.", "Passwords are stored as a hash."),
         (

@@ -40,6 +40,16 @@ RAILS = "Bed rails are not used to prevent falls in confused patients, because t
         ("Fill the tank with no more than 40 litres.", ["Do not fill the tank with more than 40 litres."], False),
         ("Do not fill the tank with more than 40 litres.", ["Fill the tank with no more than 40 litres."], False),
         ("Fill the tank with no more than 40 litres.", ["Fill the tank with more than 40 litres."], True),
+        (
+            "A reading outside that lasts no longer than 10 min is logged.",
+            ["It is any reading outside that lasts longer than 10 minutes. For 10 minutes or less it is logged."],
+            False,
+        ),
+        (
+            "A reading outside that lasts no longer than 10 min is logged.",
+            ["It is any reading outside that lasts longer than 10 minutes."],
+            True,
+        ),
         # no content word says that the sentence is the same
         ("It is one of these to be.", ["It is not one of these to be."], False),
         # a sentence ends between the words
