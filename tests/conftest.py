@@ -1,6 +1,7 @@
 """Shared set-up: property tests draw the same examples on every machine, and no test sees the developer's settings."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -32,6 +33,8 @@ FOREIGN = (
     "XDG_DATA_HOME",
 )
 
+# a shell ignores it in what it starts in the background, and so would each process of a test
+signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
