@@ -73,7 +73,7 @@ eval-grounding: setup ## the firewall on judged answers, into docs/grounding.md
 eval-gates: setup ## the gates on answerable and off-topic questions, into docs/gates.md
 	@$(BIN)/python -m sourcebound.evals.gates --data $(DATA)
 
-eval-honest: setup ## the firewall on replies as good models write them, as six tables
+eval-honest: setup ## the firewall on replies as good models write them, as nine tables
 	@$(BIN)/python -m sourcebound.evals.honest
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/prompts
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/binding
@@ -81,6 +81,8 @@ eval-honest: setup ## the firewall on replies as good models write them, as six 
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/others
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/further
 	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/languages
+	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/wording
+	@$(BIN)/python -m sourcebound.evals.honest --data tests/assets/honest/foreign
 
 eval-retrieval: setup ## the ranking and each of its halves on judged questions, into docs/retrieval.md
 	@$(BIN)/python -m sourcebound.evals.ranking --data $(DATA)

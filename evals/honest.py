@@ -7,7 +7,8 @@ of the part `dev` may be read to improve the firewall, those of `held` may not.
 The folder `prompts` holds a second set of this shape. Its evidence is that of real prompts, up to twelve chunks each,
 and all replies were written before one was judged. The folder `binding` holds a third set, of pairs that differ in the
 thing that a value is said of. The folder `turned` holds a fourth, of pairs that differ in a denial, an order or a role.
-The folders `others`, `further` and `languages` hold replies by language models that had not seen the firewall.
+The folders `others`, `further`, `languages`, `wording` and `foreign` hold replies by language models that had not seen
+the firewall.
 
     python -m sourcebound.evals.honest [--data tests/assets/honest/prompts] [--policy SOURCEBOUND_V2] [--failures]
 """

@@ -29,7 +29,7 @@ from sourcebound.contracts.validation.literals.amounts.numbers import (
     read_ordinal_words,
     read_ordinals,
 )
-from sourcebound.contracts.validation.literals.amounts.rows import numbers_of_rows, row_forms
+from sourcebound.contracts.validation.literals.amounts.rows import numbers_of_rows, row_forms, with_currencies
 from sourcebound.contracts.validation.literals.amounts.scales import scaled_forms
 from sourcebound.contracts.validation.literals.identifiers import (
     read_addresses,
@@ -146,6 +146,8 @@ def read_literals(
     if version >= SECOND:
         literals += [*read_named_times(remaining), *read_labels(remaining), *read_code_spans(plain)]
     literals.sort(key=lambda literal: literal.start)
+    if version >= SECOND and is_source:
+        literals = with_currencies(plain, literals)
     forms = supported_forms(literals, words)
     if version >= SECOND and is_source:
         add_forms(forms, words, _forms_of_source(plain, words, language, literals))

@@ -1,10 +1,11 @@
-"""Numbers next to each other in a row of a table: `969 977 7 (2)` are four, and `1 245 300` is one (R5-8)."""
+"""Numbers in a row: `969 977 7 (2)` are four, `1 245 300` is one, and `| EUR | 22.5 |` is in euros (R5-8)."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal
 
 BLANK: Final = re.compile("[ \u00a0\u202f]")
@@ -14,6 +15,10 @@ ROW: Final = re.compile(rf"{CELL}(?:[ \u00a0\u202f]+(?:[-–—][ \u00a0\u202f]+
 """Numbers with blanks between them. A dash between two is an empty cell, or that of a range."""
 MARK: Final = re.compile(r"[(),.%$€£]")
 """What no group of digits has, so that the numbers next to it are numbers of their own."""
+TABLE_ROW: Final = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+MONEY: Final = frozenset("eur gbp usd chf jpy € £ $ ¥".split())
+"""What a cell that only names a currency has, in lower case."""
+DECIMAL: Final = re.compile(r"[-−–(]?\d[\d,.\u00a0\u202f ]*\)?")
 LEAST_CELLS: Final = 5
 MOST_GROUPS: Final = 3
 """The most groups of digits of one number next to others: `45 120 445 790` are four numbers of a row."""
@@ -59,3 +64,25 @@ def _parts(literal: Literal, rows: Sequence[re.Match[str]], starts: Sequence[int
 def row_forms(apart: Sequence[Literal]) -> Iterator[tuple[str, str | None]]:
     """Yield the forms of single numbers. They support a bare number only."""
     yield from ((form, PART) for each in apart for form in each.forms)
+
+
+def with_currencies(text: str, literals: Sequence[Literal]) -> list[Literal]:
+    """Return literals in which a number of a row has the currency of the one cell of the row that only names one.
+
+    Args:
+        text: The plain text of a source.
+        literals: Its literals.
+    """
+    rows = [(match, {cell.strip().casefold() for cell in match[0].split("|")}) for match in TABLE_ROW.finditer(text)]
+    found = [
+        (match.start(), match.end(), ALL_UNITS[min(named)]) for match, cells in rows if len(named := cells & MONEY) == 1
+    ]
+    starts = [start for start, _, _ in found]
+
+    def convert(literal: Literal) -> Literal:
+        place = bisect_right(starts, literal.start) - 1
+        is_in = place >= 0 and literal.start < found[place][1]
+        is_bare = literal.kind == "number" and literal.unit is None and DECIMAL.fullmatch(literal.text.strip())
+        return literal._replace(unit=found[place][2]) if is_in and is_bare else literal
+
+    return list(map(convert, literals)) if found else list(literals)

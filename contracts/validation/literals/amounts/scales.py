@@ -205,4 +205,4 @@ def _at_scale(literal: Literal, scale: Scale) -> list[tuple[str, str | None]]:
         return []
     unit = literal.unit or scale.unit
     forms = (scaled_form(form, scale.factor) for form in literal.forms)
-    return [(form, each) for form in forms if form for each in {unit, None}]
+    return [(form, each) for form in forms if form for each in {unit, literal.unit}]

@@ -5,6 +5,7 @@ import pytest
 from sourcebound.contracts.validation.literals.check import check_literals, read_evidence
 from sourcebound.contracts.validation.versions import SECOND
 
+LOANS = "| Loan | Currency | Drawn (million) |\n|---|---|---|\n| Revolving | GBP | 45.0 |\n| Vessel | EUR | 22.5 |"
 SUPPORTED = [
     # minutes in short, in a text about time
     ("It gives up after 5 minutes.", "timeout; Type: time; Default: 5m"),
@@ -138,6 +139,9 @@ SUPPORTED = [
     ("It rains 1,130 mm a year.", "| Place | Rain (mm/year) |\n|---|---|\n| Kessan | 1,130 |"),
     # a scale alone in the first cell
     ("Vehicles were €2,045 thousand.", "| EUR thousand | Vehicles |\n|---|---|\n| Assets, 31 Dec 2023 | 2,045 |"),
+    # a currency in a cell of its row
+    ("It drew €22.5 million and £45 million.", LOANS),
+    ("It drew 22.5 million.", LOANS),
     # a noun behind the name of a thing
     ("A2-Pellets sind erlaubt.", "Pellets der Klasse A2 dürfen verwendet werden."),
     ("It yields 36.1 t/ha.", "| Plot | Yield (t/ha) |\n|---|---|\n| A | 36.1 |"),
@@ -258,6 +262,8 @@ UNSUPPORTED = [
     ("It rains 1,130 cm a year.", "| Place | Rain (mm/year) |\n|---|---|\n| Kessan | 1,130 |"),
     ("Vehicles were €2,045 thousand.", "| Item (EUR thousand) | Vehicles |\n|---|---|\n| Assets 2023 | 2,045 |"),
     ("It yields 36.1 kg/ha.", "| Plot | Yield (t/ha) |\n|---|---|\n| A | 36.1 |"),
+    ("It drew £22.5 million.", LOANS),
+    ("It drew €45 million.", LOANS),
     ("A3-Pellets sind erlaubt.", "Pellets der Klasse A2 dürfen verwendet werden."),
     ("Der HP-200-Brenner ist neu.", "Der HP-200 ist neu."),
     ("Die Reise dauerte vom 3. bis zum 16. Juni 2022.", "Zeit: 2. bis 16. Juni 2022"),
