@@ -20,7 +20,7 @@ SECOND_QUESTION: Final = re.compile(
     rf",?\s(?:and|or|und|oder|et|ou|y|o|e)\s+{INTERROGATIVES.pattern}.*$", re.IGNORECASE
 )
 VERB_FIRST: Final = re.compile(
-    r"(?:[.!?;:,–—]\s|\s-\s)\W*(?:(?:so|and|but|or|also|then|und|aber|et|y|e|en)\s)?"
+    r"(?:[.!?;:,–—]\s|\s-\s)\W{0,3}(?:(?:so|and|but|or|also|then|und|aber|et|y|e|en)\s)?"
     r"(?:(?:is|are|was|were|does|do|did|has|have|can|could|may|must|should|will|would)(?:n['’]t)?\s"
     r"(?:i|we|you|he|she|it|they|this|that|these|those|there|the|an?|my|our|your|their|its)\b"
     r"|(?:ist|sind|darf|dürfen|kann|können|muss|müssen|soll|hat|haben|wird)"

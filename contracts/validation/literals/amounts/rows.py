@@ -15,7 +15,7 @@ ROW: Final = re.compile(rf"{CELL}(?:[ \u00a0\u202f]+(?:[-–—][ \u00a0\u202f]+
 """Numbers with blanks between them. A dash between two is an empty cell, or that of a range."""
 MARK: Final = re.compile(r"[(),.%$€£]")
 """What no group of digits has, so that the numbers next to it are numbers of their own."""
-TABLE_ROW: Final = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+TABLE_ROW: Final = re.compile(r"^[ \t]*\|[^\n]*\|[ \t]*$", re.MULTILINE)
 MONEY: Final = frozenset("eur gbp usd chf jpy € £ $ ¥".split())
 """What a cell that only names a currency has, in lower case."""
 DECIMAL: Final = re.compile(r"[-−–(]?\d[\d,.\u00a0\u202f ]*\)?")

@@ -30,7 +30,7 @@ HEAD: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A scale where it is a head: at the start of a line, in brackets, in a cell, or after what it counts."""
-ALONE: Final = re.compile(rf"\W*(?:{MONEY})?\W*(?:in\s)?{SCALE}\W*(?:{MONEY})?\W*", re.IGNORECASE)
+ALONE: Final = re.compile(rf"[(*_]{{0,4}}(?:{MONEY}\s?)?(?:in\s)?{SCALE}(?:\s?{MONEY})?[)*_]{{0,4}}", re.IGNORECASE)
 """A cell of nothing but a scale."""
 MARKS: Final = (
     "hundred thousand million billion mio mrd mn bn miles milliers migliaia tausend tsd millones milioni milliard "
@@ -132,7 +132,7 @@ def _of_periods(scale: Scale, text: str, head: str) -> list[Scale]:
     lines = text[scale.start + 1 : scale.end].splitlines(keepends=True)
     rows = list(takewhile(lambda line: line.lstrip().startswith("|"), lines))
     first, *others = _cells(head)
-    is_alone = ALONE.fullmatch(first) is not None
+    is_alone = ALONE.fullmatch(first.strip()) is not None
     if not is_alone and any(DIGIT.search(_cells(row)[0]) for row in rows):
         return []
     end = scale.start + 1 + sum(map(len, rows))

@@ -21,8 +21,8 @@ NO_PROSE: Final = re.compile(r"[|?✗✘×☐☒]|: \S.*; ")
 """Marks of rows, questions and crosses, which may deny without a word."""
 CONDITION: Final = re.compile(r"\b(?:if|wenn|falls|ob|si|se|whether)\s+(?:not|nicht|non|no|pas)\b", re.IGNORECASE)
 AS_LONG_AS: Final = re.compile(
-    r"\b(?:as long as|so long as|solange|tant qu|hasta que|mientras|finch[éè]|fino a quando|zolang|enquanto)\b[^.;:]*"
-    r"\b(?:not|nicht|kein\w*|pas|no|non|niet|geen|não)\b",
+    r"\b(?:as long as|so long as|solange|tant qu|hasta que|mientras|finch[éè]|fino a quando|zolang|enquanto)\b"
+    r"[^.;:]{0,200}\b(?:not|nicht|kein\w*|pas|no|non|niet|geen|não)\b",
     re.IGNORECASE,
 )
 """A denial that says until when: `as long as it has not been received`."""

@@ -198,3 +198,10 @@ def test_another_value_in_a_like_form_is_not(answer: str, evidence: str) -> None
 )
 def test_what_only_looks_like_a_value_is_none(answer: str) -> None:
     assert check_literals(answer, 0, (read_evidence("C0", "nothing of the sort"),)) == []
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize("text", ["\n", "| EUR |", "| in thousands....", "2 to ", "May–", "half of the ", "a1-"])
+def test_a_value_is_found_behind_a_long_hostile_text(text: str) -> None:
+    evidence = read_evidence("C0", text * (100_000 // len(text)) + "\nIt takes 7 kg.")
+    assert [finding.found_in for finding in check_literals("It takes 7 kg.", 0, (evidence,))] == [("C0",)]
