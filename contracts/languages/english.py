@@ -187,7 +187,7 @@ def translate(text: str, texts: Sequence[str], otherwise: str | None = None) -> 
         otherwise: The language of a text that could be of several.
     """
     language = foreign_language(text, otherwise)
-    if language is None or any(_language(each) == language for each in texts):
+    if language is None or any(language_of_text(each) == language for each in texts):
         return None
     english = write_english(read_wordings(language, text), _find_in(tuple(texts)))
     return english if content_words(english) else None
@@ -201,7 +201,7 @@ def translate_evidence(text: str, language: str | None, said: str = "") -> str |
         language: A language of the lexicon. None: that of the chunk, unless it is English.
         said: A text in English, whose words are taken where they are translations. Otherwise the usual ones are.
     """
-    own = _language(text)
+    own = language_of_text(text)
     if own == ENGLISH or own != (language or own):
         return None
     find = _find_in((said,))
@@ -231,7 +231,8 @@ def _find_in(texts: tuple[str, ...]) -> Find:
 
 
 @lru_cache(CACHED_TEXTS)
-def _language(text: str) -> str:
+def language_of_text(text: str) -> str:
+    """Return the language of a chunk by its function words."""
     return language_of(_forms(text))
 
 

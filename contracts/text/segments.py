@@ -20,7 +20,7 @@ SEGMENTER: Final = "segment_v1"
 
 PARTICLE: Final = re.compile(
     r"[*_]*(?:"
-    r"(?:yes|no|ja|nein|oui|non|sí|sì|nee)[*_]*(?:, (?:it|they|he|she|you|we|i|this|that|there)"
+    r"(?:yes|no|ja|nein|oui|non|sí|sì|nee|sim|não)[*_]*(?:, (?:it|they|he|she|you|we|i|this|that|there)"
     r" (?:is|are|was|were|does|do|did|has|have|had|can|could|may|must|should|will|would|need)(?:n?['’]t|\s?not)?"
     r"|, (?:but )?not (?:(?:on|in|by|under) (?:that|this|its|their) (?:own|basis|case|ground)(?: alone)?|at all|quite"
     r"|yet|always|necessarily|entirely|really|exactly|automatically|directly))?"
@@ -32,6 +32,7 @@ PARTICLE: Final = re.compile(
     r"|(?:no, )?no (?:necesariamente|siempre|del todo)|depende|en parte"
     r"|(?:no, )?non (?:necessariamente|sempre|del tutto)|dipende|in parte"
     r"|(?:nee, )?niet (?:altijd|per se|noodzakelijk|helemaal)|dat hangt ervan af"
+    r"|(?:não, )?não (?:necessariamente|sempre|totalmente)|em parte"
     r")[*_]*[.!][*_]*",
     re.IGNORECASE,
 )

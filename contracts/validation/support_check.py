@@ -18,6 +18,7 @@ from sourcebound.contracts.validation.literals.parts import cites_another
 from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.support.candidates import Place, Shown
 from sourcebound.contracts.validation.support.ellipses import complete
+from sourcebound.contracts.validation.support.names import names_another
 from sourcebound.contracts.validation.support.polarity.bounds import turns_bound
 from sourcebound.contracts.validation.support.polarity.denied import denies
 from sourcebound.contracts.validation.support.polarity.turned import turns
@@ -78,6 +79,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         The scores; None if no statement both needs a citation and has a known one.
     """
     sources = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence}
+    titles = {chunk.anchor: show(chunk).title for chunk in bundle.selected_evidence}
     numbers = {anchor: number for number, anchor in enumerate(sources)}
     texts = [CITATION.sub(" ", statement.text).strip() for statement in statements]
     known = [
@@ -105,7 +107,9 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             if 0 < score < MOST_TRANSLATED:
                 again = _score_in_english(spoken, chunks, language, (score, places))
                 text, score, places = again or (text, score, places)
-            score = 0 if cites_another(statements[number].text, chunks) else score
+            named = [bundle.user_question, *(titles[anchor] for anchor in chunks)]
+            is_another = names_another(texts[number], chunks.values(), named, foreign_language(texts[number], language))
+            score = 0 if is_another or cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))

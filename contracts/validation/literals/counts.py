@@ -20,7 +20,8 @@ PAIR: Final = re.compile(
     r"|share|[a-z]{2,12}ed)\b|\bthe two\b(?=\s*(?:[.,;:!?)]|$)|\s(?:apart|from|[a-z]{2,12}ly)\b)"
     r"|\b(?:in|into) two halves\b"
     r"|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)|\btwo by two\b"
-    r"|\bof (?:the|these|those) (?:two|three|four|five|six)\b(?=\s*[.,;:!?)])",
+    r"|\bof (?:the|these|those) (?:two|three|four|five|six)\b(?=\s*[.,;:!?)])"
+    r"|\b(?:les deux|los dos|i due|os dois) (?:cas|casos|casi)\b",
     re.IGNORECASE,
 )
 """A pair that is no count of a source, and a number of things that were named before."""

@@ -23,7 +23,7 @@ COMPARATIVES: Final = frozenset(
     "more less fewer later earlier longer higher lower mehr weniger länger später plus moins más menos più meno".split()
 )
 """Words before which a denial makes a bound: `no more than 4` is `not … more than 4`."""
-PARTICLE: Final = re.compile(r"\s*[*_]*(?:yes|no|ja|nein|oui|non|sí|sì)\b[*_]*[.,;:!–—-]", re.IGNORECASE)
+PARTICLE: Final = re.compile(r"\s*[*_]*(?:yes|no|ja|nein|oui|non|sí|sì|nee|sim|não)\b[*_]*[.,;:!–—-]", re.IGNORECASE)
 """The answer to a question for yes or no, which denies the question and not the sentence after it."""
 EXCEPTIONS: Final = frozenset(
     "except excepted excluding unless none außer ausgenommen sofern sauf excepté excepto salvo eccetto tranne".split()

@@ -9,7 +9,7 @@ from support.honest_replies import check_citations, verdicts_of
 @pytest.mark.contract("R5-8", "R5-17")
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("others", 451), ("further", 141), ("languages", 166), ("wording", 338), ("foreign", 30)],
+    [("others", 451), ("further", 141), ("languages", 166), ("wording", 447), ("foreign", 30)],
 )
 def test_honest_replies_of_others_are_released(name: str, least: int) -> None:
     """The numbers are those reached. Raise them with the firewall, never lower them."""
@@ -24,7 +24,7 @@ def test_honest_replies_of_others_are_released(name: str, least: int) -> None:
         ("others", {"number"}, 9),
         ("further", {"number", "unit", "date"}, 2),
         ("languages", {"number", "unit_date"}, 8),
-        ("wording", {"number", "unit", "date"}, 9),
+        ("wording", {"number", "unit", "date"}, 11),
         ("foreign", {"number", "unit", "date"}, 1),
     ],
 )
@@ -36,7 +36,7 @@ def test_another_value_in_a_reply_of_others_is_rejected(name: str, kinds: set[st
 
 
 @pytest.mark.parametrize(
-    ("name", "bundles"), [("others", 240), ("further", 80), ("languages", 30), ("wording", 120), ("foreign", 20)]
+    ("name", "bundles"), [("others", 240), ("further", 80), ("languages", 30), ("wording", 160), ("foreign", 20)]
 )
 def test_each_bundle_has_replies_of_both_kinds(name: str, bundles: int) -> None:
     replies = [item.reply for item in verdicts_of(name)]

@@ -22,6 +22,7 @@ FUNCTION_WORDS: Final = {
     "fr": frozenset("le la les et est sont des du une dans pour par sur avec au aux ne pas ou qui milliards".split()),
     "es": frozenset("el la los las y es son del una en para por con al no se que o miles millones".split()),
     "it": frozenset("il la lo gli le e è sono del della dei una per con al non si che di da milioni miliardi".split()),
+    "pt": frozenset("o a os as e é são do da dos das uma em no na para por com ao não se que ou milhões".split()),
 }
 SMALL: Final = {
     "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
@@ -196,7 +197,7 @@ def forms_of_language(text: str, language: str) -> list[Form]:
         (unscaled_form(match["number"]), UNITS[match["currency"]] if match["currency"] else None)
         for match in SCALED.finditer(text)
     ]
-    if language == "en":
+    if language not in WORDS:
         return forms
     lowered = text.casefold()
     forms += [(f"n{WORDS[language][match[0]]}", None) for match in NUMBER_WORD[language].finditer(lowered)]

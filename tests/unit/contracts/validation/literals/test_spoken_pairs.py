@@ -122,6 +122,8 @@ SUPPORTED = [
     ("The Pro plan costs $20 per month.", "| Plan | $/mo |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
     ("The Pro plan costs $20 a month.", "| Plan | Price (USD/mo.) |\n|---|---|\n| Basic | 10 |\n| Pro | 20 |"),
     ("They go in two by two.", "They go in pairs."),
+    ("L'eau est incluse dans les deux cas.", "L'eau est incluse."),
+    ("A luz apaga-se acima dos 20 % e não há alarme.", "O alarme cessa acima de 20 %."),
     # hundredths of a currency
     ("Het kost 31 cent per jaar.", "Het kostte 0,31 euro per jaar."),
     ("It costs 31 cents.", "It costs $0.31."),
