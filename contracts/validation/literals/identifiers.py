@@ -33,6 +33,9 @@ WHOLE_QUOTATION: Final = re.compile(
     r"(?:(?<!\w)[“\"„«]|[“„«])(?P<double>[^“”\"„«»\n]{3,400})[”\"“»]|(?<!\w)[‘'](?P<single>[^‘'\n]{3,400})'(?!\w)"
 )
 """A quotation. Marks of inches do not open one."""
+GUILLEMET: Final = re.compile("[«»]")
+OUTWARD: Final = str.maketrans("»«", "«»")
+"""German guillemets point inward: `»Service«`."""
 LEFT_OUT: Final = re.compile(r"…|\.\s?\.\s?\.|\[[^\[\]]{0,80}\]")
 BEFORE_QUESTION: Final = re.compile(
     r"\b(?:question|query|asked|asking|asks)\b[\s:,]*(?:is|was|of)?[\s:,]*$", re.IGNORECASE
@@ -99,6 +102,8 @@ def read_quotations(text: str, version: int) -> list[Literal]:
     """Read every quotation of three words or more, except, in the first version, a quotation of the question."""
     literals = []
     if version >= SECOND:
+        first = GUILLEMET.search(text)
+        text = text.translate(OUTWARD) if first and first[0] == "»" else text
         return [literal for match in WHOLE_QUOTATION.finditer(text) for literal in _fragments(match)]
     for match in QUOTATION.finditer(text):
         words = WORD.findall((match[1] or match[2]).casefold())

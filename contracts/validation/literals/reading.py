@@ -100,7 +100,7 @@ SOURCE_POINTER: Final = re.compile(
 """A number that points to the sources of the prompt, and states nothing."""
 POINTER_WORDS: Final = frozenset("passage passages excerpt excerpts snippet snippets".split())
 """A text without one of them has no such number."""
-QUOTE_MARK: Final = re.compile("[“\"„«‘']")
+QUOTE_MARK: Final = re.compile("[“\"„«»‘']")
 MASK: Final = "\x1f"
 """Replaces text that has been read. It occurs in no text, because sanitization removes it."""
 

@@ -176,6 +176,16 @@ def test_a_recorded_run_is_read_by_the_rules_that_it_obeyed(
 @pytest.mark.parametrize(
     ("answer", "evidence", "question", "held"),
     [
+        # guillemets that point inward
+        (
+            "Erst »Tank jetzt spülen«, dann »Filter jetzt wechseln«.",
+            "Tank jetzt spülen; Filter jetzt wechseln",
+            "",
+            True,
+        ),
+        ("Er sagt »das Ventil ist offen« dazu.", "Das Ventil ist offen.", "", True),
+        ("Er sagt »das Ventil ist zu« dazu.", "Das Ventil ist offen.", "", False),
+        ("Il dit « la vanne est ouverte » et « la vanne est rouge ».", "La vanne est ouverte.", "", False),
         # the question's own words in quotation marks
         ('The question "how is the valve closed" is open.', "nothing", "How is the valve closed?", True),
         ('The question "what is the valve" is open.', "nothing", "what the valve is", True),
