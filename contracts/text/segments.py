@@ -20,8 +20,10 @@ SEGMENTER: Final = "segment_v1"
 
 PARTICLE: Final = re.compile(
     r"[*_]*(?:"
-    r"(?:yes|no|ja|nein|oui|non|sí|sì|nee|sim|não)[*_]*(?:, (?:it|they|he|she|you|we|i|this|that|there)"
+    r"(?:yes|no|ja|nein|oui|non|sí|sì|nee|sim|não)[*_]*"
+    r"(?:, (?:it|they|he|she|you|we|i|this|that|there)(?: still| also)?"
     r" (?:is|are|was|were|does|do|did|has|have|had|can|could|may|must|should|will|would|need)(?:n?['’]t|\s?not)?"
+    r"(?: (?:one|it|that|so|to))?"
     r"|, (?:but )?not (?:(?:on|in|by|under) (?:that|this|its|their) (?:own|basis|case|ground)(?: alone)?|at all|quite"
     r"|yet|always|necessarily|entirely|really|exactly|automatically|directly))?"
     r"|(?:no, )?not (?:necessarily|always|quite|entirely|exactly|really|yet|automatically|directly"

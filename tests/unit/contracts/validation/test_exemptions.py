@@ -248,6 +248,7 @@ def test_code_needs_no_citation_under_a_lead_in_that_has_one(lead: str, uncited:
         ("Is the seal checked?", f"Yes, it is. {SEAL}", []),
         ("Is the seal checked?", f"**Yes.** {SEAL}", []),
         ("Wird die Dichtung geprüft?", f"Ja. {SEAL}", []),
+        ("Is a seal still needed?", f"Yes, you still need one. {SEAL}", []),
         ("A vedação é verificada?", f"Sim. {SEAL}", []),
         ("Is the seal always checked?", f"Not necessarily. {SEAL}", []),
         ("Is the seal always checked?", f"No, not always. {SEAL}", []),
