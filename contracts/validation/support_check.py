@@ -103,10 +103,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
         if characters <= MAX_CHARACTERS:
             previous = texts[number - 1][-MAX_CHARACTERS:] if number else ""
             spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
-            score, places = _score(spoken, chunks)
-            if 0 < score < MOST_TRANSLATED:
-                again = _score_in_english(spoken, chunks, language, (score, places))
-                text, score, places = again or (text, score, places)
+            text, score, places = _score_in_any(spoken, chunks, language)
             named = [bundle.user_question, *(titles[anchor] for anchor in chunks)]
             is_another = names_another(texts[number], chunks.values(), named, foreign_language(texts[number], language))
             score = 0 if is_another or cites_another(statements[number].text, chunks) else score
@@ -166,20 +163,20 @@ def _in_english(spoken: _Spoken, chunks: dict[str, str], language: str | None) -
     return spoken._replace(text=text, previous=previous, question=question, values_unread=unread)
 
 
-def _score_in_english(
-    spoken: _Spoken, chunks: dict[str, str], language: str | None, plain: tuple[int, list[Compared]]
-) -> tuple[str, int, list[Compared]] | None:
-    """Score a statement word by word in English if it or a chunk is in another language.
+def _score_in_any(spoken: _Spoken, chunks: dict[str, str], language: str | None) -> tuple[str, int, list[Compared]]:
+    """Score a statement as it stands, and word by word in English if it or a chunk is in another language.
 
     Args:
-        spoken: The statement. It is in no chunk word for word, and says the contrary of none.
+        spoken: The statement.
         chunks: The texts of the chunks that it cites.
         language: The language of the answer, for a statement without function words.
-        plain: Its score and compared places as it stands.
 
     Returns:
-        The statement as it was compared, its score and the compared places; None if all is in English.
+        The statement as it was compared, its score and the compared places.
     """
+    plain = _score(spoken, chunks)
+    if not 0 < plain[0] < MOST_TRANSLATED:
+        return spoken.text, *plain
     if english := _in_english(spoken, chunks, language):
         score, places = max(plain, _score(english, chunks), key=lambda each: each[0])
         return english.text, min(score, MOST_TRANSLATED), places
@@ -187,9 +184,8 @@ def _score_in_english(
         score, places = _score(*both)
         again = min(score, MOST_TRANSLATED), [_line_of(each, both[1], chunks) for each in places]
         # an English statement shares hardly a word with such a chunk, so that only the translation tells
-        score, places = again if both[0] is spoken else max(plain, again, key=lambda each: each[0])
-        return spoken.text, score, places
-    return None
+        return spoken.text, *(again if both[0] is spoken else max(plain, again, key=lambda each: each[0]))
+    return spoken.text, *plain
 
 
 def _line_of(place: Compared, translated: dict[str, str], chunks: dict[str, str]) -> Compared:

@@ -46,23 +46,17 @@ TITLE_WORDS: Final = content_words(
     applies happened happens occurred preparation activity duty object directed addressed addressee
     job work staff person place site room region city address phone email website link contact customer client user
     patient member employee supplier manufacturer author owner holder day week hour weekday weekend every each beyond
-    further flat keep check checks checked done given issued sent used valid paid made measured held size weight length
-    width height depth distance temperature temps pressure speed voltage power volume mass area age dose strength price
-    charge rate tariff discount tax currency sum balance payment mode command flag argument variable field format syntax
-    output input return error message log interval cycle term validity expiry sign symptom test finding diagnosis
-    treatment count article clause paragraph provision chapter page language word phrase translation definition
+    further flat keep check checks checked done given issued sent used made measured held size charge rate balance mode
+    command flag argument variable field format syntax output input return error message log interval cycle term sign
+    test finding count article clause paragraph provision chapter page language word phrase translation definition
     abbreviation colour color shape make service offer finished completed started planned builder maker provider
     operator sender receiver recipient origin destination route stop vehicle floor building
-    arbeit personal tag woche stunde ort adresse kunde nutzer mitarbeiter größe gewicht länge breite höhe tiefe abstand
-    temperatur druck gebiet steuer zahlung meldung prüfung befund symptom behandlung artikel absatz seite
-    travail personnel jour semaine heure adresse client utilisateur taille poids longueur largeur hauteur profondeur
-    distance température pression taxe paiement message contrôle symptôme traitement article page
-    trabajo personal día semana hora dirección cliente usuario tamaño peso longitud anchura altura profundidad distancia
-    temperatura presión impuesto pago mensaje control síntoma tratamiento artículo página
-    lavoro personale giorno settimana ora indirizzo cliente utente dimensione peso lunghezza larghezza altezza
-    profondità distanza temperatura pressione imposta pagamento messaggio controllo sintomo trattamento articolo pagina
-    werk personeel dag week uur adres klant gebruiker grootte gewicht lengte breedte hoogte diepte afstand temperatuur
-    druk belasting betaling melding controle artikel dienst
+    arbeit personal tag woche stunde ort adresse kunde nutzer mitarbeiter größe gebiet meldung prüfung befund artikel
+    absatz seite
+    travail personnel jour semaine heure adresse client utilisateur taille message contrôle article page
+    trabajo personal día semana hora dirección cliente usuario tamaño mensaje control artículo página
+    lavoro personale giorno settimana ora indirizzo cliente utente dimensione messaggio controllo articolo pagina
+    werk personeel dag week uur adres klant gebruiker grootte melding controle artikel dienst
     vorbereitung tätigkeit aufgabe gegenstand gerät dès préparation activité tâche appareil objet
     preparación actividad tarea aparato objeto desde preparazione attività compito apparecchio oggetto
     beleg quelle fundstelle punkt faktor eigenschaft gebühr preis aspekt ergebnis folge grund anforderung

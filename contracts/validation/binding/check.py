@@ -6,7 +6,9 @@ statement does not name, and one where what the statement names has another valu
 cells of one row or column, words in the same position of one sentence, or sentences that share their other words.
 """
 
+import re
 from collections.abc import Sequence
+from itertools import filterfalse
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.text.content_words import stem
@@ -43,6 +45,9 @@ MAX_OWN: Final = 10
 """The most places of one value in the chunks; one that is found more often may be about anything."""
 FAMILY: Final = 5
 """The number of first letters that words of one family share."""
+VALUE: Final = re.compile(r"n-?\d[\d.]*")
+"""The form of a number, which in a row without its head names nothing."""
+BARE_ROW: Final = re.compile(r"[ \t]*\|[^\n]*\|\s*")
 
 
 class Said(NamedTuple):
@@ -51,6 +56,8 @@ class Said(NamedTuple):
     places: Sequence[Place]
     words: frozenset[str]
     """All its words that name something, and all its values."""
+    is_bare_row: bool
+    """Whether it is a row without its head, so that it does not name what its columns have."""
 
     def has_value(self, place: Place) -> bool:
         """Return whether it has the value of a place."""
@@ -73,7 +80,8 @@ def misplaces(statement: LiteralIndex, chunks: Sequence[LiteralIndex]) -> bool:
     """
     places = Places(statement).places[:MAX_SAID]
     sources = [read_places(chunk) for chunk in chunks] if places else []
-    said = Said(places, frozenset().union(*(words_of((*place.scope.tokens, *place.scope.about)) for place in places)))
+    words = frozenset[str]().union(*(words_of((*place.scope.tokens, *place.scope.about)) for place in places))
+    said = Said(places, words, BARE_ROW.fullmatch(statement.plain) is not None)
     return any(
         _is_misplaced(said, _joined(place, places), chunks, sources)
         for place in places
@@ -153,7 +161,11 @@ def _may_hold(chunk: LiteralIndex, said: Place) -> bool:
 
 def _is_exchanged(statement: Said, said: Place, item: Held, other: Held) -> bool:
     """Return whether a statement has the words by which another place differs, and none of the words of the value."""
+    one, two = item.place.scope, other.place.scope
+    if statement.is_bare_row and item.chunk == other.chunk and one.block == two.block and one.row == two.row >= 0:
+        return False
     names, mine = _differences(said, item, other)
+    names = frozenset(filterfalse(VALUE.fullmatch, names)) if statement.is_bare_row else names
     if not (names and mine and names <= said.reach & said.near) or _mentions_any(said.reach, mine):
         return False
     return not statement.has_value(other.place) or _mentions_any(statement.words, mine)

@@ -14,7 +14,11 @@ HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+")
 ITEM: Final = re.compile(r"\s*(?:[-•*+]|\(?\d{1,2}[.)])\s+")
 FIELD: Final = re.compile(r"[^:;\n]{1,80}: \S")
 RULE: Final = re.compile(r"[\s|:-]+")
-SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[^\W_a-zà-ÿ]|[\"“(*`])")
+SENTENCE_END: Final = re.compile(
+    r"(?<=[.!?])\s+(?=[^\W_a-zà-ÿ]|[\"“(*`])(?!(?<=\d\.\s)(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September"
+    r"|Oktober|November|Dezember)\b)"
+)
+"""No sentence ends within a date: `15. Juni`."""
 HEADING_WORDS: Final = 10
 NUMBER: Final = re.compile(r"\d+")
 INLINE_ITEM: Final = re.compile(r"\s*\(?\d{1,2}[.)]\s")

@@ -17,7 +17,7 @@ CLAUSE_END: Final = re.compile(r"[.;:!?)](?:\s|$)|\s[-–—]\s|$")
 SEPARATOR: Final = re.compile(r"\s*,\s*(?:(?:and|or|und|oder|et|ou|y|e|o)\s+)?|\s+(?:and|or|&|und|oder|et|ou|y|e|o)\s+")
 PAIR: Final = re.compile(
     r"\b(?:the|these|those) two\s+(?:are|were|have|had|do|did|can|may|must|should|will|would|both|also|differ|agree"
-    r"|share|[a-z]{2,12}ed)\b|\bthe two\b(?=\s*(?:[.,;:!?)]|$)|\s(?:apart|from|[a-z]{2,12}ly)\b)"
+    r"|share|[a-z]{2,12}ed)\b|\bthe two\b(?=\s*(?:[.,;:!?)]|$)|\s(?:apart|from|together|alike|[a-z]{2,12}ly)\b)"
     r"|\b(?:in|into) two halves\b"
     r"|\bbetween two\s+(?!and\b|or\b|to\b)[a-z]{2,20}s\b(?!\s+and\b)|\btwo by two\b"
     r"|\bof (?:the|these|those) (?:two|three|four|five|six)\b(?=\s*[.,;:!?)])"
@@ -30,8 +30,6 @@ ALL_OF: Final = re.compile(
     re.IGNORECASE,
 )
 """What comes before the number of things that a source lists: `all three samples`."""
-POINTING: Final = re.compile(r"\b(?:the|these|those) two$", re.IGNORECASE)
-"""A pair that is named before: `the two accounts`."""
 THESE: Final = re.compile(r"\s+of\s+(?:these|those|them)\b|\s*:\s*$", re.IGNORECASE)
 """What stands after a count in place of a noun: `all three of these`, `it names three:`."""
 ROW: Final = re.compile(r"^\s*\|(?!\s*:?-{2,}).*\|\s*$")
@@ -61,13 +59,12 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
     counts = {items, _length_of_list(text, end)}
     if literal.text.isalpha() and ALL_OF.search(text, 0, literal.start):
         counts.update(length for source in cited for length in _lengths_of_lists(source.plain))
-    is_named = number == 2 and POINTING.search(text, 0, end) is not None
-    if number not in counts and not is_named:
+    if number not in counts:
         return False
     if THESE.match(text, end):
         return True
     counted = noun_after(text, end)
-    return (bool(counted) or is_named) and not any(
+    return bool(counted) and not any(
         counted == noun_after(source.plain, other.start + len(other.text))
         for source in cited
         for other in source.literals

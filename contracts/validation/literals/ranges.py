@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
+from sourcebound.contracts.validation.literals.times.dates import UP_TO
 
 NUMBER: Final = re.compile(r"n(-?\d{1,9}(?:\.\d{1,4})?)")
 BETWEEN: Final = re.compile(r"\s*(?:-|–|to|and(?:\s+up\s+to)?|bis|à|a|al|tot|até)\s*")
@@ -17,9 +18,10 @@ OVER: Final = re.compile(
 )
 MONTH: Final = re.compile(r"m(\d{1,2})")
 DATED: Final = re.compile(r"(?:m|d\d*-)(\d{1,2})(?:-|$)")
-UP_TO: Final = re.compile(
-    r"\s*(?:-|–|—|to|and|until|through|bis(?:\szum)?|und|au|et|al|y|e|tot(?:\sen\smet)?|t/m|até)\s*(?:the\s|el\s|o\s)?"
-)
+UNTIL: Final = re.compile(rf"{UP_TO}(?:the\s|el\s|o\s)?")
+BOTH_ENDS: Final = re.compile(r"\b(?:between|zwischen|entre|fra|tra|tussen)\s(?:the\s)?$", re.IGNORECASE)
+"""What makes `and` the middle of a range: `between 1 May and 30 September`."""
+ALSO: Final = re.compile(r"\s(?:and|or|und|et|y|e)\s")
 SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 
 
@@ -54,7 +56,7 @@ def lies_in_range(literal: Literal, statement: LiteralIndex, cited: tuple[Litera
     others = [each for each in statement.literals if each is not literal]
     if named := [each for each in _ranges(others, statement.plain) if each.last.unit == unit]:
         ends = [
-            (each.first, each.last) for each in named if each.holds(value, unit) or _is_beside(value, each, statement)
+            (each.first, each.last) for each in named if each.holds(value, unit) or _is_outside(value, each, statement)
         ]
         return any(all(map(source.supports, each)) for each in ends for source in cited)
     if unit is None:
@@ -67,7 +69,7 @@ def lies_in_range(literal: Literal, statement: LiteralIndex, cited: tuple[Litera
     )
 
 
-def _is_beside(value: Decimal, found: Range, statement: LiteralIndex) -> bool:
+def _is_outside(value: Decimal, found: Range, statement: LiteralIndex) -> bool:
     """Return whether a value lies outside a range and the statement says so: `19.8 % is under the range`."""
     return (value < found.low and bool(UNDER.search(statement.plain))) or (
         value > found.high and bool(OVER.search(statement.plain))
@@ -84,7 +86,8 @@ def _holds_month(source: LiteralIndex, month: int) -> bool:
     for first, last in pairwise(each for each in source.literals if each.kind == "date"):
         between = source.plain[first.start + len(first.text) : last.start]
         months = [int(match[1]) for each in (first, last) for form in each.forms if (match := DATED.match(form))]
-        if len(months) == 2 and UP_TO.fullmatch(between):
+        joins = ALSO.match(between) and not BOTH_ENDS.search(source.plain, 0, first.start)
+        if len(months) == 2 and UNTIL.fullmatch(between) and not joins:
             start, end = months
             if start <= month <= end or (start > end and not end < month < start):
                 return True

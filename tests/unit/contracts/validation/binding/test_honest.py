@@ -167,19 +167,11 @@ def test_a_value_at_many_places_is_given_up_by_places_and_not_by_readings(towns:
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Yield each sentence, and each row of a table below its head, with its chunk."""
     for path in sorted((ROOT / "tests" / "assets" / "honest").rglob("evidence.jsonl")):
         for row in path.read_text(encoding="utf-8").splitlines():
             for chunk in json.loads(row)["evidence"]:
-                head = ""
                 for line in chunk.split("\n"):
-                    if not line.startswith("|"):
-                        head = ""
-                        yield from ((sentence, chunk) for sentence in scopes.SENTENCE_END.split(line))
-                    elif head:
-                        yield f"{head}\n{line}", chunk
-                    else:
-                        head = line
+                    yield from ((sentence, chunk) for sentence in scopes.SENTENCE_END.split(line))
 
 
 @pytest.mark.contract("R5-17")

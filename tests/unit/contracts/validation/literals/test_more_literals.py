@@ -251,9 +251,6 @@ SAMPLES = "| Sample | Germs |\n|---|---|\n| kitchen | no |\n| hall | no |\n| cel
         ("There are two kinds of seals (soft and hard).", "There are five kinds of seals.", 0, False),
         ("It takes three steps:", "Open it, turn it, close it.", 3, True),
         ("It takes three steps:", "Open it, turn it, close it.", 4, False),
-        ("It compares the two accounts.", "Plus is free. Student costs £4.", 0, True),
-        ("It compares the two accounts.", "There are three accounts.", 0, False),
-        ("It compares two accounts.", "Plus is free. Student costs £4.", 0, False),
         ("It forbids storing the two together.", "The PIN and the card are not stored together.", 0, True),
         ("It names three:", "Open it, turn it, close it.", 3, True),
         ("It names three:", "Open it, turn it, close it.", 4, False),
@@ -267,7 +264,7 @@ SAMPLES = "| Sample | Germs |\n|---|---|\n| kitchen | no |\n| hall | no |\n| cel
         ("These two parts are red.", "- a seal\n  of rubber\n- a nut\n\nBoth are red.", 0, True),
         ("These three parts are red.", "- a seal\n  of rubber\n- a nut\n\nBoth are red.", 0, False),
         ("Only a test separates the two reliably.", "A test separates them.", 0, True),
-        ("Only a test separates the two stones.", "A test separates the three stones.", 0, False),
+        ("Only a test separates the two stones.", "A test separates them.", 0, False),
         ("It is paid in two halves.", "Half is paid now.", 0, True),
     ],
 )
