@@ -161,9 +161,6 @@ def _may_hold(chunk: LiteralIndex, said: Place) -> bool:
 
 def _is_exchanged(statement: Said, said: Place, item: Held, other: Held) -> bool:
     """Return whether a statement has the words by which another place differs, and none of the words of the value."""
-    one, two = item.place.scope, other.place.scope
-    if statement.is_bare_row and item.chunk == other.chunk and one.block == two.block and one.row == two.row >= 0:
-        return False
     names, mine = _differences(said, item, other)
     names = frozenset(filterfalse(VALUE.fullmatch, names)) if statement.is_bare_row else names
     if not (names and mine and names <= said.reach & said.near) or _mentions_any(said.reach, mine):

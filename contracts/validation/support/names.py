@@ -15,7 +15,7 @@ from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.support.passages import FAMILY
 from sourcebound.contracts.validation.support.words import is_common_word
 
-NAME: Final = re.compile(r"(?<![\w'’-])[A-ZÀ-Ý][^\W\d_A-Z]+(?:[ -][A-ZÀ-Ý][^\W\d_A-Z]+){1,5}(?![\w-])(?!\W{0,3}:)")
+NAME: Final = re.compile(r"(?<![\w'’-])[A-ZÀ-Ý][^\W\d_A-Z]+(?:[ -][A-ZÀ-Ý][^\W\d_A-Z]+){1,5}+(?![\w-])(?!\W{0,3}:)")
 """Words with capital letters. Those before a colon are a label."""
 PART: Final = re.compile(r"[ -]")
 WORD: Final = re.compile(r"[^\W_]+")

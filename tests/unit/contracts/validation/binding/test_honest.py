@@ -175,6 +175,19 @@ def sentences() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.contract("R5-17")
+def test_a_number_names_nothing_in_a_row_without_its_head() -> None:
+    rows = ["| 1 | line manager | 2 working days |", "| 2 | Head of IT | 4 hours |", "| 3 | director | 1 hour |"]
+    chunk = "\n".join(["| Level | Informed | Within |", "|---|---|---|", *rows])
+    assert not is_misplaced(rows[0], [chunk])
+    assert is_misplaced("| Head of IT | 1 hour |", [chunk])
+
+
+@pytest.mark.contract("R5-17")
+def test_a_date_ends_no_sentence() -> None:
+    assert scopes.SENTENCE_END.split("Vom 5. Juni an. Danach 7. Ruhe.") == ["Vom 5. Juni an.", "Danach 7.", "Ruhe."]
+
+
+@pytest.mark.contract("R5-17")
 def test_no_sentence_of_a_chunk_is_about_another_thing_than_the_chunk_says() -> None:
     cases = list(sentences())[::3]
     assert len(cases) > 2_000

@@ -148,7 +148,7 @@ SUPPORTED = [
     ("A2-Pellets sind erlaubt.", "Pellets der Klasse A2 dürfen verwendet werden."),
     ("It yields 36.1 t/ha.", "| Plot | Yield (t/ha) |\n|---|---|\n| A | 36.1 |"),
     ("It is seen for 9 miles.", "È visibile a 9 miglia."),
-    ("It is due at each year-end.", "fällig zum Jahresende, gerechnet pro Monat"),
+    ("It is due at each year-end.", "It is due on 31 December, and the rent once per month."),
     # dates
     ("It lasts from 1 August to 30 September.", "Dauer: 1. August–30. September"),
     ("Die Reise dauerte vom 2. bis zum 16. Juni 2022.", "Zeit: 2. bis 16. Juni 2022"),
@@ -156,7 +156,7 @@ SUPPORTED = [
     ("Le ratio atteignait 2,71 au 31 décembre 2023.", "Au 31 décembre 2023, il s’établissait à 2,71."),
     ("Energy in winter (October to March)", "Energy, October–March"),
     ("It is closed in May.", "closed May–July"),
-    ("In juli betaalt u 29 euro.", "juli: € 29,00"),
+    ("U betaalt in juli 29 euro.", "juli: € 29,00"),
     ("It held until 30 April 2024.", "Fees from 1 May 2024 (until 30 April: £985)"),
     # the ends of ranges
     ("Wages go from $20.50 to $32 per hour.", "They earn $20.50 to $28 per hour. Technicians here make $32 or more."),

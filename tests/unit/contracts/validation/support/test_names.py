@@ -18,16 +18,18 @@ SPANISH = "El aviso se dio en los barrios de El Molino y Las Eras, y lo firmó l
         ("The telescope was designed by Daniel Okoro.", CHUNK, None, True),
         ("It was built by **Daniel Okoro**, the engineer.", CHUNK, None, True),
         ("It is tested by Mr Menon's team.", CHUNK, None, True),
+        ("Engineer Okoro designed the telescope.", "The engineer Tomas Verhey designed the telescope.", None, True),
         ("El aviso lo firmó Benita Ruizgómez.", SPANISH, "es", True),
         # the chunk has a word of the name, or its first letters
         ("The telescope was designed by Tomas Verhey.", CHUNK, None, False),
         ("It is tested by Mr Okafor's team.", CHUNK, None, False),
         ("It was built by Hargreaves Steelworks.", CHUNK, None, False),
-        ("It was approved by the Northern Zorblax Union.", "It was approved by the NZU of the north.", None, False),
+        ("It was built by Zorb Menon.", "It was built by the firm of Zorb.", None, False),
+        ("It was approved by the Menon Zorblax Union.", "It was approved by the MZU.", None, False),
         # no name
         ("The Committee designed it on a Monday Morning.", CHUNK, None, False),
         ("Daniel designed the telescope.", CHUNK, None, False),
-        ("- Okoro Daniel: the engineer", CHUNK, None, False),
+        ("- **The Zorblax Menon:** the engineer", CHUNK, None, False),
         ("In 1990, THE OKORO GROUP built it.", CHUNK, None, False),
         # another language than the chunk, and German
         ("The warning was signed by Benita Ruizgómez.", SPANISH, None, False),
