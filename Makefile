@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ROOMS := contracts nodes graph store models ingest evals api sourcebound
 
-.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural eval-elsewhere eval-languages bench bench-index clean
+.PHONY: setup demo test check format studio traceability cli-reference schema-objects eval eval-external eval-grounding eval-gates eval-honest eval-retrieval eval-evidence eval-answers eval-model eval-natural eval-elsewhere eval-languages eval-foreign bench bench-index clean
 
 DATA ?= ../shared/data
 SETS := evals/golden/sets
@@ -104,6 +104,9 @@ eval-elsewhere: $(VENV)/.dev ## natural questions over pages of Debian's package
 
 eval-languages: $(VENV)/.dev ## questions in other languages over documents in English, into docs/answers.md
 	@$(BIN)/python -m sourcebound.evals.natural --languages --page docs/answers.md
+
+eval-foreign: $(VENV)/.dev ## questions about documents in other languages, into docs/answers.md
+	@$(BIN)/python -m sourcebound.evals.natural --foreign --page docs/answers.md
 
 bench: setup ## speed of the layers, of many runs at once, of ingest and of the graph, beside floors
 	@$(BIN)/python benchmarks/contracts.py

@@ -127,7 +127,7 @@ def _document(number: int, passages: Passages, part: slice) -> StoredDocument:
         metadata=metadata,
         chunks=chunks,
         vectors=passages.vectors[part].tolist(),
-        joined_words=["" for _ in chunks],
+        further_words=["" for _ in chunks],
     )
 
 

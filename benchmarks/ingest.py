@@ -90,7 +90,7 @@ def _document(number: int, words: list[str], draw: random.Random) -> StoredDocum
         metadata=metadata,
         chunks=chunks,
         vectors=[[draw.gauss(0, 0.05) for _ in range(DIMENSIONS)] for _ in chunks],
-        joined_words=["" for _ in chunks],
+        further_words=["" for _ in chunks],
     )
 
 

@@ -157,7 +157,7 @@ def make_document(corpus: Corpus, part: slice) -> StoredDocument:
         metadata=metadata,
         chunks=chunks,
         vectors=corpus.vectors[part].tolist(),
-        joined_words=["" for _ in chunks],
+        further_words=["" for _ in chunks],
     )
 
 

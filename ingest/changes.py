@@ -62,7 +62,7 @@ class ChangeDetector:
         self._known = known
         self._metadata = metadata
         self._overrides = metadata.model_dump(exclude_none=True)
-        self._chunker = chunker
+        self.chunker = chunker
         self._max_bytes = max_bytes
         self._held = held
         self._claims: dict[str, str] = {}
@@ -82,7 +82,7 @@ class ChangeDetector:
 
     def digest_suffix(self, overrides: Sidecar) -> bytes:
         """Return what the digest of a document covers after the bytes of its file."""
-        return overrides.model_dump_json(exclude={"labels"}).encode() + self._chunker.encode() + READERS
+        return overrides.model_dump_json(exclude={"labels"}).encode() + self.chunker.encode() + READERS
 
     def _classify_file(self, file: SourceFile) -> Change | Unchanged | Skipped:
         try:

@@ -56,11 +56,15 @@ class _Target:
 
     Args:
         collection: The collection; None if it does not exist.
+        chunker: The name of its chunker.
         create: Makes it.
     """
 
-    def __init__(self, collection: Collection | None, create: Callable[[], Awaitable[Collection]]) -> None:
+    def __init__(
+        self, collection: Collection | None, chunker: str, create: Callable[[], Awaitable[Collection]]
+    ) -> None:
         self.collection = collection
+        self.chunker = chunker
         self._create = create
 
     async def open(self) -> int:
@@ -175,13 +179,14 @@ class Ingest:
             dry_run: Whether to plan the ingest only.
         """
         collection = await self._find_collection(collection_name, language)
-        target = _Target(collection, partial(self._create_collection, collection_name, language))
+        chunker = collection.chunker if collection else self._preparer.chunker(self._language_of_new(language))
+        target = _Target(collection, chunker, partial(self._create_collection, collection_name, language))
         if labels is not None:
             metadata = metadata.model_copy(update={"labels": tuple(labels)})
         known = await self._store.known_documents(collection.collection_id) if collection else {}
         tally = Tally(known, found)
         await self._relabel(collection, tally, labels, held, dry_run=dry_run)  # first: an ingest may be interrupted
-        detector = ChangeDetector(dict(known), metadata, self._preparer.chunker, self._max_bytes, held)
+        detector = ChangeDetector(dict(known), metadata, chunker, self._max_bytes, held)
         relabel = None
         if labels is None:
             relabel = partial(self._relabel_by_sidecars, collection, tally, detector, dry_run=dry_run)
@@ -240,7 +245,7 @@ class Ingest:
 
     async def _find_collection(self, name: str, language: str | None) -> Collection | None:
         """Return the collection, or None if it does not exist: the first batch makes it."""
-        await self._store.check_language(self._language if language is None else language)
+        await self._store.check_language(self._language_of_new(language))
         collection = await self._store.find_collection(name)
         if collection:
             self._check_collection(collection, language)
@@ -248,16 +253,22 @@ class Ingest:
 
     async def _create_collection(self, name: str, language: str | None) -> Collection:
         """Create the collection, unless another process has created it meanwhile."""
-        new_language = self._language if language is None else language
+        new_language = self._language_of_new(language)
+        chunker = self._preparer.chunker(new_language)
         collection = await self._store.create_collection(
-            name, self._embedder_name, self._model, self._dimensions, self._preparer.chunker, new_language
+            name, self._embedder_name, self._model, self._dimensions, chunker, new_language
         )
-        self._check_collection(collection, language)
+        self._check_collection(collection, language, chunker)
         return collection
 
-    def _check_collection(self, collection: Collection, language: str | None) -> None:
-        chunker, name = self._preparer.chunker, collection.name
-        if (collection.embedding_model, collection.chunker) != (self._model, chunker):
+    def _language_of_new(self, language: str | None) -> str:
+        return self._language if language is None else language
+
+    def _check_collection(self, collection: Collection, language: str | None, prepared: str | None = None) -> None:
+        """Check that documents fit a collection; `prepared` is the chunker of those that are cut already."""
+        name, chunker = collection.name, prepared or self._preparer.chunker(collection.language)
+        fits = collection.chunker == prepared if prepared else self._preparer.fits(collection.chunker)
+        if collection.embedding_model != self._model or not fits:
             raise ConfigurationError(
                 f"the collection {name!r} was made with {collection.embedding_model} ({collection.chunker}), and this "
                 f"ingest would use {self._model} ({chunker}).",
@@ -327,7 +338,7 @@ class Ingest:
             self._report(Progress(tally.examined, tally.files, documents[0].knowledge_id, tally.chunks + chunks))
 
         known = await self._read_known_vectors(target, documents, tally)
-        embedded = await self._preparer.embed(documents, known, report)
+        embedded = await self._preparer.embed(documents, known, report, target.chunker)
         labelled = [
             document._replace(seen_labels=tally.seen_labels(document.knowledge_id)) for document in embedded.documents
         ]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sourcebound.contracts.corpus.collection import KnownVector, StoredDocument
+from sourcebound.contracts.corpus.collection import ENGLISH, KnownVector, StoredDocument
 from sourcebound.contracts.corpus.digests import digest_source
 from sourcebound.contracts.corpus.document import Chunk, DocumentMetadata, ParsedDocument
 from sourcebound.contracts.ports import DocumentParser, Embedder
@@ -19,7 +19,13 @@ from sourcebound.contracts.text.tokens import estimate_tokens
 from sourcebound.errors import DocumentError
 from sourcebound.ingest.changes import Change, ChangeDetector
 from sourcebound.ingest.chunking.chunker import chunk_document
-from sourcebound.ingest.chunking.searchable_text import join_broken_words, joined_words
+from sourcebound.ingest.chunking.searchable_text import (
+    AS_IT_STANDS,
+    IN_ENGLISH_TOO,
+    further_words,
+    in_english,
+    join_broken_words,
+)
 from sourcebound.ingest.discovery import Skipped, skip_unreadable
 from sourcebound.ingest.loaders.pdf.load import MEDIA_TYPE as PDF
 from sourcebound.ingest.loaders.select import read_bytes
@@ -31,6 +37,8 @@ CONTEXT_TOKENS: Final = 50
 MAX_CHUNK_TOKENS: Final = 320
 """The largest size of a chunk, also for a larger window, because several chunks must fit into one prompt."""
 EMBEDDING_BATCH: Final = 64
+ENGLISH_ONLY: Final = "minilm:"
+"""The beginning of the name of the embedder that knows English only."""
 
 
 class Prepared(NamedTuple):
@@ -80,10 +88,13 @@ class Preparer:
         window = embedder.max_tokens - CONTEXT_TOKENS if embedder else MAX_CHUNK_TOKENS
         self._chunk_tokens = min(window, MAX_CHUNK_TOKENS)
 
-    @property
-    def chunker(self) -> str:
-        """The name of the chunker and its chunk size."""
-        return f"structure_v1:{self._chunk_tokens}"
+    def chunker(self, language: str) -> str:
+        """Return the name of the chunker of a new collection, with its chunk size."""
+        return f"{IN_ENGLISH_TOO if language == ENGLISH else AS_IT_STANDS}{self._chunk_tokens}"
+
+    def fits(self, chunker: str) -> bool:
+        """Return whether documents can be added to a collection with this chunker."""
+        return chunker in (f"{AS_IT_STANDS}{self._chunk_tokens}", f"{IN_ENGLISH_TOO}{self._chunk_tokens}")
 
     async def prepare(
         self, changes: AsyncIterator[Change], detector: ChangeDetector
@@ -103,7 +114,11 @@ class Preparer:
             await asyncio.gather(*ahead, return_exceptions=True)
 
     async def embed(
-        self, documents: Sequence[StoredDocument], known: Mapping[str, KnownVector], report: Callable[[int], None]
+        self,
+        documents: Sequence[StoredDocument],
+        known: Mapping[str, KnownVector],
+        report: Callable[[int], None],
+        chunker: str,
     ) -> Embedded:
         """Return the documents with their vectors; without an embedder, the documents unchanged.
 
@@ -111,6 +126,7 @@ class Preparer:
             documents: Documents without vectors.
             known: The stored vectors, by chunk id.
             report: Called with the number of chunks that have a vector.
+            chunker: The name of the collection's chunker.
         """
         if self._embedder is None:
             return Embedded(documents, 0)
@@ -121,7 +137,7 @@ class Preparer:
             if _is_reusable(document.metadata.title, chunk, known)
         }
         texts = [
-            add_context(document.metadata.title, chunk.heading_path, chunk.text, self._counter.count_tokens)
+            embedded_text(document.metadata.title, chunk.heading_path, chunk.text, self._embedder, chunker)
             for document in documents
             for chunk in document.chunks
             if chunk.chunk_id not in reused_vectors
@@ -146,15 +162,16 @@ class Preparer:
         file = change.file
         try:
             data = read_bytes(file.path, self._max_bytes)
-            return Prepared(self._make_document(change, data, detector.digest_suffix(change.overrides)), change)
+            return Prepared(self._make_document(change, data, detector), change)
         except DocumentError as error:
             return Skipped(file.path, error.failure_code, error.message, error.next_step)
         except OSError as error:
             return skip_unreadable(file.path, error)
 
-    def _make_document(self, change: Change, data: bytes, suffix: bytes) -> StoredDocument:
+    def _make_document(self, change: Change, data: bytes, detector: ChangeDetector) -> StoredDocument:
         """Make a document of the bytes that were read, even if the file changes meanwhile."""
         file, overrides = change.file, change.overrides
+        suffix = detector.digest_suffix(overrides)
         parsed = self._parser.parse(file.path, data, self._max_bytes)
         check = Deadline(file.path, self._parser.seconds, self._clock).check
         chunks = chunk_document(parsed, change.knowledge_id, self._counter, self._chunk_tokens, check=check)
@@ -167,30 +184,33 @@ class Preparer:
             metadata=_merge_metadata(parsed.metadata, overrides),
             chunks=chunks,
             vectors=None,
-            joined_words=[joined_words(chunk.text) for chunk in chunks],
+            further_words=[further_words(chunk.text, detector.chunker) for chunk in chunks],
             file=data if parsed.media_type == PDF and len(data) <= self._keep_bytes else None,
             digest_suffix=suffix,
             labels=overrides.labels,
         )
 
 
-def add_context(title: str, heading_path: Sequence[str], text: str, count_tokens: Callable[[str], int]) -> str:
+def embedded_text(title: str, heading_path: Sequence[str], text: str, embedder: Embedder, chunker: str) -> str:
     """Return a chunk's text under its title and headings, which keep the vectors of similar documents apart.
 
-    The deepest headings take precedence. Stored vectors are reused by their input, so a change to this text needs a new
-    chunker name, and `_is_reusable` must compare everything that this text is made of.
+    The deepest headings take precedence. MiniLM reads a text in another language word by word in English. Stored
+    vectors are reused by their input, so a change to this text needs a new chunker name, and `_is_reusable` must
+    compare everything that this text is made of.
 
     Args:
         title: The title of its document.
         heading_path: Its headings, the highest first.
         text: Its text.
-        count_tokens: Counts the tokens of the embedder.
+        embedder: The embedder.
+        chunker: The name of the collection's chunker.
     """
     headings = list(dict.fromkeys([title, *heading_path]))
-    while headings and count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
+    while headings and embedder.count_tokens(" - ".join(headings)) > CONTEXT_TOKENS - 2:
         headings.pop(0)
     text = join_broken_words(text)
-    return f"{' - '.join(headings)}\n{text}" if headings else text
+    text = f"{' - '.join(headings)}\n{text}" if headings else text
+    return in_english(text, chunker) if embedder.name.startswith(ENGLISH_ONLY) else text
 
 
 def _is_reusable(title: str, chunk: Chunk, known: Mapping[str, KnownVector]) -> bool:

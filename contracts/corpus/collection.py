@@ -92,8 +92,9 @@ class StoredDocument(NamedTuple):
     chunks: Sequence[Chunk]
     vectors: Sequence[Sequence[float]] | None
     """One vector for each chunk; None for a lexical collection."""
-    joined_words: Sequence[str]
-    """For each chunk, the joined forms of hyphenated words: search finds them, and nothing shows them."""
+    further_words: Sequence[str]
+    """For each chunk, the joined forms of hyphenated words, and the English words of a text in another language: search
+    finds them, and nothing shows them."""
     file: bytes | None = None
     """The bytes of the file, if they are kept: its pages are shown as images."""
     digest_suffix: bytes = b""

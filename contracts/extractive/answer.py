@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 from typing import Final
 
+from sourcebound.contracts.extractive.foreign_evidence import in_language_of, read_in_english
 from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import A_REASON, GOES_ON, OPTION, PROCEDURAL
 from sourcebound.contracts.extractive.pieces.alike import with_difference
@@ -13,7 +14,7 @@ from sourcebound.contracts.extractive.pieces.problems import ASKING, is_echo, re
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
 from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
-from sourcebound.contracts.extractive.sides import SIDES, read_sides
+from sourcebound.contracts.extractive.sides import find_sides, read_sides
 from sourcebound.contracts.extractive.subjects import names_only_the_thing
 from sourcebound.contracts.extractive.wording.acronyms import write_acronyms_out
 from sourcebound.contracts.extractive.wording.courtesy import strip_courtesy
@@ -27,7 +28,6 @@ from sourcebound.contracts.text.blocks import LIST_MARKER
 from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.degenerate import says_nothing
 from sourcebound.contracts.validation.support.verify import score_support
-from sourcebound.contracts.validation.support.words import read_words
 
 SUPPORTED: Final = 400
 """The least support of a quoted sentence by its own chunk (R5-17). A piece that reads otherwise alone has less."""
@@ -63,12 +63,16 @@ def answer(prompt: PromptParts, read: Reader | None = None) -> list[Sentence]:
         `MOST_ITEMS` with its lead-in. None if nothing answers.
     """
     asked = prompt.search_query or prompt.question
-    english = translate(asked, [f"{part.source} {part.text}" for part in prompt.evidence])
-    words = ask_keywords(write_out(strip_courtesy(english or asked)))
-    question = read_question(write_acronyms_out(prompt.evidence, in_the_spelling_of(prompt.evidence, words)))
+    prompt = prompt._replace(evidence=in_language_of(asked, prompt.evidence))
+    english = read_in_english(prompt.evidence, asked) if read else None
+    shown = prompt._replace(evidence=english.evidence) if english else prompt
+    translated = translate(asked, [f"{part.source} {part.text}" for part in shown.evidence], is_whole=True)
+    words = ask_keywords(write_out(strip_courtesy(translated or asked)))
+    question = read_question(write_acronyms_out(shown.evidence, in_the_spelling_of(shown.evidence, words)))
     if _asks_nothing(question):
         return []
-    chosen = _choose(prompt, question, read)
+    chosen = _choose(shown, question, read)
+    chosen = english.quote(chosen) if english else chosen
     chunks = {part.anchor: part.text for part in prompt.evidence}
     quoted = [
         each for each in chosen if score_support(each.text, "", question.text, [chunks[each.anchor]]) >= SUPPORTED
@@ -137,7 +141,7 @@ def _in_form(ranking: Ranking, best: Sentence) -> list[Sentence]:
         return read_list(ranking.sentences, best)
     match ranking.question.form:
         case Form.SIDES:
-            return with_difference(ranking.question, ranking.sentences, _sides(ranking))
+            return with_difference(ranking.question, ranking.sentences, find_sides(ranking) or _whole(ranking, best))
         case Form.LIST:
             return [best, *_list_below(ranking)]
         case Form.STEPS:
@@ -246,47 +250,6 @@ def _with_reason(ranking: Ranking, best: Sentence) -> list[Sentence]:
         if GOES_ON.match(each.text) or (EFFECT.search(each.text) and not is_apart):
             return [best, each] if _is_closed(best) and _is_closed(each) else [best]
     return [best]
-
-
-def _sides(ranking: Ranking) -> list[Sentence]:
-    """Return the best sentence for each side of a comparison, in the order of the question."""
-    chosen: list[Sentence] = []
-    for side, other in _read_sides(ranking.question):
-        found = _find_side(ranking, side, other) or _find_most_of_side(ranking, side)
-        chosen += [each for each in found if each not in chosen]
-    return chosen or _whole(ranking, ranking.ranked[0].sentence)
-
-
-def _find_side(ranking: Ranking, side: frozenset[str], other: frozenset[str]) -> list[Sentence]:
-    """Return the best sentence that has all words of a side, or has them around it and none of the other."""
-    for each in ranking.ranked:
-        said, around = each.sentence.stems, each.sentence.nearby | each.sentence.title
-        is_of_side = side <= said or (side <= said | around and not other & (said | each.sentence.title))
-        if is_of_side and not each.sentence.leads:
-            return [each.sentence]
-    return []
-
-
-def _find_most_of_side(ranking: Ranking, side: frozenset[str]) -> list[Sentence]:
-    """Return the best sentence with two thirds of the words of a side: `time cards have to be kept`."""
-    ranked = (each.sentence for each in ranking.ranked)
-    return [each for each in ranked if 3 * len(side & each.stems) >= 2 * len(side) and not each.leads][:1]
-
-
-def _read_sides(question: Question) -> list[tuple[frozenset[str], frozenset[str]]]:
-    """Return the stems of each side that the other has not, with those of the other."""
-    identifiers = sorted(question.identifiers, key=question.text.casefold().replace("-", "").find)
-    if len(identifiers) == 2:
-        first, second = (frozenset({each}) for each in identifiers)
-        return [(first, second), (second, first)]
-    for pattern in SIDES:
-        if match := pattern.search(question.text):
-            first, second = (
-                frozenset(word.stem for word in read_words(match[side]) if word.weight) for side in ("first", "second")
-            )
-            if first - second and second - first:
-                return [(first - second, second - first), (second - first, first - second)]
-    return []
 
 
 def _neighbours(sentences: Sequence[Sentence], best: Sentence) -> list[Sentence]:

@@ -31,7 +31,15 @@ from sourcebound.contracts.extractive.subjects import (
     read_part,
     read_subjects,
 )
-from sourcebound.contracts.extractive.weights import Linear, Weights, read_weights
+from sourcebound.contracts.extractive.weights import (
+    NARROW,
+    NO_BOUNDS,
+    WIDE,
+    Bounds,
+    Linear,
+    Weights,
+    read_weights,
+)
 from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.languages.detection import foreign_language
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
@@ -71,25 +79,11 @@ ALL_SAID: Final = 3 * MILLION
 QUANTITIES: Final = frozenset(
     {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
 )
+MORE_TRANSLATED: Final = MILLION // 4
+"""How much higher it is for a question in another language, which is held to no bounds."""
 Described = tuple[Sentence, Features]
 Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Reading]]]
 """Reads each sentence of each chunk with the question."""
-
-
-class Bounds(NamedTuple):
-    """The least shares of an English question's weight that an answer and its chunk hold, in thousandths."""
-
-    own: int
-    """The least share that a sentence itself holds, if the reader takes it for less likely than `SURE_ODDS`."""
-    subject: int
-    """The least share that the chunk of an answer and its title hold."""
-    likely: int
-    """The odds from which the chunk may hold less."""
-
-
-NARROW: Final = Bounds(own=300, subject=450, likely=350)
-WIDE: Final = Bounds(own=250, subject=350, likely=200)
-"""Those of words alone, and of a translation: a document often has another word for the same thing."""
 
 
 class Ranked(NamedTuple):
@@ -175,8 +169,10 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
             if (sum_of_row := _sum_answering(prompt, question, other, weights)) >= weights.minimum:
                 ranked, answering = other, sum_of_row
                 break
-    bounds = WIDE if read is None or foreign_language(prompt.search_query or prompt.question) else NARROW
-    return Ranking(question, tuple(sentences), _vague_later(question, ranked), answering, weights.minimum, bounds)
+    is_translated = read is not None and foreign_language(prompt.search_query or prompt.question) is not None
+    bounds = NO_BOUNDS if is_translated else NARROW if read else WIDE
+    minimum = weights.minimum + MORE_TRANSLATED * is_translated
+    return Ranking(question, tuple(sentences), _vague_later(question, ranked), answering, minimum, bounds)
 
 
 def _rows_first(question: Question, ranked: tuple[Ranked, ...]) -> Iterator[tuple[Ranked, ...]]:

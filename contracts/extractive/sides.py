@@ -9,6 +9,8 @@ from typing import Final
 from sourcebound.contracts.extractive.labels import Labels, read_labels
 from sourcebound.contracts.extractive.patterns import COMPARED, EACH, pattern
 from sourcebound.contracts.extractive.question import IDENTIFIER, Form, Question, read_identifier, read_parts, shape_of
+from sourcebound.contracts.extractive.ranking import Ranking
+from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.validation.support.words import read_words
 
 JOINED: Final = re.compile(r"\b(?:and|or|versus|vs|than|from|with|to)\b", re.IGNORECASE)
@@ -114,3 +116,44 @@ def _repeats_itself(question: Question) -> bool:
 def _place(text: str, label: str) -> int:
     found = re.search(rf"\b{re.escape(label)}\b", text, re.IGNORECASE)
     return found.start() if found else len(text)
+
+
+def find_sides(ranking: Ranking) -> list[Sentence]:
+    """Return the best sentence for each side of a comparison, in the order of the question; none if it has none."""
+    chosen: list[Sentence] = []
+    for side, other in _read_sides(ranking.question):
+        found = _find_side(ranking, side, other) or _find_most_of_side(ranking, side)
+        chosen += [each for each in found if each not in chosen]
+    return chosen
+
+
+def _find_side(ranking: Ranking, side: frozenset[str], other: frozenset[str]) -> list[Sentence]:
+    """Return the best sentence that has all words of a side, or has them around it and none of the other."""
+    for each in ranking.ranked:
+        said, around = each.sentence.stems, each.sentence.nearby | each.sentence.title
+        is_of_side = side <= said or (side <= said | around and not other & (said | each.sentence.title))
+        if is_of_side and not each.sentence.leads:
+            return [each.sentence]
+    return []
+
+
+def _find_most_of_side(ranking: Ranking, side: frozenset[str]) -> list[Sentence]:
+    """Return the best sentence with two thirds of the words of a side: `time cards have to be kept`."""
+    ranked = (each.sentence for each in ranking.ranked)
+    return [each for each in ranked if 3 * len(side & each.stems) >= 2 * len(side) and not each.leads][:1]
+
+
+def _read_sides(question: Question) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """Return the stems of each side that the other has not, with those of the other."""
+    identifiers = sorted(question.identifiers, key=question.text.casefold().replace("-", "").find)
+    if len(identifiers) == 2:
+        first, second = (frozenset({each}) for each in identifiers)
+        return [(first, second), (second, first)]
+    for comparing in SIDES:
+        if match := comparing.search(question.text):
+            first, second = (
+                frozenset(word.stem for word in read_words(match[side]) if word.weight) for side in ("first", "second")
+            )
+            if first - second and second - first:
+                return [(first - second, second - first), (second - first, first - second)]
+    return []

@@ -42,3 +42,21 @@ def _linear(form: Mapping[str, object]) -> Linear:
     weights = form["weights"]
     assert isinstance(weights, dict)
     return Linear(int(str(form["bias"])), tuple(weights.items()))
+
+
+class Bounds(NamedTuple):
+    """The least shares of an English question's weight that an answer and its chunk hold, in thousandths."""
+
+    own: int
+    """The least share that a sentence itself holds, if the reader takes it for less likely than `SURE_ODDS`."""
+    subject: int
+    """The least share that the chunk of an answer and its title hold."""
+    likely: int
+    """The odds from which the chunk may hold less."""
+
+
+NARROW: Final = Bounds(own=300, subject=450, likely=350)
+WIDE: Final = Bounds(own=250, subject=350, likely=200)
+"""Those of words alone."""
+NO_BOUNDS: Final = Bounds(own=0, subject=0, likely=0)
+"""Those of a question in another language: its words are translated, often by another word for the same thing."""

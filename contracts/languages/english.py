@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.languages.detection import foreign_language
-from sourcebound.contracts.languages.function_words import ALL, ENGLISH, language_of
+from sourcebound.contracts.languages.function_words import ALL, ENGLISH, FUNCTION_WORDS, IN_SENTENCES, language_of
 from sourcebound.contracts.languages.lexicon import LONGEST_PHRASE, WORD, look_up, split_compound
 from sourcebound.contracts.text.content_words import STOP_WORDS, content_words, stem
 from sourcebound.contracts.text.spelling import QUOTED
@@ -32,6 +32,8 @@ MEANING: Final = frozenset(
     """.split()
 )
 """The function words of English that a question needs. Others are left out: `of`, `the`, `it`."""
+WHOLE: Final = MEANING | STOP_WORDS
+"""Those that a whole sentence keeps."""
 LEFT_OUT: Final = STOP_WORDS | frozenset("himself herself themselves myself yourself oneself upon thereby".split())
 MARKS: Final = frozenset(",;:.?!")
 SEPARABLE: Final = {
@@ -50,6 +52,10 @@ NOUNS_IN_CAPITALS: Final = ("de",)
 """The languages that write every noun with a capital letter."""
 CELL_END: Final = "|"
 """The mark between the cells of a row."""
+LEAST_OWN: Final = 100
+"""The least share of function words of its language in a chunk, in thousandths."""
+LEAST_KNOWN: Final = 600
+"""The least share of its other words that the lexicon has, in thousandths."""
 Find = Callable[[str], str | None]
 """Returns an English phrase as the documents write it; None if they have not all of its words."""
 CACHED_TEXTS: Final = 1 << 8
@@ -65,19 +71,22 @@ class Wording(NamedTuple):
     for a value, and for a word that the lexicon does not have."""
 
 
-def read_wordings(language: str, text: str) -> list[Wording]:
+def read_wordings(language: str, text: str, *, is_whole: bool = False) -> list[Wording]:
     """Return the words and phrases of a question with their translations. Function words without one are left out.
 
     Args:
         language: A language of the lexicon.
         text: The question or search query.
+        is_whole: Whether to keep every function word that has a translation, and the case of unknown words.
     """
     tokens = _with_prefixes(language, list(_tokens(language, text)))
     found: list[Wording] = []
     place = 0
     while place < len(tokens):
         is_first = not place or tokens[place - 1] in MARKS
-        wording, length = _longest(language, tokens[place : place + LONGEST_PHRASE], is_first=is_first)
+        wording, length = _longest(
+            language, tokens[place : place + LONGEST_PHRASE], is_first=is_first, is_whole=is_whole
+        )
         found += wording
         place += length
     return _deny_once(found) if language in CONCORD else found
@@ -138,7 +147,7 @@ def _with_prefixes(language: str, tokens: Sequence[str]) -> list[str]:
     return found
 
 
-def _longest(language: str, tokens: Sequence[str], *, is_first: bool) -> tuple[list[Wording], int]:
+def _longest(language: str, tokens: Sequence[str], *, is_first: bool, is_whole: bool) -> tuple[list[Wording], int]:
     """Return what the longest phrase at the beginning of some words means, and how many words it has."""
     for length in range(len(tokens), 1, -1):
         phrase = tokens[:length]
@@ -152,11 +161,14 @@ def _longest(language: str, tokens: Sequence[str], *, is_first: bool) -> tuple[l
     english = look_up(language, [token])
     if english or form in ALL[language] or len(form) == 1:
         is_content = form not in ALL[language]
-        needed = tuple(each for each in english if each in MEANING or (is_content and each not in LEFT_OUT))
+        if is_whole and not is_content:
+            needed = IN_SENTENCES.get(form) or tuple(each for each in english if WHOLE.issuperset(each.split()))
+        else:
+            needed = tuple(each for each in english if each in MEANING or (is_content and each not in LEFT_OUT))
         return [Wording(form, needed)] if needed else [], 1
     if parts := read_meanings(language, token):
         return [Wording(form, part) for part in parts], 1
-    return [Wording(token if token.isupper() else form, ())], 1
+    return [Wording(token if token.isupper() or is_whole else form, ())], 1
 
 
 def _is_listed(language: str, word: str) -> bool:
@@ -178,18 +190,19 @@ def read_meanings(language: str, word: str) -> list[tuple[str, ...]]:
     return [look_up(language, [part.title()]) for part in split_compound(language, word)]
 
 
-def translate(text: str, texts: Sequence[str], otherwise: str | None = None) -> str | None:
+def translate(text: str, texts: Sequence[str], otherwise: str | None = None, *, is_whole: bool = False) -> str | None:
     """Return a text in the English of the evidence; None if it is in English, or some evidence is in its language.
 
     Args:
         text: A question, or a statement of an answer.
         texts: The evidence.
         otherwise: The language of a text that could be of several.
+        is_whole: As for `read_wordings`.
     """
     language = foreign_language(text, otherwise)
     if language is None or any(language_of_text(each) == language for each in texts):
         return None
-    english = write_english(read_wordings(language, text), _find_in(tuple(texts)))
+    english = write_english(read_wordings(language, text, is_whole=is_whole), find_in(tuple(texts)))
     return english if content_words(english) else None
 
 
@@ -204,11 +217,46 @@ def translate_evidence(text: str, language: str | None, said: str = "") -> str |
     own = language_of_text(text)
     if own == ENGLISH or own != (language or own):
         return None
-    find = _find_in((said,))
+    find = find_in((said,))
     return "\n".join(
         f" {CELL_END} ".join(write_english(cell, find) if isinstance(cell, list) else cell for cell in row).strip()
         for row in _read_rows(text, own)
     )
+
+
+def read_translations(text: str) -> list[tuple[str, ...]]:
+    """Return the translations of each word of a chunk in another language, the likeliest first.
+
+    Args:
+        text: The chunk.
+
+    Returns:
+        None for a chunk that is surely in no language of the lexicon (`foreign_language_of_chunk`).
+    """
+    language = foreign_language_of_chunk(text)
+    return [each.english for each in _read_words(text, language) if each.english] if language else []
+
+
+@lru_cache(CACHED_TEXTS)
+def foreign_language_of_chunk(text: str) -> str | None:
+    """Return the language of a chunk that is surely in one of the lexicon; None for English, and for code and lists.
+
+    It has enough function words, more than of English, and the lexicon has most of its other words.
+    """
+    forms, language = _forms(text), language_of_text(text)
+    if language == ENGLISH:
+        return None
+    own, english = (sum(form in words for form in forms) for words in (FUNCTION_WORDS[language], STOP_WORDS))
+    if own < 2 * english or 1000 * own < LEAST_OWN * len(forms):
+        return None
+    words = _read_words(text, language)
+    known = sum(bool(each.english) for each in words)
+    return language if 1000 * known >= LEAST_KNOWN * len(words) else None
+
+
+def _read_words(text: str, language: str) -> list[Wording]:
+    rows = _read_rows(text, language)
+    return [each for row in rows for cell in row if isinstance(cell, list) for each in cell if each.text.isalpha()]
 
 
 @lru_cache(CACHED_TEXTS)
@@ -219,7 +267,8 @@ def _read_rows(text: str, language: str) -> list[list[list[Wording] | str]]:
 
 
 @lru_cache(CACHED_TEXTS)
-def _find_in(texts: tuple[str, ...]) -> Find:
+def find_in(texts: tuple[str, ...]) -> Find:
+    """Return what finds an English phrase in texts: in the form that they have it, or None."""
     counts = Counter(form for text in texts for form in _forms(text))
     spelled = {stem(form): form for form, _ in reversed(counts.most_common()) if form not in STOP_WORDS}
 

@@ -104,6 +104,23 @@ MORE: Final = {
 ALL: Final = {language: words | MORE.get(language, frozenset()) for language, words in FUNCTION_WORDS.items()}
 
 
+IN_SENTENCES: Final = {
+    word: (english,)
+    for english, words in {
+        "the": "der die das den dem des le la les l el los las il lo gli i de het os as o",
+        "a": "ein eine einen einem einer eines un une una uno een um uma",
+        "every": "alle jede jeden jedes jeder tous toutes chaque todos todas cada tutti tutte ogni elke iedere",
+        "is": "wird wordt viene",
+        "are": "werden worden vengono",
+        "was": "wurde werd",
+        "were": "wurden",
+    }.items()
+    for word in words.split()
+}
+"""The English of function words that the lexicon does not have, or takes for others than whole sentences need: the
+articles, `alle zwei Monate`, and the passive of `wird geprüft`."""
+
+
 def language_of(forms: Collection[str], among: Collection[str] = FUNCTION_WORDS) -> str:
     """Return the language that has the most of these words as function words; English if none has more.
 

@@ -3,7 +3,7 @@
 Run `python -m sourcebound.evals.natural` in the repository, or `make eval-natural`. Questions whose file is absent or
 does not say the expected facts are left out and named. With `--elsewhere`, a second set asks about pages of Debian's
 packages, which `elsewhere.toml` names. With `--languages`, a third one asks in other languages about invented documents
-in English.
+in English. With `--foreign`, a fourth one asks about invented documents in other languages.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from sourcebound.evals.natural.asking import COLLECTION, ask_all, open_corpus
 from sourcebound.evals.natural.questions import (
     DEV,
     ELSEWHERE,
+    FOREIGN,
     HELD,
     LANGUAGES,
     Question,
@@ -73,11 +74,15 @@ def _collect(options: argparse.Namespace, folder: Path) -> tuple[Collected, list
     if options.elsewhere:
         return collect_unpacked(read_elsewhere(), folder, options.elsewhere), read_questions(ELSEWHERE)
     if options.languages:
-        return collect_invented(folder), read_questions(LANGUAGES)
+        return collect_invented(LANGUAGES.stem, folder), read_questions(LANGUAGES)
+    if options.foreign:
+        return collect_invented(FOREIGN.stem, folder), read_questions(FOREIGN)
     return collect(read_corpus(), folder, Path(), options.data), read_questions()
 
 
 def _name(options: argparse.Namespace) -> str:
+    if options.foreign:
+        return FOREIGN.stem
     return "elsewhere" if options.elsewhere else "languages" if options.languages else "natural"
 
 
@@ -113,6 +118,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the external evaluation data")
     parser.add_argument("--elsewhere", type=Path, help="the folder of unpacked packages of Debian, for the second set")
     parser.add_argument("--languages", action="store_true", help="the third set: questions in other languages")
+    parser.add_argument("--foreign", action="store_true", help="the fourth set: about documents in other languages")
     parser.add_argument("--policy", help="a policy; by default that of the embedder")
     parser.add_argument("--model", help="a generator; by default extractive")
     parser.add_argument("--embedder", choices=("minilm", "lexical"), default="minilm")

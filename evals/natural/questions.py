@@ -23,6 +23,8 @@ ELSEWHERE: Final = FOLDER / "elsewhere.jsonl"
 """The questions about pages of Debian's packages, by other authors who never saw the product."""
 LANGUAGES: Final = FOLDER / "languages.jsonl"
 """Questions in six languages about documents in English. Other authors, who never saw the product, wrote both."""
+FOREIGN: Final = FOLDER / "foreign.jsonl"
+"""Questions in the language of their document and in English, about documents in six languages, by other authors."""
 DEV: Final = "dev"
 HELD: Final = "held"
 MAX_BYTES: Final = 200_000_000

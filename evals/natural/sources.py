@@ -86,9 +86,9 @@ def collect_unpacked(elsewhere: Elsewhere, folder: Path, unpacked: Path) -> Coll
     return Collected(tuple(found), tuple(sorted(elsewhere.files.keys() - found.keys())))
 
 
-def collect_invented(folder: Path) -> Collected:
-    """Copy the documents of the questions in other languages into a folder."""
-    shutil.copytree(FOLDER / "languages", folder, dirs_exist_ok=True)
+def collect_invented(name: str, folder: Path) -> Collected:
+    """Copy the invented documents of a set of questions into a folder."""
+    shutil.copytree(FOLDER / name, folder, dirs_exist_ok=True)
     return Collected(tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*.md"))), ())
 
 

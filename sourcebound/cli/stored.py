@@ -67,11 +67,11 @@ async def _examine_chain(services: "Services") -> StoredFinding:
 async def _examine_contents(services: "Services", collection: "Collection") -> StoredFinding:
     """Check a few documents of a collection, drawn by chance."""
     from sourcebound.contracts.text.sanitize import visible
-    from sourcebound.ingest.chunking.searchable_text import joined_words
+    from sourcebound.ingest.chunking.searchable_text import further_words
     from sourcebound.store.search.contents import ContentsCheck
 
     full = f"sourcebound index check --contents --collection {collection.name}"
-    check = ContentsCheck(services.pool, collection, joined_words)
+    check = ContentsCheck(services.pool, collection, further_words)
     try:
         findings = [f"{found.name} ({found.code})" async for found in check.run(DOCUMENTS)]
     except SourceboundError as error:

@@ -138,12 +138,12 @@ SELECT document_id, page_index, page_number, text FROM staged_pages
 CREATE TEMPORARY TABLE staged_chunks (
     chunk_id text, document_id bigint, ordinal integer, page_index integer, page_number integer, heading_path text[],
     char_start integer, char_end integer, text text, section_starts integer[], section_names text[],
-    joined_words text, context text, embedding vector
+    further_words text, context text, embedding vector
 ) ON COMMIT DROP
 
 -- name: copy_chunks
 COPY staged_chunks (chunk_id, document_id, ordinal, page_index, page_number, heading_path, char_start, char_end, text,
-                    section_starts, section_names, joined_words, context, embedding)
+                    section_starts, section_names, further_words, context, embedding)
 FROM STDIN (FORMAT BINARY)
 
 -- name: insert_staged_chunks
@@ -151,7 +151,7 @@ INSERT INTO chunks (collection_id, chunk_id, document_id, ordinal, page_index, p
                     char_end, text, section_starts, section_names, search, embedding)
 SELECT c.collection_id, s.chunk_id, s.document_id, s.ordinal, s.page_index, s.page_number, s.heading_path,
        s.char_start, s.char_end, s.text, s.section_starts, s.section_names,
-       setweight(search_words(c.language, concat_ws(' ', s.text, s.joined_words)), 'A')
+       setweight(search_words(c.language, concat_ws(' ', s.text, s.further_words)), 'A')
            || setweight(search_words(c.language, s.context), 'B'),
        s.embedding
 FROM collections c, staged_chunks s

@@ -43,13 +43,14 @@ class ContentsCheck:
     Args:
         pool: Connections to the database.
         collection: The collection.
-        joined_words: Returns the search words of a chunk's text that are not in it, as ingest computed them.
+        further_words: Returns the search words of a chunk's text that are not in it, as ingest computed them with the
+            collection's chunker.
     """
 
-    def __init__(self, pool: Pool, collection: Collection, joined_words: Callable[[str], str]) -> None:
+    def __init__(self, pool: Pool, collection: Collection, further_words: Callable[[str, str], str]) -> None:
         self._pool = pool
         self._collection = collection
-        self._joined_words = joined_words
+        self._further_words = further_words
         self.documents = 0
         """The number of documents checked so far."""
         self.chunks = 0
@@ -118,7 +119,7 @@ class ContentsCheck:
     ) -> list[ContentsFinding]:
         values: dict[str, list[Any]] = {
             "chunk_nos": [row["chunk_no"] for row in chunks],
-            "joined": [self._joined_words(row["text"]) for row in chunks],
+            "joined": [self._further_words(row["text"], self._collection.chunker) for row in chunks],
             "contexts": [" ".join([title, *row["heading_path"]]) for row in chunks],
         }
         message = "its search words are not those of its text, title and headings"

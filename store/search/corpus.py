@@ -350,7 +350,7 @@ async def _insert_document(writer: AsyncCursor[Row], collection_id: int, documen
 def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[object, ...]]:
     """Yield the document's chunks with the columns of `copy_chunks`."""
     vectors = document.vectors or repeat(None, len(document.chunks))
-    for chunk, joined_words, vector in zip(document.chunks, document.joined_words, vectors, strict=True):
+    for chunk, further_words, vector in zip(document.chunks, document.further_words, vectors, strict=True):
         yield (
             chunk.chunk_id,
             document_id,
@@ -363,7 +363,7 @@ def _chunk_rows(document_id: int, document: StoredDocument) -> Iterator[tuple[ob
             chunk.text,
             chunk.section_starts,
             chunk.section_names,
-            joined_words,
+            further_words,
             " ".join([document.metadata.title, *chunk.heading_path]),
             None if vector is None else Vector(list(vector)).to_binary(),
         )

@@ -81,7 +81,7 @@ def _document(name: str, chunks: int, dimensions: int, equipment: str) -> Stored
         metadata=metadata,
         chunks=[_chunk(name, number, text) for number, text in enumerate(texts)],
         vectors=[place(text, dimensions) for text in texts],
-        joined_words=[""] * chunks,
+        further_words=[""] * chunks,
     )
 
 

@@ -56,11 +56,11 @@ async def check_contents(
         shown: Whether to print each finding when it is found.
     """
     from sourcebound.contracts.text.sanitize import visible
-    from sourcebound.ingest.chunking.searchable_text import joined_words
+    from sourcebound.ingest.chunking.searchable_text import further_words
     from sourcebound.store.search.contents import ContentsCheck
 
     findings: list[ContentsFinding] = []
-    check = ContentsCheck(services.pool, collection, joined_words)
+    check = ContentsCheck(services.pool, collection, further_words)
     for source in (check.run(), _compare_vectors(services, collection, vectors)):
         async for finding in source:
             findings.append(finding)
@@ -74,7 +74,7 @@ async def _compare_vectors(
 ) -> "AsyncIterator[ContentsFinding]":
     """Embed some chunks again, and yield those whose stored vector is another one."""
     from sourcebound.contracts.corpus.contents import ContentsCode, ContentsFinding
-    from sourcebound.ingest.prepare import EMBEDDING_BATCH, add_context
+    from sourcebound.ingest.prepare import EMBEDDING_BATCH, embedded_text
 
     embedder = await services.open_embedder(collection.embedder) if count and collection.dimensions else None
     if embedder is None:
@@ -82,7 +82,9 @@ async def _compare_vectors(
     stored = list((await services.index.sample_vectors(collection.collection_id, count)).values())
     for start in range(0, len(stored), EMBEDDING_BATCH):
         batch = stored[start : start + EMBEDDING_BATCH]
-        texts = [add_context(each.title, each.heading_path, each.text, embedder.count_tokens) for each in batch]
+        texts = [
+            embedded_text(each.title, each.heading_path, each.text, embedder, collection.chunker) for each in batch
+        ]
         for each, vector in zip(batch, await embedder.embed_documents(texts), strict=True):
             lengths = hypot(*each.vector) * hypot(*vector)
             is_comparable = len(each.vector) == len(vector) and lengths

@@ -96,8 +96,8 @@ def test_a_test_prints_every_rate_with_its_bound_and_every_case(program: Program
     assert done.code == 0, done.stderr
     assert "policy R2_POLICY_V1  16 cases, 2 runs each" in done.stdout
     assert re.search(r"^wrong answer released \(false accept\) +0 of 32 +0% +0", done.stdout, re.MULTILINE)
-    assert re.search(r"^no answer although there is one \(false reject\) +2 of 22 +9%", done.stdout, re.MULTILINE)
-    assert re.search(r"^answered whole +20 of 22 +91% +>= 70%", done.stdout, re.MULTILINE)
+    assert re.search(r"^no answer although there is one \(false reject\) +0 of 22 +0%", done.stdout, re.MULTILINE)
+    assert re.search(r"^answered whole +22 of 22 +100% +>= 70%", done.stdout, re.MULTILINE)
     assert re.search(r"^refused where there is no answer +10 of 10 +100% +>= 90%", done.stdout, re.MULTILINE)
     assert re.search(r"^same bytes in every repeat \(cases\) +16 of 16 +100%", done.stdout, re.MULTILINE)
     assert not [rule for rule in RULES if not re.search(rf"^{rule} +32 of 32 +100%", done.stdout, re.MULTILINE)]
@@ -162,7 +162,7 @@ def test_doctor_is_content_with_the_extractive_model_tested_or_not(program: Prog
     after = program("doctor")
     assert after.code == 0
     assert re.search(
-        r"^ok  certificate certified \d{4}-\d\d-\d\d under SOURCEBOUND_V2: fit, answered 91%", after.stdout, re.M
+        r"^ok  certificate certified \d{4}-\d\d-\d\d under SOURCEBOUND_V2: fit, answered 100%", after.stdout, re.M
     )
 
 

@@ -13,7 +13,7 @@ from sourcebound.contracts.state import AskInput
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.history import verify_history
 from sourcebound.graph.replay.record_check import check_runs
-from sourcebound.ingest.chunking.searchable_text import joined_words
+from sourcebound.ingest.chunking.searchable_text import further_words
 from sourcebound.models.embedders.minilm import MiniLmEmbedder
 from sourcebound.store.checkpoints.archive import PostgresHistory
 from sourcebound.store.search.contents import ContentsCheck
@@ -162,7 +162,7 @@ async def _find(engine: Engine, command: str) -> list[str]:
         ]
     collection = await services.index.find_collection(COLLECTION)
     assert collection is not None
-    check = ContentsCheck(services.pool, collection, joined_words)
+    check = ContentsCheck(services.pool, collection, further_words)
     return [f"{finding.code} {finding.name}: {finding.found}" async for finding in check.run()]
 
 

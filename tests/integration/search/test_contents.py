@@ -14,7 +14,7 @@ from sourcebound.errors import StoreError
 from sourcebound.graph.engine import Engine
 from sourcebound.graph.replay.history import read_run
 from sourcebound.graph.replay.verify import verify
-from sourcebound.ingest.chunking.searchable_text import joined_words
+from sourcebound.ingest.chunking.searchable_text import further_words
 from sourcebound.store.checkpoints.archive import PostgresHistory
 from sourcebound.store.connection.database import open_pool
 from sourcebound.store.connection.migrations import migrate
@@ -169,7 +169,7 @@ def alter(url: str, *statements: str) -> None:
 
 async def check(services: Services, documents: int | None = None) -> Sequence[ContentsFinding]:
     collection = await services.index.open_collection(COLLECTION)
-    return [found async for found in ContentsCheck(services.pool, collection, joined_words).run(documents)]
+    return [found async for found in ContentsCheck(services.pool, collection, further_words).run(documents)]
 
 
 def describe(findings: Sequence[ContentsFinding], names: dict[str, str]) -> set[str]:

@@ -42,7 +42,7 @@ def _stored(path: Path, *, digest: bytes, chunks: list[Chunk] | None = None) -> 
         metadata=parsed.metadata,
         chunks=found if chunks is None else [*found, *chunks],
         vectors=None,
-        joined_words=[""] * (len(found) + len(chunks or [])),
+        further_words=[""] * (len(found) + len(chunks or [])),
     )
 
 

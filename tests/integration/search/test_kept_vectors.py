@@ -10,7 +10,7 @@ from sourcebound.contracts.corpus.collection import KnownVector
 from sourcebound.contracts.corpus.document import Chunk
 from sourcebound.ingest import changes, prepare
 from sourcebound.ingest.chunking.chunker import chunk_document
-from sourcebound.ingest.chunking.searchable_text import joined_words
+from sourcebound.ingest.chunking.searchable_text import further_words
 from sourcebound.ingest.prepare import Preparer
 from sourcebound.ingest.summary import IngestSummary
 from sourcebound.store.search.contents import ContentsCheck
@@ -122,7 +122,7 @@ async def test_a_document_of_earlier_readers_gets_its_sections_and_keeps_its_vec
     assert (await library.ingest()).unchanged == 1
     collection = await services.index.find_collection(COLLECTION)
     assert collection is not None
-    assert [found async for found in ContentsCheck(services.pool, collection, joined_words).run()] == []
+    assert [found async for found in ContentsCheck(services.pool, collection, further_words).run()] == []
 
 
 def _chunk_without_sections(*arguments: Any, **named: Any) -> list[Chunk]:
@@ -173,4 +173,4 @@ async def test_what_is_embedded_changes_with_the_chunkers_name_alone(library: Li
     library.path.write_text("# Pump\n\n## Care\n\nThe seal is pres-\nsurised be\u00adfore use.\n")
     await library.ingest()
     assert library.embedder.texts == ["Pump - Care\nPump\n\n## Care\n\nThe seal is pressurised before use."]
-    assert Preparer(PARSER, library.embedder, 1, lambda: 0.0).chunker == "structure_v1:100"
+    assert Preparer(PARSER, library.embedder, 1, lambda: 0.0).chunker("english") == "structure_v2:100"

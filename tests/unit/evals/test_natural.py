@@ -15,6 +15,7 @@ from sourcebound.evals.natural.questions import (
     ABSENT,
     DEV,
     ELSEWHERE,
+    FOREIGN,
     HELD,
     LANGUAGES,
     Kind,
@@ -185,7 +186,7 @@ def test_the_report_counts_by_kind_and_level_and_shows_nothing_of_held() -> None
 
 def test_the_page_has_a_place_for_the_tables() -> None:
     page = (ROOT / "docs" / "answers.md").read_text("utf-8")
-    names = ("eval-natural", "eval-elsewhere", "eval-languages")
+    names = ("eval-natural", "eval-elsewhere", "eval-languages", "eval-foreign")
     assert all(page.count(mark) == 1 for name in names for mark in marks(name))
 
 
@@ -205,7 +206,7 @@ def test_the_questions_elsewhere_ask_about_named_pages_of_named_packages() -> No
 
 
 def test_the_questions_in_other_languages_have_their_facts_in_english_documents(tmp_path: Path) -> None:
-    collected, questions = collect_invented(tmp_path), read_questions(LANGUAGES)
+    collected, questions = collect_invented(LANGUAGES.stem, tmp_path), read_questions(LANGUAGES)
     assert collected.absent == ()
     assert {place.file for question in questions for place in question.places} == set(collected.files)
     for question in questions:
@@ -213,6 +214,18 @@ def test_the_questions_in_other_languages_have_their_facts_in_english_documents(
         assert question.part == question.id.split("/")[0]
         assert question.language != "en"
     assert len({question.id for question in questions}) == len(questions) > 250
+
+
+def test_the_questions_about_documents_in_other_languages_have_their_facts(tmp_path: Path) -> None:
+    collected, questions = collect_invented(FOREIGN.stem, tmp_path), read_questions(FOREIGN)
+    assert {place.file for question in questions for place in question.places} == set(collected.files)
+    for question in questions:
+        check_place(question, tmp_path)
+        assert question.part == question.id.split("/")[0]
+        assert question.language in ("en", question.id.split("/")[1][:2])
+    assert {path.split("/")[1][:2] for path in collected.files} == {"de", "fr", "es", "it", "nl", "pt"}
+    assert sum(question.language == "en" for question in questions) == 72
+    assert len({question.id for question in questions}) == len(questions) == 216
 
 
 def test_pages_of_unpacked_packages_are_copied_and_unpacked(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sourcebound.ingest.chunking.searchable_text import join_broken_words, joined_words
+from sourcebound.ingest.chunking.searchable_text import further_words, in_english, join_broken_words, joined_words
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,28 @@ def test_hostile_text_takes_no_time(text: str) -> None:
 def test_an_embedder_reads_whole_words_and_compounds_as_they_are() -> None:
     text = "The extin-\nguisher is well-known; ex\u00adtin\u00adguish it. Engine HP-\n200."
     assert join_broken_words(text) == "The extinguisher is well-known; extinguish it. Engine HP-\n200."
+
+
+GERMAN = "Das Sieb der Maschine wird jeden Monat gereinigt, und der Ölfilter ist zu prü-\nfen."
+
+
+@pytest.mark.contract("R1-5")
+def test_a_chunk_in_another_language_is_found_by_its_english_words_too() -> None:
+    words = further_words(GERMAN, "structure_v2:320").split()
+    assert words[0] == "prüfen"
+    assert [word for word in ("machine", "month", "oil", "filter", "clean") if word not in words] == []
+    assert [word for word in ("the", "is", "and") if word in words] == []
+    assert len(words) == len(set(words))
+    assert further_words("The fil-\nter is red.", "structure_v2:320") == "filter"
+
+
+@pytest.mark.contract("R1-5")
+def test_an_embedder_that_knows_english_only_reads_it_in_english() -> None:
+    assert "oil filter" in in_english(f"Manual - Pflege\n{GERMAN}", "structure_v2:320")
+    assert in_english("The filter is red.", "structure_v2:320") == "The filter is red."
+
+
+@pytest.mark.contract("R1-5")
+def test_collections_with_other_stems_and_earlier_ones_stay_as_they_are() -> None:
+    assert further_words(GERMAN, "structure_v1:320") == joined_words(GERMAN) == "prüfen"
+    assert in_english(GERMAN, "structure_v1:320") == GERMAN

@@ -7,8 +7,9 @@ import pytest
 
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.question import Asked, read_question
-from sourcebound.contracts.extractive.ranking import WIDE, Ranked, Ranking
+from sourcebound.contracts.extractive.ranking import Ranked, Ranking
 from sourcebound.contracts.extractive.sentences import read_evidence
+from sourcebound.contracts.extractive.weights import WIDE
 from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.languages.stems import stem_in
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts

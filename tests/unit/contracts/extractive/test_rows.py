@@ -8,9 +8,10 @@ from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
-from sourcebound.contracts.extractive.ranking import ALL_SAID, NARROW, WIDE, Bounds, Ranked, Ranking, Reader, rank
+from sourcebound.contracts.extractive.ranking import ALL_SAID, Ranked, Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import has_agent, is_other_row, is_whole_row
+from sourcebound.contracts.extractive.weights import NARROW, NO_BOUNDS, WIDE, Bounds
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -175,7 +176,8 @@ def test_odds_decide_where_few_words_are_shared(own: int, chunk: int, odds: int,
     [
         ("How often is the filter changed?", True, NARROW),
         ("How often is the filter changed?", False, WIDE),
-        ("Wie oft wird der Filter gewechselt?", True, WIDE),
+        ("Wie oft wird der Filter gewechselt?", False, WIDE),
+        ("Wie oft wird der Filter gewechselt?", True, NO_BOUNDS),
     ],
 )
 def test_less_must_be_held_of_a_translation_and_of_words_alone(asked: str, is_read: bool, bounds: Bounds) -> None:

@@ -3,7 +3,14 @@
 import pytest
 
 from sourcebound.contracts.languages.detection import foreign_language
-from sourcebound.contracts.languages.english import read_wordings, translate, translate_evidence, write_english
+from sourcebound.contracts.languages.english import (
+    foreign_language_of_chunk,
+    read_translations,
+    read_wordings,
+    translate,
+    translate_evidence,
+    write_english,
+)
 
 MANUAL = (
     "The oil of the pump is changed every 6 months. The shift leader checks the relief valve. Store label rolls dry."
@@ -187,3 +194,38 @@ def test_a_chunk_is_translated_in_the_words_of_what_is_said_of_it() -> None:
     chunk = "Die Leitung wird am Gerät geprüft."
     assert translate_evidence(chunk, None) == "cable device check."
     assert translate_evidence(chunk, None, "The pipe is inspected at the appliance.") == "pipe appliance inspected."
+
+
+@pytest.mark.contract("R4-9")
+@pytest.mark.parametrize(
+    ("language", "text", "english"),
+    [
+        ("de", "Der Filter wird alle zwei Monate geprüft.", "the filter is every two month check."),
+        ("fr", "Combien de filtres y a-t-il dans la pompe ?", "how many filter is there in the pump?"),
+        ("nl", "Hoeveel olie mag ik in de pomp doen?", "how many oil may into the pump put?"),
+    ],
+)
+def test_a_whole_sentence_keeps_its_function_words(language: str, text: str, english: str) -> None:
+    assert write_english(read_wordings(language, text, is_whole=True), lambda _: None) == english
+
+
+@pytest.mark.contract("R1-4")
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Das Sieb der Maschine wird jeden Monat gereinigt, und der Filter ist zu prüfen.", "de"),
+        ("Het filter van de droger wordt elke week schoongemaakt.", "nl"),
+        ("The filter is cleaned every month.", None),
+        (
+            "- [flake8-return](https://pypi.org/project/flake8-return/)\n- [flake8-self](https://pypi.org/project/flake8-self/)",
+            None,
+        ),
+        ("Filtret i tørretumbleren skal renses hver uge, og det er ikke for stort.", None),
+        ("He said: die, der, das. The other words of this text are English, so it is in English.", None),
+        ("HP-200 HP-300 17,5", None),
+        ("", None),
+    ],
+)
+def test_a_chunk_is_foreign_only_if_it_surely_is(text: str, language: str | None) -> None:
+    assert foreign_language_of_chunk(text) == language
+    assert bool(read_translations(text)) is (language is not None)
