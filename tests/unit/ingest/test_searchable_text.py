@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from sourcebound.contracts.languages.english import language_of_text, read_translations
 from sourcebound.ingest.chunking.searchable_text import further_words, in_english, join_broken_words, joined_words
 
 
@@ -63,6 +64,9 @@ def test_a_chunk_in_another_language_is_found_by_its_english_words_too() -> None
     assert [word for word in ("machine", "month", "oil", "filter", "clean") if word not in words] == []
     assert [word for word in ("the", "is", "and") if word in words] == []
     assert len(words) == len(set(words))
+    translations = read_translations(GERMAN)
+    assert any(len(each) > 2 for each in translations)
+    assert set(words[1:]) <= {word for each in translations for word in each[:2]}
     assert further_words("The fil-\nter is red.", "structure_v2:320") == "filter"
 
 
@@ -70,6 +74,8 @@ def test_a_chunk_in_another_language_is_found_by_its_english_words_too() -> None
 def test_an_embedder_that_knows_english_only_reads_it_in_english() -> None:
     assert "oil filter" in in_english(f"Manual - Pflege\n{GERMAN}", "structure_v2:320")
     assert in_english("The filter is red.", "structure_v2:320") == "The filter is red."
+    names = "Filter Pumpe Motor Ventil Sieb Maschine Monat Jahr Woche Stunde Druck und"
+    assert (in_english(names, "structure_v2:320"), language_of_text(names)) == (names, "de")
 
 
 @pytest.mark.contract("R1-5")

@@ -1,10 +1,14 @@
 """R4-9: evidence in another language is read in English, and quoted as it is."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from sourcebound.contracts.extractive.answer import answer
+from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.foreign_evidence import in_language_of, read_in_english
-from sourcebound.contracts.extractive.sentences import read_evidence
+from sourcebound.contracts.extractive.question import Question
+from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
 from sourcebound.models.extractive import open_reader
 
@@ -109,3 +113,29 @@ def test_questions_in_its_language_and_in_english_are_answered(question: str, sa
 def test_what_the_evidence_does_not_say_is_refused() -> None:
     for question in ("Was kostet ein neuer Motor?", "Who repairs the motor of the machine?"):
         assert answer(PromptParts({}, parts_of(GERMAN), question), open_reader()) == []
+
+
+def test_the_tower_is_that_of_the_documents_in_the_language_of_the_question() -> None:
+    french = "En 1911, la tour reçut une bande rouge, car les marins la confondaient avec le phare voisin de la baie."
+    german = "Der Turm der Insel hat seit dem Jahr 1958 rote Streifen. Er steht auf Pfählen aus Eiche und ist hoch."
+    prompt = PromptParts({}, parts_of(french, german), "Seit wann hat der Turm rote Streifen?")
+    assert [each.anchor for each in answer(prompt, open_reader())] == ["C1"]
+    assert [each.anchor for each in answer(prompt._replace(evidence=parts_of(french)), open_reader())] == ["C0"]
+
+
+def test_the_reader_gets_a_whole_question_and_whole_sentences() -> None:
+    seen: list[str] = []
+
+    def read(question: Question, chunks: Sequence[tuple[EvidencePart, Sequence[Sentence]]]) -> list[list[Reading]]:
+        seen.extend([question.text, *(part.text for part, _ in chunks)])
+        return [[Reading(0, 0) for _ in sentences] for _, sentences in chunks]
+
+    answer(PromptParts({}, parts_of(DUTCH), "Hoe vaak wordt het filter van de droger schoongemaakt?"), read)
+    assert seen[0].startswith("how often is the filter from the dryer")
+    assert "The filter from the dryer is" in seen[1]
+
+
+def test_without_a_reader_evidence_is_read_as_it_stands() -> None:
+    assert answer(PromptParts({}, parts_of(GERMAN), "How often is the lint screen cleaned?")) == []
+    (quoted,) = answer(PromptParts({}, parts_of(GERMAN), "Wie oft wird das Flusensieb gereinigt?"))
+    assert "alle zwei Monate" in quoted.text

@@ -8,10 +8,10 @@ from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
-from sourcebound.contracts.extractive.ranking import ALL_SAID, Ranked, Ranking, Reader, rank
+from sourcebound.contracts.extractive.ranking import ALL_SAID, MORE_TRANSLATED, Ranked, Ranking, Reader, rank
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import has_agent, is_other_row, is_whole_row
-from sourcebound.contracts.extractive.weights import NARROW, NO_BOUNDS, WIDE, Bounds
+from sourcebound.contracts.extractive.weights import NARROW, NO_BOUNDS, WIDE, Bounds, read_weights
 from sourcebound.contracts.prompt.build import EvidencePart, PromptParts, build_prompt, read_prompt
 from support.builders import answer_bundle, policy
 
@@ -184,6 +184,15 @@ def test_less_must_be_held_of_a_translation_and_of_words_alone(asked: str, is_re
     sentence = "The filter is changed every month."
     reader = reader_of({sentence: 100}) if is_read else None
     assert rank(prompt_of(asked, sentence), read_question("How often is the filter changed?"), reader).bounds == bounds
+
+
+@pytest.mark.contract("R4-9")
+def test_the_minimum_of_a_translated_question_is_higher() -> None:
+    sentence, question = "The filter is changed every month.", read_question("How often is the filter changed?")
+    asked = (question.text, "Wie oft wird der Filter gewechselt?")
+    english, german = (rank(prompt_of(each, sentence), question, reader_of({sentence: 100})) for each in asked)
+    assert german.minimum - english.minimum == MORE_TRANSLATED
+    assert rank(prompt_of(asked[1], sentence), question).minimum == read_weights(embedded=False).minimum
 
 
 @pytest.mark.contract("R4-9")

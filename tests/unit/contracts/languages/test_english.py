@@ -202,6 +202,7 @@ def test_a_chunk_is_translated_in_the_words_of_what_is_said_of_it() -> None:
     [
         ("de", "Der Filter wird alle zwei Monate geprüft.", "the filter is every two month check."),
         ("fr", "Combien de filtres y a-t-il dans la pompe ?", "how many filter is there in the pump?"),
+        ("de", "Die Firma Blorfkamp prüft den Filter.", "the firm Blorfkamp check the filter."),
         ("nl", "Hoeveel olie mag ik in de pomp doen?", "how many oil may into the pump put?"),
     ],
 )
@@ -222,6 +223,9 @@ def test_a_whole_sentence_keeps_its_function_words(language: str, text: str, eng
         ),
         ("Filtret i tørretumbleren skal renses hver uge, og det er ikke for stort.", None),
         ("He said: die, der, das. The other words of this text are English, so it is in English.", None),
+        ("do as a no me a as do os o filtro", None),
+        ("Filter Pumpe Motor Ventil Sieb Maschine Monat Jahr Woche Stunde Druck und", None),
+        ("Der Blorf und der Zwick sind im Grunkel, und die Wampf ist am Schnork.", None),
         ("HP-200 HP-300 17,5", None),
         ("", None),
     ],
