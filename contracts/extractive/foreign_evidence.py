@@ -62,7 +62,7 @@ def read_in_english(evidence: Sequence[EvidencePart], said: str) -> ReadInEnglis
 
     Args:
         evidence: The evidence of a prompt.
-        said: A text in English, such as the question, whose words are taken where they are translations.
+        said: The question. If it is in English, its words are taken where they are translations.
     """
     sentences, find = read_evidence(evidence), find_in((said,))
     parts: list[EvidencePart] = []

@@ -162,7 +162,9 @@ def _longest(language: str, tokens: Sequence[str], *, is_first: bool, is_whole: 
     if english or form in ALL[language] or len(form) == 1:
         is_content = form not in ALL[language]
         if is_whole and not is_content:
-            needed = IN_SENTENCES.get(form) or tuple(each for each in english if WHOLE.issuperset(each.split()))
+            needed = IN_SENTENCES[language].get(form) or tuple(
+                each for each in english if WHOLE.issuperset(each.split())
+            )
         else:
             needed = tuple(each for each in english if each in MEANING or (is_content and each not in LEFT_OUT))
         return [Wording(form, needed)] if needed else [], 1
@@ -231,7 +233,7 @@ def read_translations(text: str) -> list[tuple[str, ...]]:
         text: The chunk.
 
     Returns:
-        None for a chunk that is surely in no language of the lexicon (`foreign_language_of_chunk`).
+        Nothing for a chunk that is not surely in a language of the lexicon (`foreign_language_of_chunk`).
     """
     language = foreign_language_of_chunk(text)
     return [each.english for each in _read_words(text, language) if each.english] if language else []

@@ -105,17 +105,38 @@ ALL: Final = {language: words | MORE.get(language, frozenset()) for language, wo
 
 
 IN_SENTENCES: Final = {
-    word: (english,)
-    for english, words in {
-        "the": "der die das den dem des le la les l el los las il lo gli i de het os as o",
-        "a": "ein eine einen einem einer eines un une una uno een um uma",
-        "every": "alle jede jeden jedes jeder tous toutes chaque todos todas cada tutti tutte ogni elke iedere",
-        "is": "wird wordt viene",
-        "are": "werden worden vengono",
-        "was": "wurde werd",
-        "were": "wurden",
+    language: {word: (english,) for english, words in meanings.items() for word in words.split()}
+    for language, meanings in {
+        "de": {
+            "the": "der die das den dem des",
+            "a": "ein eine einen einem einer eines",
+            "every": "alle jede jeden jedes jeder",
+            "is": "wird",
+            "are": "werden",
+            "was": "wurde",
+            "were": "wurden",
+        },
+        "fr": {"the": "le la les l", "a": "un une", "of": "de d du des", "every": "tous toutes chaque"},
+        "es": {"the": "el la los las", "a": "un una", "of": "de del", "every": "todos todas cada"},
+        "it": {
+            "the": "il lo la gli le i l",
+            "a": "un uno una",
+            "of": "di del della dei delle degli dello dell",
+            "every": "tutti tutte ogni",
+            "is": "viene",
+            "are": "vengono",
+        },
+        "nl": {
+            "the": "de het",
+            "a": "een",
+            "every": "alle elke iedere",
+            "is": "wordt",
+            "are": "worden",
+            "was": "werd",
+            "were": "werden",
+        },
+        "pt": {"the": "o a os as", "a": "um uma", "of": "de do da dos das", "every": "todos todas cada"},
     }.items()
-    for word in words.split()
 }
 """The English of function words that the lexicon does not have, or takes for others than whole sentences need: the
 articles, `alle zwei Monate`, and the passive of `wird geprüft`."""

@@ -73,17 +73,13 @@ def _collect(options: argparse.Namespace, folder: Path) -> tuple[Collected, list
     """Copy the files of the chosen set into a folder, and read its questions."""
     if options.elsewhere:
         return collect_unpacked(read_elsewhere(), folder, options.elsewhere), read_questions(ELSEWHERE)
-    if options.languages:
-        return collect_invented(LANGUAGES.stem, folder), read_questions(LANGUAGES)
-    if options.foreign:
-        return collect_invented(FOREIGN.stem, folder), read_questions(FOREIGN)
+    if options.invented:
+        return collect_invented(options.invented.stem, folder), read_questions(options.invented)
     return collect(read_corpus(), folder, Path(), options.data), read_questions()
 
 
 def _name(options: argparse.Namespace) -> str:
-    if options.foreign:
-        return FOREIGN.stem
-    return "elsewhere" if options.elsewhere else "languages" if options.languages else "natural"
+    return "elsewhere" if options.elsewhere else options.invented.stem if options.invented else "natural"
 
 
 def _usable(questions: Sequence[Question], folder: Path) -> tuple[list[Question], list[str]]:
@@ -117,8 +113,9 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sourcebound.evals.natural", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the external evaluation data")
     parser.add_argument("--elsewhere", type=Path, help="the folder of unpacked packages of Debian, for the second set")
-    parser.add_argument("--languages", action="store_true", help="the third set: questions in other languages")
-    parser.add_argument("--foreign", action="store_true", help="the fourth set: about documents in other languages")
+    for path, text in ((LANGUAGES, "the third set: questions"), (FOREIGN, "the fourth set: about documents")):
+        help_text = f"{text} in other languages"
+        parser.add_argument(f"--{path.stem}", action="store_const", const=path, dest="invented", help=help_text)
     parser.add_argument("--policy", help="a policy; by default that of the embedder")
     parser.add_argument("--model", help="a generator; by default extractive")
     parser.add_argument("--embedder", choices=("minilm", "lexical"), default="minilm")

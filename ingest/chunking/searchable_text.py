@@ -9,7 +9,7 @@ it, and an embedder that knows English only reads such a chunk in English. The s
 import re
 from typing import Final
 
-from sourcebound.contracts.languages.english import read_translations, translate_evidence
+from sourcebound.contracts.languages.english import foreign_language_of_chunk, read_translations, translate_evidence
 from sourcebound.contracts.text.content_words import STOP_WORDS
 
 AS_IT_STANDS: Final = "structure_v1:"
@@ -40,6 +40,8 @@ def joined_words(text: str) -> str:
 def further_words(text: str, chunker: str) -> str:
     """Return the words by which a chunk is found besides its own: joined ones, and English ones.
 
+    They are part of `structure_v2`: other ones need another name, else stored chunks would count as altered (IX-3).
+
     Args:
         text: The text of the chunk.
         chunker: The name of the chunker of its collection.
@@ -51,15 +53,14 @@ def further_words(text: str, chunker: str) -> str:
 
 
 def in_english(text: str, chunker: str) -> str:
-    """Return the text that an embedder reads that knows English only.
+    """Return the text that an embedder reads that knows English only. It is part of `structure_v2` as well.
 
     Args:
         text: The text that the embedder would read.
         chunker: The name of the chunker of its collection.
     """
-    if chunker.startswith(AS_IT_STANDS) or not read_translations(text):
-        return text
-    return translate_evidence(text, None) or text
+    language = None if chunker.startswith(AS_IT_STANDS) else foreign_language_of_chunk(text)
+    return (translate_evidence(text, language) if language else None) or text
 
 
 def join_broken_words(text: str) -> str:

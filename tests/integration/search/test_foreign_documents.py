@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sourcebound.cli.corpus.contents import check_contents
+from sourcebound.contracts.corpus.collection import Collection
 from sourcebound.contracts.state import AskInput
 from sourcebound.errors import ConfigurationError
 from sourcebound.graph.engine import Engine
@@ -97,22 +99,41 @@ async def test_a_collection_with_stems_of_another_language_is_indexed_as_it_stan
 ) -> None:
     await ingest(services, folder, embedder="minilm", language="german")
     assert single(database, "SELECT chunker FROM collections").startswith("structure_v1:")
-    assert "machin'" not in single(database, WORDS, "de-waschmaschine.md").replace("waschmaschin'", "")
+    assert "'clean'" not in single(database, WORDS, "de-waschmaschine.md")
 
 
 @pytest.mark.contract("IX-3")
 async def test_an_earlier_collection_goes_on_as_it_was(services: Services, folder: Path, database: str) -> None:
-    (folder / "de-waschmaschine.md").rename(folder.parent / "later.md")
-    await ingest(services, folder, embedder="lexical")
+    await ingest(services, folder / "pump.md", embedder="minilm")
     size = single(database, "SELECT split_part(chunker, ':', 2) FROM collections")
     rows(database, "UPDATE collections SET chunker = %s RETURNING chunker", f"structure_v1:{size}")
-    (folder.parent / "later.md").rename(folder / "de-waschmaschine.md")
-    await ingest(services, folder, embedder="lexical")
+    await ingest(services, folder / "de-waschmaschine.md", embedder="minilm")
     assert "'clean'" not in single(database, WORDS, "de-waschmaschine.md")
     collection = await services.index.find_collection(COLLECTION)
     assert collection
-    found = [each.name async for each in ContentsCheck(services.pool, collection, further_words).run()]
-    assert [name for name in found if name.startswith("de-")] == []
+    assert [found async for found in ContentsCheck(services.pool, collection, further_words).run()] == []
+    report = await check_contents(services, collection, vectors=10, shown=False)
+    assert (report.chunks, report.findings) == (2, [])
+
+
+@pytest.mark.contract("IX-3")
+async def test_documents_that_were_cut_otherwise_do_not_enter_a_collection_that_another_process_made(
+    services: Services, folder: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ingest(services, folder / "pump.md", embedder="lexical")
+    size = single(database, "SELECT split_part(chunker, ':', 2) FROM collections")
+    rows(database, "UPDATE collections SET chunker = %s RETURNING chunker", f"structure_v1:{size}")
+
+    found = [None, await services.index.find_collection(COLLECTION)]
+
+    async def find_later(name: str) -> Collection | None:
+        return found.pop(0)
+
+    monkeypatch.setattr(services.index, "find_collection", find_later)
+    with pytest.raises(ConfigurationError) as raised:
+        await ingest(services, folder / "fr-phare.md", embedder="lexical")
+    assert raised.value.failure_code == "INDEX_EMBEDDER_MISMATCH"
+    assert rows(database, "SELECT knowledge_id FROM documents") == [("pump.md",)]
 
 
 @pytest.mark.contract("IX-3")

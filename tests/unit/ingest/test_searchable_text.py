@@ -1,11 +1,13 @@
 """The searchable text of a chunk: hyphenated words are found whole, and numbers keep their meaning."""
 
+import hashlib
 import time
 
 import pytest
 
 from sourcebound.contracts.languages.english import language_of_text, read_translations
 from sourcebound.ingest.chunking.searchable_text import further_words, in_english, join_broken_words, joined_words
+from support.places import ROOT
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,14 @@ def test_an_embedder_that_knows_english_only_reads_it_in_english() -> None:
 def test_collections_with_other_stems_and_earlier_ones_stay_as_they_are() -> None:
     assert further_words(GERMAN, "structure_v1:320") == joined_words(GERMAN) == "prüfen"
     assert in_english(GERMAN, "structure_v1:320") == GERMAN
+
+
+@pytest.mark.contract("IX-3")
+def test_what_a_version_adds_to_a_chunk_is_frozen() -> None:
+    """Stored chunks are compared with it, so other words or another English text need a new name of the chunker."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "evals/natural/foreign").rglob("*.md")):
+        for part in path.read_text("utf-8").split("\n\n"):
+            for chunker in ("structure_v1:320", "structure_v2:320"):
+                digest.update(f"{further_words(part, chunker)}\n{in_english(part, chunker)}\n".encode())
+    assert digest.hexdigest() == "2747262de5ad6fdf5ca4f2496ed0ef76c9c1c93bf5140abe4201aedf6cffef68"
