@@ -17,7 +17,7 @@ from sourcebound.contracts.text.content_words import STOP_WORDS, content_words, 
 from sourcebound.contracts.text.spelling import QUOTED
 
 TOKEN: Final = re.compile(
-    rf"{QUOTED.pattern}|\S+@\S+\.\w+|(?:https?://|www\.)\S*[^\s.,;:?!)]|(?<!\S)--[A-Za-z][\w-]*|(?<!\S)-[A-Za-z]\b"
+    rf"{QUOTED.pattern}|[^\s@]{{1,99}}@[^\s@]{{1,255}}\.\w+|(?:https?://|www\.)\S*[^\s.,;:?!)]|(?<!\S)--[A-Za-z][\w-]*|(?<!\S)-[A-Za-z]\b"
     r"|(?<!\w)[+−-]?\d+(?:[.,:]\d+)*(?:\s?[%‰€$£°][CFK]?)?(?!\w)|[A-Za-z](?:\+\+|#)"
     r"|\.?[^\W_]+(?:[-./·_][^\W_]+)*|[,;:.?!](?=\s|$)"
 )
@@ -134,9 +134,9 @@ def _tokens(language: str, text: str) -> Iterator[str]:
 def _with_prefixes(language: str, tokens: Sequence[str]) -> list[str]:
     """Return words with each prefix at the end of a clause before its verb: `schalte … ab?` as `abschalte …?`."""
     found: list[str] = []
+    start = 0
     for place, token in enumerate(tokens):
         if token in SEPARABLE.get(language, ()) and (place + 1 == len(tokens) or tokens[place + 1] in MARKS):
-            start = max((at + 1 for at, each in enumerate(found) if each in MARKS), default=0)
             verbs = [
                 at for at in range(start, len(found)) if found[at].islower() and look_up(language, [token + found[at]])
             ]
@@ -144,6 +144,7 @@ def _with_prefixes(language: str, tokens: Sequence[str]) -> list[str]:
                 found[verbs[0]] = token + found[verbs[0]]
                 continue
         found.append(token)
+        start = len(found) if token in MARKS else start
     return found
 
 

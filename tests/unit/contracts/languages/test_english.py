@@ -1,5 +1,7 @@
 """R1-4, R4-9: questions in other languages, word by word in English."""
 
+import time
+
 import pytest
 
 from sourcebound.contracts.languages.detection import foreign_language
@@ -233,3 +235,11 @@ def test_a_whole_sentence_keeps_its_function_words(language: str, text: str, eng
 def test_a_chunk_is_foreign_only_if_it_surely_is(text: str, language: str | None) -> None:
     assert foreign_language_of_chunk(text) == language
     assert bool(read_translations(text)) is (language is not None)
+
+
+@pytest.mark.parametrize("text", ["*" * 100_000, "a@" * 50_000, "der und die " * 5_000, "ab, " * 20_000])
+def test_hostile_text_takes_no_time(text: str) -> None:
+    began = time.perf_counter()
+    read_wordings("de", text, is_whole=True)
+    foreign_language_of_chunk(text)
+    assert time.perf_counter() - began < 5
