@@ -83,8 +83,8 @@ MORE_ABBREVIATION: Final = re.compile(
 """Abbreviations that go on with a number or a word in lower case."""
 DOTTED: Final = re.compile(r"\s\.\w")
 """A name that begins with a point: `a custom .CCMX`."""
-INITIAL: Final = re.compile(r"(?:^|[\s(\[/])[*_\"“'(]{1,3}[A-Z]\.$")
-"""A letter for a name in marks, which a word in lower case continues: `*S. aureus*`."""
+INITIAL: Final = re.compile(r"(?:^|[\s(\[/])(?:[*_\"“'(]{1,3}[A-Z]|[*_\"“'(]{0,3}[A-Z][a-z])\.$")
+"""The beginning of a name, which a word in lower case continues: `*S. aureus*`, `Ae. aegypti`."""
 BIG_NUMBER: Final = re.compile(r"\d\s?(?:Mio|Mrd|Tsd)\.$")
 COUNTED: Final = re.compile(r"(?:[€$£]|(?:EUR|Euro|USD|CHF|GBP|US-Dollar|Dollar|Stück|Tonnen)\b)")
 """What follows a number of millions."""

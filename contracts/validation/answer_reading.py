@@ -130,7 +130,7 @@ def _is_held(name: str, sources: Mapping[str, CitedChunk]) -> bool:
 def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, CitedChunk]:
     """Return the cited chunks by anchor; their literals are read on first use."""
     return {
-        chunk.anchor: read_evidence(chunk.anchor, chunk.sanitized_text)
+        chunk.anchor: read_evidence(chunk.anchor, chunk.sanitized_text, f"{chunk.title or ''}\n{chunk.section or ''}")
         for chunk in bundle.selected_evidence
         if chunk.anchor in cited
     }
@@ -196,18 +196,20 @@ def read_literal_findings(
 
 
 def read_contexts(statements: Sequence[Statement]) -> list[AnswerContext]:
-    """Return for each statement the head or lead-in above it, and how many list items it leads in."""
-    contexts, head = [], ""
+    """Return for each statement what is above it, and how many list items or rows it leads in."""
+    contexts, head, previous = [], "", ""
     for statement in statements:
-        contexts.append(AnswerContext(head=head if statement.kind in BELOW_HEADS else ""))
+        contexts.append(AnswerContext(head=head if statement.kind in BELOW_HEADS else "", previous=previous))
+        previous = statement.text
         if statement.kind not in BELOW_HEADS or statement.text.rstrip().endswith(":"):
             head = statement.text
     items = 0
     for index in range(len(statements) - 1, -1, -1):
-        if statements[index].kind is SegmentKind.LIST_ITEM:
-            items += LIST_MARKER.match(statements[index].text) is not None
+        kind, text = statements[index].kind, statements[index].text
+        if kind in (SegmentKind.LIST_ITEM, SegmentKind.TABLE_ROW) or (items and text.startswith("|")):
+            items += kind is SegmentKind.TABLE_ROW or (kind is SegmentKind.LIST_ITEM and bool(LIST_MARKER.match(text)))
             continue
-        if CITATION.sub("", statements[index].text).rstrip().endswith(":"):
+        if CITATION.sub("", text).rstrip().endswith(":"):
             contexts[index] = contexts[index]._replace(items=items)
         items = 0
     return contexts

@@ -12,7 +12,7 @@ from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
 from sourcebound.contracts.validation.binding.check import misplaces
-from sourcebound.contracts.validation.literals.amounts.languages import WORDS as NUMBER_WORD_LANGUAGES
+from sourcebound.contracts.validation.literals.amounts.languages import LANGUAGES_OF_LITERALS
 from sourcebound.contracts.validation.literals.check import LiteralKind, check_literals, read_evidence
 from sourcebound.contracts.validation.literals.parts import cites_another
 from sourcebound.contracts.validation.literals.reading import read_literals
@@ -159,7 +159,7 @@ def _in_english(spoken: _Spoken, chunks: dict[str, str], language: str | None) -
     if not text:
         return None
     previous, question = (translate(each, cited, language) or each for each in (spoken.previous, spoken.question))
-    unread = foreign_language(spoken.text, language) not in NUMBER_WORD_LANGUAGES
+    unread = foreign_language(spoken.text, language) not in LANGUAGES_OF_LITERALS
     return spoken._replace(text=text, previous=previous, question=question, values_unread=unread)
 
 

@@ -60,10 +60,14 @@ def class_of(literal: Literal) -> str | None:
 class _Reader:
     def __init__(self, index: LiteralIndex) -> None:
         self.plain = index.plain
+        # a piece of code with blanks is looked up as it stands (R5-8), and its numbers are said of nothing
+        code = [range(each.start, each.start + len(each.text)) for each in index.literals if _is_phrase_of_code(each)]
         self.literals = [
             literal
             for literal in index.literals
-            if literal.kind not in ("quotation", "address") and literal.unit != CODE
+            if literal.kind not in ("quotation", "address")
+            and literal.unit != CODE
+            and not any(literal.start in span for span in code)
         ]
         self.starts = [literal.start for literal in self.literals]
         self.block = 0
@@ -188,6 +192,10 @@ class _Reader:
                     continue
             tokens.append(read_word(match[0]))
         return tuple(with_bounds(tokens))
+
+
+def _is_phrase_of_code(literal: Literal) -> bool:
+    return literal.unit == CODE and " " in literal.text.strip("` ")
 
 
 def _field_heads(text: str) -> list[str]:

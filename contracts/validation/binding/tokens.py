@@ -27,6 +27,7 @@ JOINING: Final = frozenset("and or und oder et ou y o e ed".split())
 FILLERS: Final = """
     least most up down about approximately nearly almost roughly around exactly minimum maximum total per cent
     percent one two each every all any both while whereas however although though thus hence respectively
+    versus against
     um bis nach vor aus seit durch einer eines einem einen auch noch sowie oder aber nur mehr als dem ihr ihre sein
     seine celui celle ceux celles jusqu'à à de d'un d'une l' ce cette ces son sa ses leur leurs plus moins que qui dont
     puis entre après avant tandis mais et aquel aquella desde hasta sobre entre este esta estos estas su sus más menos

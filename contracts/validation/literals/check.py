@@ -5,6 +5,7 @@ are brought to one normal form, so that `1,200`, `1200` and `1.2 thousand` agree
 """
 
 import hashlib
+import re
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -24,6 +25,8 @@ CACHED_CHUNKS: Final = 512
 """The size of the cache of read chunks, because popular chunks, retries and replays read the same text again."""
 QUESTION: Final = "question"
 ANSWER: Final = "answer"
+NO_THING: Final = re.compile(r"(?:FY|CY|Q|H|v)\W?\d.*|\d.*", re.IGNORECASE)
+"""An identifier of a time or of a version, which differs within a document: `FY2022`, `Q4`, `v3.2`, `4Q22`."""
 
 
 class LiteralKind(StrEnum):
@@ -69,10 +72,17 @@ class CitedChunk(NamedTuple):
 
     anchor: str
     text: str
+    name: str = ""
+    """The title of its document, and the headings above it, which name what it is about."""
 
     def literal_index(self, version: int) -> LiteralIndex:
         """Return the chunk's literals, from a cache if the chunk was read recently."""
         return _read_chunk(self.text, version)
+
+    def names(self, literal: Literal, version: int) -> bool:
+        """Return whether an identifier stands above the chunk: `HX-14` of the manual `HX-14 Heat pump`."""
+        is_thing = literal.kind == LiteralKind.IDENTIFIER and not literal.unit and not NO_THING.fullmatch(literal.text)
+        return version >= SECOND and is_thing and bool(self.name) and _read_chunk(self.name, version).supports(literal)
 
 
 class AnswerContext(NamedTuple):
@@ -81,15 +91,17 @@ class AnswerContext(NamedTuple):
     head: str = ""
     """The heads and the lead-in above it, which may name a scale."""
     items: int = 0
-    """The number of list items that it leads in."""
+    """The number of list items or rows that it leads in."""
+    previous: str = ""
+    """The statement before it."""
 
 
 ALONE: Final = AnswerContext()
 
 
-def read_evidence(anchor: str, text: str) -> CitedChunk:
+def read_evidence(anchor: str, text: str, name: str = "") -> CitedChunk:
     """Wrap a chunk for `check_literals`."""
-    return CitedChunk(anchor, text)
+    return CitedChunk(anchor, text, name)
 
 
 @lru_cache(maxsize=CACHED_CHUNKS)
@@ -131,9 +143,10 @@ def check_literals(
             text=literal.text.strip(),
             segment=segment,
             found_in=_find_in_chunks(literal, statement, sources)
+            or tuple(source.anchor for source in cited if source.names(literal, version))
             or ((QUESTION,) if repeats_question and _read_chunk(question, version).supports(literal) else ())
             or _find_in_question(literal, text, statement, indexes, question)
-            or _find_in_answer(literal, statement, context.items, indexes),
+            or _find_in_answer(literal, statement, context, indexes),
         )
         for literal in statement.literals
     ]
@@ -168,8 +181,9 @@ def _find_in_question(
 
 
 def _find_in_answer(
-    literal: Literal, statement: LiteralIndex, items: int, cited: tuple[LiteralIndex, ...]
+    literal: Literal, statement: LiteralIndex, context: AnswerContext, cited: tuple[LiteralIndex, ...]
 ) -> tuple[str, ...]:
-    """Return `ANSWER` for the count of a list of the answer itself."""
-    counts = statement.version >= SECOND and cited and counts_own_list(literal, statement.plain, items, cited)
-    return (ANSWER,) if counts else ()
+    """Return `ANSWER` for the count of a list of the answer itself, or of a pair that it names."""
+    if statement.version < SECOND or not cited:
+        return ()
+    return (ANSWER,) if counts_own_list(literal, statement.plain, context.items, cited, context.previous) else ()

@@ -25,6 +25,14 @@ PAIR: Final = re.compile(
     re.IGNORECASE,
 )
 """A pair that is no count of a source, and a number of things that were named before."""
+DEFINITE: Final = re.compile(
+    r"\b(?:the|these|those) two\s+(?:[a-z-]{3,20}\s+){0,2}[a-z-]{3,20}s\b"
+    r"|\b(?:(?:die|diese) zwei|(?:les|ces) deux|(?:los|las|estos|estas) dos|(?:i|gli|le|questi|queste) due)"
+    r"\s+[^\W\d_]{3,20}",
+    re.IGNORECASE,
+)
+"""A pair that the sentence before names: `the two techniques`."""
+AND: Final = re.compile(r"\w\W+(?:and|or|und|oder|et|ou|y|e|o|ed|od)\W+\w", re.IGNORECASE)
 ALL_OF: Final = re.compile(
     r"\b(?:all|the|these|those|alle|die|diese|tou(?:s|tes) les|les|ces|los|las|estos|estas|i|gli|le|questi|queste)\s$",
     re.IGNORECASE,
@@ -40,14 +48,17 @@ MAX_COUNT: Final = 12
 FORM: Final = re.compile(r"n([2-9]|1[0-2])")
 
 
-def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[LiteralIndex, ...]) -> bool:
+def counts_own_list(
+    literal: Literal, text: str, items: int, cited: tuple[LiteralIndex, ...], previous: str = ""
+) -> bool:
     """Return whether a number counts what is listed, and no cited chunk counts the same thing otherwise.
 
     Args:
         literal: A literal of the statement that no cited chunk holds. A pair that is named before is one too.
         text: The plain text of the statement.
-        items: The number of list items that the statement leads in, 0 if it leads in none.
+        items: The number of list items or rows that the statement leads in, 0 if it leads in none.
         cited: The literals of the cited chunks.
+        previous: The statement before it.
     """
     forms = [match for form in literal.forms if (match := FORM.fullmatch(form))]
     if literal.kind != "number" or literal.unit is not None or not forms:
@@ -59,6 +70,8 @@ def counts_own_list(literal: Literal, text: str, items: int, cited: tuple[Litera
     counts = {items, _length_of_list(text, end)}
     if literal.text.isalpha() and ALL_OF.search(text, 0, literal.start):
         counts.update(length for source in cited for length in _lengths_of_lists(source.plain))
+    if any(match.start() <= literal.start < match.end() for match in DEFINITE.finditer(text)) and AND.search(previous):
+        counts.add(2)
     if number not in counts:
         return False
     if THESE.match(text, end):

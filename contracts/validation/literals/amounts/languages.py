@@ -1,7 +1,8 @@
-"""Numbers, amounts and times as German, French, Spanish and Italian write them (R5-8).
+"""Numbers, amounts and times as German, French, Spanish, Italian, Dutch and Portuguese write them (R5-8).
 
 Number words support digits only in a text of their own language, because `once` and `due` are also English words. A
 number word is a literal of its own only there or before a noun of time (`treinta días`), and an article never is one.
+Those of Dutch and Portuguese support numbers, and are no literals.
 """
 
 import re
@@ -23,6 +24,7 @@ FUNCTION_WORDS: Final = {
     "es": frozenset("el la los las y es son del una en para por con al no se que o miles millones".split()),
     "it": frozenset("il la lo gli le e è sono del della dei una per con al non si che di da milioni miliardi".split()),
     "pt": frozenset("o a os as e é são do da dos das uma em no na para por com ao não se que ou milhões".split()),
+    "nl": frozenset("is of was het een van zijn wordt worden niet met voor op bij aan naar ook uit deze dit".split()),
 }
 SMALL: Final = {
     "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
@@ -34,6 +36,10 @@ SMALL: Final = {
     "veintisiete veintiocho veintinueve",
     "it": "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici "
     "diciassette diciotto diciannove venti",
+    "pt": "zero um dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete "
+    "dezoito dezenove vinte",
+    "nl": "nul één twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien "
+    "zeventien achttien negentien twintig",
 }  # fmt: skip
 """The words from zero upwards."""
 TENS: Final = {
@@ -41,6 +47,8 @@ TENS: Final = {
     "fr": "vingt trente quarante cinquante soixante",
     "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
     "it": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
+    "pt": "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
+    "nl": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
 }
 ROUND: Final = {
     "de": {"hundert": 100, "tausend": 1000},
@@ -48,6 +56,8 @@ ROUND: Final = {
     | {"mille": 1000},
     "es": {"cien": 100, "mil": 1000},
     "it": {"cento": 100, "mille": 1000},
+    "pt": {"duas": 2, "quatorze": 14, "dezasseis": 16, "dezassete": 17, "dezanove": 19, "cem": 100, "mil": 1000},
+    "nl": {"honderd": 100, "duizend": 1000},
 }  # fmt: skip
 FRENCH_ORDINALS: Final = (
     "deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième"
@@ -80,8 +90,10 @@ def _compound(language: str, ten: str, one: int, small: list[str]) -> str:
         return ("ein" if one == 1 else small[one]) + "und" + ten
     if language == "fr":
         return f"{ten}-et-un" if one == 1 else f"{ten}-{small[one]}"
-    if language == "es":
-        return f"{ten} y {small[one]}"
+    if language in ("es", "pt"):
+        return f"{ten} {'y' if language == 'es' else 'e'} {small[one]}"
+    if language == "nl":
+        return ("een" if one == 1 else small[one]) + ("ën" if one in (2, 3) else "en") + ten
     return (ten[:-1] if one in (1, 8) else ten) + ("tré" if one == 3 else small[one])
 
 
@@ -94,8 +106,13 @@ NUMBER_WORD: Final = {
     for language, words in WORDS.items()
 }
 WORD: Final = re.compile(r"[^\W\d_]+")
-FIRST_WORDS: Final = {language: frozenset(WORD.match(word)[0] for word in words) for language, words in WORDS.items()}  # type: ignore[index]
-"""The word with which a number word of each language begins: `dix` of `dix-sept`."""
+LANGUAGES_OF_LITERALS: Final = tuple(NOUNS_OF_TIME)
+"""The languages whose number words are literals."""
+FIRST_WORDS: Final = {
+    language: frozenset(WORD.match(word)[0] for word in WORDS[language])  # type: ignore[index]
+    for language in LANGUAGES_OF_LITERALS
+}
+"""The word with which a number word of each of them begins: `dix` of `dix-sept`."""
 CLOCK: Final = re.compile(
     r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?:\s?h\s?(?P<minute>[0-5]\d)|\s?Uhr(?:\s(?P<after>[0-5]\d))?)(?!\w|[.,]\d)"
     r"|(?<![\w.,:])(?P<hour_from>[01]?\d|2[0-4])(?=\s(?:bis|und)\s(?:[01]?\d|2[0-4])(?:[:.][0-5]\d)?\sUhr\b)"
@@ -107,7 +124,16 @@ HOUR_GROUPS: Final = ("hour", "hour_from", "hour_it", "hour_ore")
 `alle`, `dalle` and `ore`."""
 CLOCK_MARK: Final = re.compile(r"\d(?:\s?(?:h|Uhr)|\.[0-5]\d)")
 """A text without this has no such time."""
-HOURS: Final = re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)")
+HOURS: Final = {
+    "fr": re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)"),
+    "pt": re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)"),
+    "nl": re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?=(?:\s(?:tot|en)\s(?:[01]?\d|2[0-4]))?\suur\b)"),
+}
+"""An hour that is a time of day or a duration, by the language of its text."""
+YEARS: Final = re.compile(r"(?<![\w.,:-])(?P<number>\d{1,4})\s?y(?!\w|\s?\d)")
+"""Years as English papers write them: `for over 300 y`. In Spanish `y` is a word."""
+AFTERNOON: Final = re.compile(r"\s(?:nachmittags|abends|am\s(?:Nachmittag|Abend))\b")
+NOON: Final = 12
 SCALE_WORD: Final = (
     r"(?:Mio|Mrd|Tsd|Millionen|Milliarden|millions|milliards|millones|milioni|miliardi|million|billion|trillion|thousand"
     r"|tausend|mila|milliers|miles(?=\sde\s)|[TkK](?=€|EUR|CHF|USD))"
@@ -157,6 +183,7 @@ def read_clock_times(text: str) -> list[Literal]:
     for match in CLOCK.finditer(text) if CLOCK_MARK.search(text) else ():
         hour = int(next(filter(None, map(match.group, HOUR_GROUPS)))) % 24
         minute = match["minute"] or match["after"] or match["minute_it"] or match["minute_ore"] or "00"
+        hour += NOON if hour < NOON and AFTERNOON.match(text, match.end()) else 0
         forms = {f"t{hour}:{minute}"} | ({f"n{hour}"} if match["hour_from"] else set())
         literals.append(Literal("time", match[0], match.start(), frozenset(forms)))
     return literals
@@ -197,12 +224,15 @@ def forms_of_language(text: str, language: str) -> list[Form]:
         (unscaled_form(match["number"]), UNITS[match["currency"]] if match["currency"] else None)
         for match in SCALED.finditer(text)
     ]
+    if language == "en":
+        forms += [(f"n{int(match['number'])}", UNITS["year"]) for match in YEARS.finditer(text)]
     if language not in WORDS:
         return forms
     lowered = text.casefold()
     forms += [(f"n{WORDS[language][match[0]]}", None) for match in NUMBER_WORD[language].finditer(lowered)]
+    for match in HOURS[language].finditer(text) if language in HOURS else ():
+        forms += [(f"t{int(match['hour']) % 24}:00", None), (f"n{int(match['hour'])}", UNITS["h"])]
     if language == "fr":
-        forms += [(f"t{int(match['hour']) % 24}:00", None) for match in HOURS.finditer(text)]
         words = frozenset(WORD.findall(lowered))
         for value, word in enumerate(FRENCH_ORDINALS, start=2):
             if word in words:

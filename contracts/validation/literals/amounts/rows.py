@@ -11,8 +11,11 @@ from sourcebound.contracts.validation.literals.literal import PART, Literal
 BLANK: Final = re.compile("[ \u00a0\u202f]")
 JOINED: Final = re.compile(r"\d{1,3}(?:[, \u00a0\u202f]\d{3})+")
 CELL: Final = r"\(?[$€£]?\d[\d.,]*\)?%?"
-ROW: Final = re.compile(rf"{CELL}(?:[ \u00a0\u202f]+(?:[-–—][ \u00a0\u202f]+)?{CELL})+")
+ROW: Final = re.compile(rf"{CELL}(?:[ \u00a0\u202f]+(?:[-–—][ \u00a0\u202f]+){{0,3}}{CELL})+")
 """Numbers with blanks between them. A dash between two is an empty cell, or that of a range."""
+DASH: Final = re.compile(r"(?<=[ \u00a0\u202f])[-–—](?=[ \u00a0\u202f])")
+LEAST_DASHES: Final = 2
+"""The dashes of a row that are no range."""
 MARK: Final = re.compile(r"[(),.%$€£]")
 """What no group of digits has, so that the numbers next to it are numbers of their own."""
 TABLE_ROW: Final = re.compile(r"^[ \t]*\|[^\n]*\|[ \t]*$", re.MULTILINE)
@@ -30,7 +33,8 @@ def numbers_of_rows(text: str, literals: Sequence[Literal]) -> list[Literal]:
     """Return the single numbers of those that were read as one with blanks, although they are cells of a row.
 
     No number has commas and blanks. Without commas, a row has five cells or more, and one of them is in brackets or has
-    a mark, or the one number would have four groups and more. A part that begins with 0 is a group of digits.
+    a mark, or two are empty, or the one number would have four groups and more. A part that begins with 0 is a group of
+    digits.
 
     Args:
         text: The plain text of a source.
@@ -53,7 +57,8 @@ def _parts(literal: Literal, rows: Sequence[re.Match[str]], starts: Sequence[int
     place = bisect_right(starts, start) - 1
     row = rows[place][0] if place >= 0 and start < rows[place].end() else ""
     cells = len(row.split())
-    is_cell = cells >= LEAST_CELLS and bool(MARK.search(row) or MOST_GROUPS < len(parts) < cells)
+    has_mark = MARK.search(row) is not None or len(DASH.findall(row)) >= LEAST_DASHES
+    is_cell = cells >= LEAST_CELLS and (has_mark or MOST_GROUPS < len(parts) < cells)
     if "," not in found[0] and not is_cell:
         return
     for part in parts:

@@ -87,25 +87,25 @@ FOREIGN_SPELLINGS: Final = """
 % prozent
 m mètre mètres metro metros metri
 mi meile meilen milla millas miglio miglia mijl mijlen
-km kilomètre kilomètres kilómetro kilómetros chilometro chilometri
+km kilomètre kilomètres kilómetro kilómetros chilometro chilometri quilómetros quilômetros
 cm zentimeter centimètre centimètres centímetro centímetros centimetri
 mm millimètre millimètres milímetro milímetros millimetri
-kg kilogramm kilo kilos kilogramos chilogrammi
-g gramm gramos grammi
+kg kilogramm kilo kilos kilogramos chilogrammi quilos quilogramas
+g gramm gramos grammi gramas
 t tonnen toneladas tonnellate
 l liter litern litro litros litri
-s sekunde sekunden seconde secondes segundo segundos secondo secondi
+s sekunde sekunden seconde secondes segundo segundos secondo secondi seconden
 min minuten minuto minutos minuti
-h stunde stunden std heure heures hora horas ora ore
-d tag tage tagen jour jours día días giorno giorni werktag werktage werktagen
-wk woche wochen semaine semaines semana semanas settimana settimane
-mo monat monate monaten mois mes meses mese mesi
-yr jahr jahre jahren ans année années año años anno anni
+h stunde stunden std heure heures hora horas ora ore uren
+d tag tage tagen jour jours día días giorno giorni werktag werktage werktagen dias dagen werkdagen
+wk woche wochen semaine semaines semana semanas settimana settimane weken
+mo monat monate monaten mois mes meses mese mesi mês maand maanden
+yr jahr jahre jahren ans année années año años anno anni ano anos jaar jaren
 v voltios
 w vatios
 us$ us-dollar dólar dólares dollari
 """
-"""Spellings of German, French, Spanish and Italian, which count since the second version of validation."""
+"""Spellings of other languages, which count since the second version of validation."""
 ALL_UNITS: Final = (
     UNITS
     | {spelling: line.split()[0] for line in FOREIGN_SPELLINGS.strip().split("\n") for spelling in line.split()}

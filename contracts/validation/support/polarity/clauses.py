@@ -92,6 +92,11 @@ class _Open:
         self.last = ""
         """Its last word."""
 
+    @property
+    def may_restrict(self) -> bool:
+        """Whether a French `que` makes its denials a limit: `ne reprend le travail que 48 heures après`."""
+        return bool(self.denials) and all(denial.form in ("ne", "n") for denial in self.denials)
+
     def close(self, language: str) -> Clause:
         """Return the clause."""
         return Clause(
@@ -193,7 +198,7 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
             clause.is_relative = False
         elif form in listed.reasons or ("," in gap and form in listed.ands):
             close()
-        elif form in listed.relatives and clause.words:
+        elif form in listed.relatives and clause.words and not (form == "que" and clause.may_restrict):
             close(is_relative=True)
         elif len(clause.words) == MAX_WORDS:
             close(clause.is_relative)
@@ -220,9 +225,10 @@ def _add(clause: _Open, word: Word, listed: PolarityWords, is_content: bool, fol
         clause.denials.append(_Denial(form, len(clause.words)))
     elif form in listed.ands or form in listed.prepositions:
         clause.stops.append(len(clause.words))
+    restricts = form == "que" and clause.may_restrict
     if form in listed.limits or form in listed.exceptions:
         clause.limits = len(clause.denials)
-    if form in listed.exceptions:
+    if form in listed.exceptions or restricts:
         clause.is_limited = True
     if form in listed.exceptions or form in listed.signs or form.startswith(listed.beginnings):
         clause.signs.add(form[:5])

@@ -20,12 +20,14 @@ WHOLE = [
     "Das Ventil bzw. Die Pumpe steht.",
     "Véase el art. 5 y la pág. 3.",
     "Lo dice il Sig. Rossi.",
+    "It is vectored by *Ae. aegypti* and Ae. albopictus.",
 ]
 CUT = [
     "Der Umsatz stieg um 5 Mio. Das EBIT fiel.",
     "Sie endet am 30. Das ist die Frist.",
     "Es dauert 2 Std. Das ist die Frist.",
     "Es gilt Satz 5. Der Vertrag endet.",
+    "It is vectored by *Ae. aegypti*. Ae. albopictus is another.",
 ]
 
 

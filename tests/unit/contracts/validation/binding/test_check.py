@@ -28,6 +28,11 @@ FINES = (
     "A dealer who fails to keep records is liable to a fine of up to 5,000 dollars. "
     "A person who sells without registration is liable to a fine of up to 40,000 dollars."
 )
+TRIAL = "Device A did not lower the risk of death 2.8% versus 3.2%, or of stroke 1.3% versus 1.4% (RR, 0.93)."
+CRON = (
+    "By default each field is only checked within its own range (e.g. day 1-31, month 1-12). Fields are not compared, "
+    "so expressions like 0 0 31 2 * are valid."
+)
 SIGNS = "- Sign permit\n  - Individual signs under 32 sq ft: $50\n  - Individual signs 32 sq ft and larger: $100"
 RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
 
@@ -50,6 +55,11 @@ RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
         ("It takes 10-14 days for new and 7 days for old seals.", [RANGE], True),
         ("It takes 7 days for new and 10-14 days for old seals.", [RANGE], False),
         ("It takes 10 to 14 days for new and 7 days for old seals.", [RANGE.replace("-", " to ")], True),
+        # two values with a contrast between them are said of the same
+        ("| Outcome | Device A | Device B |\n|---|---|---|\n| stroke | 1.3% | 1.4% |", [TRIAL], False),
+        ("| Outcome | Device A | Device B |\n|---|---|---|\n| death | 1.3% | 1.4% |", [TRIAL], True),
+        # the numbers of a phrase of code are said of nothing
+        ("By default each field is only checked within its own range, so `0 0 31 2 *` is valid.", [CRON], False),
         # the column
         ("Revenue of Labels was 377.9 in 2024.", [TABLE], True),
         ("Revenue of Labels was 402.7 in 2024, after 377.9 in 2023.", [TABLE], False),

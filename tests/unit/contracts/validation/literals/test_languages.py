@@ -1,4 +1,4 @@
-"""R5-8: numbers, amounts and times as German, French, Spanish and Italian write them."""
+"""R5-8: numbers, amounts and times as German, French, Spanish, Italian, Dutch and Portuguese write them."""
 
 import pytest
 
@@ -13,6 +13,12 @@ SUPPORTED = [
     ("El plazo es de 30 días.", "El plazo es de treinta días en la ley."),
     ("El plazo es de treinta días.", "El plazo es de 30 días."),
     ("Jusqu'au 12e mois.", "Le contrat dure jusqu'au douzième mois et pas plus."),
+    ("It stood still for eleven days.", "In juli lag het park elf dagen stil, en niet langer."),
+    ("It takes 23 days and 31 weeks.", "Het duurt drieëntwintig dagen en eenendertig weken voor het klaar is."),
+    ("The plan allows four rides.", "O plano permite quatro viagens por dia, com o intervalo entre elas."),
+    ("Wait 25 minutes.", "O intervalo é de vinte e cinco minutos entre elas."),
+    ("Hand it in within 30 days.", "Submeta o relatório no prazo de 30 dias após o regresso."),
+    ("It keeps for three months.", "Het middel is na opening drie maanden houdbaar."),
     # thousands, amounts
     ("Das Limit ist 5000.", "Das Limit ist 5.000 und die Warnung nicht abschaltbar."),
     ("El límite es 1200.", "El límite es de 1.200 en la red."),
@@ -32,6 +38,10 @@ SUPPORTED = [
     ("Ouvert à 22h30.", "Ouvert à 22 h 30."),
     ("Fino alle 12.30.", "9:00-12:30"),
     ("Ab 8 Uhr.", "Ab 8:00"),
+    ("Bis 2 Uhr nachmittags.", "8 am to 2 pm"),
+    ("It is open from 9:00 to 17:00.", "Het kantoor is open van 9 tot 17 uur en is op zondag dicht."),
+    ("Take it every 8 hours.", "Neem het elke 8 uur in met water."),
+    ("It opens at 9 am.", "A loja abre das 9h às 17h e não fecha."),
     # a unit in the name of a key
     ("The limit is 512 KB.", "max_body_kb: 512"),
 ]
@@ -52,6 +62,12 @@ UNSUPPORTED = [
     ("Ouvert à 8h30.", "Le bureau est ouvert à 8 h et les guichets sont fermés."),
     ("Fino alle 12.30.", "9:00-12:45"),
     ("Ab 9 Uhr.", "Ab 8 Uhr"),
+    ("Bis 2 Uhr nachmittags.", "8 am to 2 am"),
+    ("It is open from 9:00 to 16:00.", "Het kantoor is open van 9 tot 17 uur en is op zondag dicht."),
+    ("It stood still for twelve days.", "In juli lag het park elf dagen stil, en niet langer."),
+    ("It takes 32 days.", "Het duurt drieëntwintig dagen en eenendertig weken voor het klaar is."),
+    ("The plan allows five rides.", "O plano permite quatro viagens por dia, com o intervalo entre elas."),
+    ("Hand it in within 30 weeks.", "Submeta o relatório no prazo de 30 dias após o regresso."),
     ("The limit is 512 MB.", "max_body_kb: 512"),
     ("Depuis le 18 février 2025.", "Depuis le 18 janvier 2025, pas en février."),
 ]

@@ -1,7 +1,10 @@
 """R5-8: eras, ranges, named times, ratings, code, labels, the answer's own counts, and values in another's place."""
 
+from typing import Any
+
 import pytest
 
+from sourcebound.contracts.validation.answer_reading import read_answer
 from sourcebound.contracts.validation.literals.check import (
     ANSWER,
     QUESTION,
@@ -11,6 +14,7 @@ from sourcebound.contracts.validation.literals.check import (
     read_evidence,
 )
 from sourcebound.contracts.validation.versions import SECOND
+from support.builders import answer_bundle
 
 
 def findings(
@@ -273,6 +277,66 @@ def test_the_count_of_a_list_of_the_answer_needs_no_source(
 ) -> None:
     (number,) = findings(answer, evidence, context=AnswerContext(items=items))
     assert number.found_in == ((ANSWER,) if counted else ())
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("answer", "evidence", "previous", "counted"),
+    [
+        ("The two actors are married.", "They are married.", "Ann plays Doug and Eve plays Julie.", True),
+        ("Les deux acteurs sont mariés.", "Ils sont mariés.", "Ann joue Doug et Eve joue Julie.", True),
+        # no pair is named
+        ("The two actors are married.", "They are married.", "Ann plays Doug.", False),
+        ("The two actors are married.", "They are married.", "", False),
+        # nothing points to it
+        ("Two actors are married.", "They are married.", "Ann plays Doug and Eve plays Julie.", False),
+        # another number
+        ("The three actors are married.", "They are married.", "Ann plays Doug and Eve plays Julie.", False),
+        ("The two actors are married.", "All three actors are.", "Ann plays Doug and Eve plays Julie.", False),
+    ],
+)
+def test_the_two_are_those_that_the_sentence_before_names(
+    answer: str, evidence: str, previous: str, counted: bool
+) -> None:
+    (number,) = findings(answer, evidence, context=AnswerContext(previous=previous))
+    assert number.found_in == ((ANSWER,) if counted else ())
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("number", "counted"), [("two", True), ("three", False)])
+def test_a_lead_in_counts_the_rows_of_its_table(number: str, counted: bool) -> None:
+    table = "| Syrup | Signs |\n|---|---|\n| Tussilan | confusion [C0] |\n| Tossilen | agitation [C0] |"
+    bundle = answer_bundle("Tussilan: confusion. Tossilen: agitation.", question="What are the signs of each syrup?")
+    (found,) = read_answer(f"It depends on which of {number} syrups it is:\n\n{table}", bundle).literals
+    assert found.found_in == ((ANSWER,) if counted else ())
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(
+    ("literal", "changes", "named"),
+    [
+        ("HX-14", {"title": "Norvik HX-14 heat pump"}, True),
+        ("HX-14", {"section": "Heat pumps > HX-14 > Night"}, True),
+        ("HX-14", {"title": "Norvik HX-15 heat pump"}, False),
+        # a time or a version may be another one in the document
+        ("FY2022", {"title": "Report FY2022"}, False),
+        ("4Q22", {"title": "Report 4Q22"}, False),
+        ("v3.2", {"title": "Manual v3.2"}, False),
+        # only names of things, not their values
+        ("40 bar", {"title": "Pumps for 40 bar"}, False),
+    ],
+)
+def test_the_title_of_a_cited_chunk_names_its_thing(literal: str, changes: dict[str, Any], named: bool) -> None:
+    bundle = answer_bundle("In night mode the sound level drops.", question="How loud is it?", **changes)
+    (found,) = read_answer(f"At night the sound of the {literal} drops [C0].", bundle).literals
+    assert found.supported is named
+
+
+@pytest.mark.contract("R5-8", "CP-10")
+def test_in_a_run_of_the_first_version_it_does_not() -> None:
+    bundle = answer_bundle("In night mode the sound level drops.", question="How loud is it?", title="HX-14 manual")
+    (found,) = read_answer("At night the sound of the HX-14 drops [C0].", bundle, 1).literals
+    assert not found.supported
 
 
 @pytest.mark.contract("R5-8")

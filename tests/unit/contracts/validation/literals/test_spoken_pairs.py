@@ -98,6 +98,8 @@ SUPPORTED = [
     ("There were 969 stores.", "Total 966 5 (2) 969 977 7 (2) 982"),
     ("There were 977 stores.", "Total 966 5 (2) 969 977 7 (2) 982"),
     ("It had 969 million.", "(in millions)\nTotal 5 (2) 969 977 7 (2) 982"),
+    ("There were 128 stores.", "Best Buy 127 1 - 128 127 - - 127"),
+    ("It lived there for over 300 years.", "It has lived there for over 300 y, while the other is new."),
     ("It weighs 1245 kg.", "The weight is 1 245 kg."),
     # signs in words
     ("Output shrank by 0.3% in 2002.", "2002: -0.3%"),
@@ -239,6 +241,8 @@ UNSUPPORTED = [
     ("There were 969 kg.", "Total kg 966 5 (2) 969 977 7 (2) 982"),
     ("There are 245 rooms.", "Rooms 1 245 (2)"),
     ("It has 245 items.", "Items 1 245 2 300 4 500"),
+    ("It has 350 items.", "Items 1 2 350 - 2 400 3"),
+    ("It lived there for over 300 years.", "It has 300 y 400 of them, while the other is new."),
     ("There were 0 items.", "Items 12 000 (3) 15 000 20"),
     ("There came 245 people.", "Totals 3 4 (5) 6 7 8\n\nIn all, 1 245 people came."),
     # signs

@@ -164,6 +164,10 @@ def test_the_contrary_in_other_words_is_found(statement: str, chunks: list[str],
         ),
         ("Se desaconseja abrir la tapa durante el ciclo.", "No se debe abrir la tapa durante el ciclo."),
         ("Si sconsiglia di aprire il coperchio durante il ciclo.", "Non si deve aprire il coperchio durante il ciclo."),
+        (
+            "Un agent malade ne reprend le travail que 48 heures après la fin des symptômes.",
+            "Un agent malade reprend le travail 48 heures après la fin des symptômes.",
+        ),
         # two denials
         (
             "You cannot return an item without the original receipt.",
