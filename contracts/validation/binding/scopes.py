@@ -21,6 +21,9 @@ SENTENCE_END: Final = re.compile(
 """No sentence ends within a date: `15. Juni`."""
 HEADING_WORDS: Final = 10
 NUMBER: Final = re.compile(r"\d+")
+P_VALUE: Final = re.compile(r"\b[pP]\s?[=<>≤]\s?$")
+"""What stands before the probability of a result, which is no value of a thing: `(p = 0.02)`."""
+LONGEST_P: Final = 5
 INLINE_ITEM: Final = re.compile(r"\s*\(?\d{1,2}[.)]\s")
 WHOLE_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
@@ -186,6 +189,9 @@ class _Reader:
                     continue
                 if literal.unit == LABELLED or literal.kind == "identifier":
                     tokens.append(Token(min(literal.forms), Kind.KEY, literal))
+                    continue
+                if P_VALUE.search(self.plain, max(0, literal.start - LONGEST_P), literal.start):
+                    tokens.append(Token("p", Kind.CLOSED, literal))
                     continue
                 if class_of(literal) is not None:
                     tokens.append(Token(min(literal.forms), Kind.VALUE, literal))

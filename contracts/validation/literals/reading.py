@@ -71,7 +71,7 @@ def _readers(version: int, *, points_group: bool = False) -> tuple[Reader, ...]:
     month_dates, months = (read_any_month_dates, ALL_MONTHS) if version >= SECOND else (read_month_dates, MONTHS)
     eras = (Reader(read_eras, needs_digits=True, words=ERA_WORDS),) if version >= SECOND else ()
     return (
-        Reader(read_dates, needs_digits=True),
+        Reader(partial(read_dates, version=version), needs_digits=True),
         Reader(month_dates, needs_digits=False, words=frozenset(months)),
         Reader(read_times, needs_digits=True),
         *eras,

@@ -10,6 +10,7 @@ from typing import Final
 
 from sourcebound.contracts.validation.literals.amounts.fractions import parts_of_a_source, read_fraction_words
 from sourcebound.contracts.validation.literals.amounts.kelvins import kelvin_form
+from sourcebound.contracts.validation.literals.amounts.number_words import NUMBER_WORDS
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS, UNITS
 from sourcebound.contracts.validation.literals.literal import PART, Literal, lower_case
 from sourcebound.contracts.validation.literals.times.spoken_times import minutes_in_words, pointed_times
@@ -31,6 +32,10 @@ AGE: Final = re.compile(
     re.IGNORECASE,
 )
 """An age (`aged 6`, `when she was 6`), which is one of years where no other unit follows (`aged 6-18 months`)."""
+AGE_IN_WORDS: Final = re.compile(
+    rf"\b(?:age of|aged) (?P<years>(?:{'|'.join(NUMBER_WORDS)})(?:-(?:{'|'.join(NUMBER_WORDS)}))?)\b"
+)
+"""The same in words: `at the age of seven`; applies to text in lower case."""
 PREPOSITIONS: Final = frozenset("in a um".split())
 """Words after an age that also spell units."""
 AGE_WORDS: Final = frozenset("age aged alter âge edad età when since until".split())
@@ -84,6 +89,8 @@ def spoken_forms(plain: str, words: Set[str], literals: Iterable[Literal]) -> It
     if not words.isdisjoint(AGE_WORDS):
         ages = (match for match in AGE.finditer(plain) if not _is_in_other_units(match))
         yield from ((f"n{int(match['years'])}", UNITS["year"]) for match in ages)
+        for match in AGE_IN_WORDS.finditer(lower_case(plain)):
+            yield f"n{sum(NUMBER_WORDS[word] for word in match['years'].split('-'))}", UNITS["year"]
     if not words.isdisjoint(NUMBERED):
         yield from ((f"n{ROMAN[match['roman']]}", PART) for match in WITH_ROMAN.finditer(plain))
         for match in WITH_DIGIT.finditer(lower_case(plain)):

@@ -31,6 +31,14 @@ END: Final = "."
 """The token for the end of a sentence, of a line, of a cell and of the text."""
 MAX_PLACES: Final = 20
 """The most places of one value, and of one pair of neighbours, that are compared."""
+FAR: Final = 120
+"""The most characters from the value before another in a list to that one."""
+NEXT: Final = re.compile(r"[,;]\s(?:and\s|und\s|et\s|y\s|e\s)?$|\s(?:and|und|et|y|e)\s$")
+"""What stands before the next value of a list."""
+WITH_NAME: Final = re.compile(
+    r"\s?(?:\([^()]{1,40}\)\s?)?(?:for|in|of|at|für|bei|im|pour|dans|en|para|per|nel|nella)\b"
+)
+"""What stands after it, before the name that it is for."""
 KINDS: Final = frozenset({"number", "date"})
 QUANTITY_WORDS: Final = {
     "number": {"one": "n1", "last": "olast", "final": "olast"},
@@ -134,8 +142,19 @@ def replaces_another(literal: Literal, statement: LiteralIndex, cited: Sequence[
         others = source.nearest_others(literal, place)
         best = max((shared for shared, _ in others), default=0)
         if best >= MIN_SHARED and best - own >= MIN_LEAD:
-            return len({forms for shared, forms in others if shared >= best - 1}) == 1
+            replaced = {forms for shared, forms in others if shared >= best - 1}
+            return len(replaced) == 1 and not _follows(literal, statement, *replaced)
     return False
+
+
+def _follows(literal: Literal, statement: LiteralIndex, other: frozenset[str]) -> bool:
+    """Return whether the words before a value are those after another: `2.34 for infarction, 2.50 for depression`."""
+    before = statement.plain[max(0, literal.start - FAR) : literal.start]
+    is_item = NEXT.search(before) and WITH_NAME.match(statement.plain, literal.start + len(literal.text))
+    return is_item is not None and any(
+        literal.start - FAR < each.start < literal.start and not each.forms.isdisjoint(other)
+        for each in statement.literals
+    )
 
 
 def _add(places: dict[Key, list[Item]], key: Key, item: Item) -> None:

@@ -43,13 +43,22 @@ may follow them."""
 LEAD: Final = re.compile(rf"(?P<currency>{CURRENCY}\s?)?(?P<sign>(?<![\w)\]])(?<!\d\s)[-−+±])?$")
 """The currency and sign that may precede a number and belong to it."""
 LEAD_LENGTH: Final = 6
-WORD_NUMBER: Final = re.compile(
+SIZES: Final = "hundred thousand million billion dozen"
+UNDER_HUNDRED: Final = (
+    rf"(?:{'|'.join(NUMBER_WORDS)})(?:-(?:{'|'.join(NUMBER_WORDS)}))?\b(?!\s(?:{SIZES.replace(' ', '|')}))"
+)
+FIRST_WORD: Final = (
     r"\b(?!ten\s(?:minste|hoogste|laatste|eerste|tweede|derde|opzichte|aanzien|behoeve|gunste|gevolge|einde|tijde|onrechte"
     r"|deel|dele|koste|laste|name|slotte|dienste|noorden|oosten|zuiden|westen)\b)"
     rf"(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
-    rf"(?:[\s-]+(?:{'|'.join([*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'billion', 'dozen'])}))*\b"
+    rf"(?:[\s-]+(?:{'|'.join([*NUMBER_WORDS, *SIZES.split()])}))*\b"
 )
-"""Applies to text in lower case. The Dutch `ten minste` has no number."""
+"""The Dutch `ten minste` has no number."""
+WORD_NUMBERS: Final = {
+    1: re.compile(FIRST_WORD),
+    SECOND: re.compile(rf"{FIRST_WORD}(?:(?<=hundred)\sand\s{UNDER_HUNDRED})?"),
+}
+"""Numbers in words by the version of validation: `one hundred and seventy-nine`. They apply to text in lower case."""
 SPACING: Final = re.compile(r"[\s'’]")
 GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 GROUPED_BY_DOT: Final = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+")
@@ -128,8 +137,8 @@ def _find_numbers(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]
 def read_number_words(text: str, version: int) -> list[Literal]:
     """Read every number in words. A lone "one" is not a literal, because it is mostly a pronoun."""
     literals: list[Literal] = []
-    for match in WORD_NUMBER.finditer(lower_case(text)):
-        words = re.split(r"[\s-]+", match[0])
+    for match in WORD_NUMBERS[min(version, SECOND)].finditer(lower_case(text)):
+        words = [word for word in re.split(r"[\s-]+", match[0]) if word != "and"]
         fraction = AND_A_FRACTION.match(text, match.end()) if version >= SECOND else None
         unit = read_measure(text, fraction.end() if fraction else match.end(), False, version)
         if words == ["one"] and unit.unit is None and not fraction:

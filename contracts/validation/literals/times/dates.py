@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from sourcebound.contracts.validation.literals.literal import Literal
+from sourcebound.contracts.validation.versions import SECOND
 
 MONTH_NAMES: Final = (
     "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
@@ -28,6 +29,11 @@ SEPARATED: Final = re.compile(r"\d[-/.]\d")
 DIGITS_DATE: Final = re.compile(
     r"\b(?:(?P<iso>\d{4}[-/.]\d{1,2}[-/.]\d{1,2})|(?P<numeric>\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})))(?!\w)"
 )
+ONE_MARK_DATE: Final = re.compile(
+    r"\b(?:(?P<iso>\d{4}(?P<mark>[-/.])\d{1,2}(?P=mark)\d{1,2})"
+    r"|(?P<numeric>\d{1,2}(?P<other>[/.-])\d{1,2}(?P=other)(?:\d{4}|\d{2})))(?!\w)"
+)
+"""The same with one mark throughout, since the second version: `1.17-4.69` is a range."""
 MONTH_DATE: Final = re.compile(
     rf"\b(?:(?P<day_first>\d{{1,2}}){ENDING}\s+(?:of\s+)?)?{MONTH}"
     rf"(?:\s+(?P<day>\d{{1,2}}){ENDING}\b(?!\d|:))?(?:,?\s+(?:of\s+)?(?P<year>\d{{4}}))?(?!\w)",
@@ -61,11 +67,12 @@ TIME: Final = re.compile(
 )
 
 
-def read_dates(text: str) -> list[Literal]:
+def read_dates(text: str, version: int = SECOND) -> list[Literal]:
     """Read every date in digits. An ambiguous date (`03/04/2024`) has both forms."""
     if not SEPARATED.search(text):
         return []
-    return _with_forms(Literal("date", m[0], m.start(), _numeric_forms(m)) for m in DIGITS_DATE.finditer(text))
+    pattern = ONE_MARK_DATE if version >= SECOND else DIGITS_DATE
+    return _with_forms(Literal("date", m[0], m.start(), _numeric_forms(m)) for m in pattern.finditer(text))
 
 
 def read_month_dates(text: str) -> list[Literal]:

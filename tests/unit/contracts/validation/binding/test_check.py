@@ -29,6 +29,10 @@ FINES = (
     "A person who sells without registration is liable to a fine of up to 40,000 dollars."
 )
 TRIAL = "Device A did not lower the risk of death 2.8% versus 3.2%, or of stroke 1.3% versus 1.4% (RR, 0.93)."
+RATES = (
+    "Among stage IV patients the 5-year rates were as follows: overall survival: 68 vs. 56% (p = 0.02), "
+    "freedom from relapse: 64 vs. 37% (p = 0.01)."
+)
 CRON = (
     "By default each field is only checked within its own range (e.g. day 1-31, month 1-12). Fields are not compared, "
     "so expressions like 0 0 31 2 * are valid."
@@ -58,6 +62,8 @@ RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
         # two values with a contrast between them are said of the same
         ("| Outcome | Device A | Device B |\n|---|---|---|\n| stroke | 1.3% | 1.4% |", [TRIAL], False),
         ("| Outcome | Device A | Device B |\n|---|---|---|\n| death | 1.3% | 1.4% |", [TRIAL], True),
+        # the probability of a result is said of nothing
+        ("| 5-year rate (stage IV) | A | p |\n|---|---|---|\n| overall survival | 68% | 0.02 |", [RATES], False),
         # the numbers of a phrase of code are said of nothing
         ("By default each field is only checked within its own range, so `0 0 31 2 *` is valid.", [CRON], False),
         # the column

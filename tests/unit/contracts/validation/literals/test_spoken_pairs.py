@@ -98,6 +98,16 @@ SUPPORTED = [
     ("There were 969 stores.", "Total 966 5 (2) 969 977 7 (2) 982"),
     ("There were 977 stores.", "Total 966 5 (2) 969 977 7 (2) 982"),
     ("It had 969 million.", "(in millions)\nTotal 5 (2) 969 977 7 (2) 982"),
+    # numbers of three words
+    ("It has 179 seats.", "One hundred and seventy-nine seats are free."),
+    ("It has one hundred and seventy-nine seats.", "It has 179 seats."),
+    ("It has 200 seats.", "It has between one hundred and two hundred seats."),
+    # ages in words
+    ("He was seven years old.", "He left at the age of seven."),
+    ("She was twenty-one years old.", "She was aged twenty-one."),
+    # a range after a point is no date
+    ("The risk was 1.98 (1.26-3.11).", "risk 1.98 (1.26-3.11)"),
+    ("The ratio was 2.34 for A, 2.50 for B and 1.98 for C.", "ratios for A 2.34, for B 2.50, for C 1.98"),
     ("There were 128 stores.", "Best Buy 127 1 - 128 127 - - 127"),
     ("It lived there for over 300 years.", "It has lived there for over 300 y, while the other is new."),
     ("It weighs 1245 kg.", "The weight is 1 245 kg."),
@@ -245,6 +255,10 @@ UNSUPPORTED = [
     ("It lived there for over 300 years.", "It has 300 y 400 of them, while the other is new."),
     ("There were 0 items.", "Items 12 000 (3) 15 000 20"),
     ("There came 245 people.", "Totals 3 4 (5) 6 7 8\n\nIn all, 1 245 people came."),
+    ("It has 102 seats.", "It has between one hundred and two hundred seats."),
+    ("It has 180 seats.", "One hundred and seventy-nine seats are free."),
+    ("He was eight years old.", "He left at the age of seven."),
+    ("The risk was 1.98 (1.26-3.12).", "risk 1.98 (1.26-3.11)"),
     # signs
     ("Falls increased by 5%.", "Falls: -5%"),
     ("It dropped the idea to raise prices by 5%.", "Prices: -5%"),
