@@ -50,7 +50,7 @@ TITLE_WORDS: Final = content_words(
     command flag argument variable field format syntax output input return error message log interval cycle term sign
     test finding count article clause paragraph provision chapter page language word phrase translation definition
     abbreviation colour color shape make service offer finished completed started planned builder maker provider
-    extra extras taking much without operator sender receiver recipient origin destination route stop vehicle floor
+    extra extras taking much operator sender receiver recipient origin destination route stop vehicle floor
     building
     arbeit personal tag woche stunde ort adresse kunde nutzer mitarbeiter größe gebiet meldung prüfung befund artikel
     absatz seite

@@ -43,6 +43,7 @@ EXEMPT = {
     "the head of a table of faults": "| Code | Fault | Remedy |\n|---|---|---|\n| HP-200 | seal | oil [C0] |",
     "the head of a table of measures": "| Pump | Ratio |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
     "the head of a table of documents": "| Guideline | Route |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+    "the head of a table of extras": "| Pump | Taking | Extra |\n|---|---|---|\n| HP-200 | 0.65 | litres [C0] |",
     "a line without a colon above its list": "The seal\n- is checked every 12 hours [C0]",
     "a species in italics": "The *C. difficile* of the pump is oil. [C0]",
     "a name that begins with a point": "A custom .HP-200 file has 0.65 litres. [C0]",
@@ -82,6 +83,10 @@ NOT_EXEMPT = {
     ),
     "a question with a word of no source": (f"# How often the seal explodes\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading that turns what stands below": (f"# Maximum\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
+    "a head that turns what stands below": (
+        "| Pump | Without oil |\n|---|---|\n| HP-200 | 0.65 litres [C0] |",
+        "UNCITED_FACTUAL_STATEMENT",
+    ),
     "a heading of what is excepted": (f"# Exceptions\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading with a word of no source": (f"# Poisonous oil\n{SEAL}", "UNCITED_FACTUAL_STATEMENT"),
     "a heading of another section's words": (
