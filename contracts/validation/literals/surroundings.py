@@ -35,10 +35,6 @@ FAR: Final = 120
 """The most characters from the value before another in a list to that one."""
 NEXT: Final = re.compile(r"[,;]\s(?:and\s|und\s|et\s|y\s|e\s)?$|\s(?:and|und|et|y|e)\s$")
 """What stands before the next value of a list."""
-WITH_NAME: Final = re.compile(
-    r"\s?(?:\([^()]{1,40}\)\s?)?(?:for|in|of|at|für|bei|im|pour|dans|en|para|per|nel|nella)\b"
-)
-"""What stands after it, before the name that it is for."""
 KINDS: Final = frozenset({"number", "date"})
 QUANTITY_WORDS: Final = {
     "number": {"one": "n1", "last": "olast", "final": "olast"},
@@ -150,8 +146,7 @@ def replaces_another(literal: Literal, statement: LiteralIndex, cited: Sequence[
 def _follows(literal: Literal, statement: LiteralIndex, other: frozenset[str]) -> bool:
     """Return whether the words before a value are those after another: `2.34 for infarction, 2.50 for depression`."""
     before = statement.plain[max(0, literal.start - FAR) : literal.start]
-    is_item = NEXT.search(before) and WITH_NAME.match(statement.plain, literal.start + len(literal.text))
-    return is_item is not None and any(
+    return NEXT.search(before) is not None and any(
         literal.start - FAR < each.start < literal.start and not each.forms.isdisjoint(other)
         for each in statement.literals
     )

@@ -225,10 +225,9 @@ def _add(clause: _Open, word: Word, listed: PolarityWords, is_content: bool, fol
         clause.denials.append(_Denial(form, len(clause.words)))
     elif form in listed.ands or form in listed.prepositions:
         clause.stops.append(len(clause.words))
-    restricts = form == "que" and clause.may_restrict
     if form in listed.limits or form in listed.exceptions:
         clause.limits = len(clause.denials)
-    if form in listed.exceptions or restricts:
+    if form in listed.exceptions:
         clause.is_limited = True
     if form in listed.exceptions or form in listed.signs or form.startswith(listed.beginnings):
         clause.signs.add(form[:5])

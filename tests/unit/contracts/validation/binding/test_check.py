@@ -28,14 +28,18 @@ FINES = (
     "A dealer who fails to keep records is liable to a fine of up to 5,000 dollars. "
     "A person who sells without registration is liable to a fine of up to 40,000 dollars."
 )
-TRIAL = "Device A did not lower the risk of death 2.8% versus 3.2%, or of stroke 1.3% versus 1.4% (RR, 0.93)."
+TRIAL = (
+    "Compared with device B, device A did not lower the risk of death 2.8% versus 3.2% (risk ratio [RR], 0.89), stroke "
+    "1.3% versus 1.4% (RR, 0.93) or infection 0.9% versus 1.2% (RR, 0.82)."
+)
 RATES = (
-    "Among stage IV patients the 5-year rates were as follows: overall survival: 68 vs. 56% (p = 0.02), "
-    "freedom from relapse: 64 vs. 37% (p = 0.01)."
+    "Among stage IV patients the 5-year rates were as follows: overall survival: 68 vs. 56% (p = 0.02), freedom from "
+    "relapse: 64 vs. 37% (p = 0.01), and local control: 86 vs. 56% (p = 0.009)."
 )
 CRON = (
-    "By default each field is only checked within its own range (e.g. day 1-31, month 1-12). Fields are not compared, "
-    "so expressions like 0 0 31 2 * are valid."
+    "By default, is_valid and expand only check that each field is within its own range (e.g. day 1-31, month 1-12). "
+    "They do not compare fields, so expressions like 0 0 31 2 * (February 31st) are considered valid.\n"
+    ">>> is_valid('0 0 1 * *') # True"
 )
 SIGNS = "- Sign permit\n  - Individual signs under 32 sq ft: $50\n  - Individual signs 32 sq ft and larger: $100"
 RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
@@ -60,12 +64,16 @@ RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
         ("It takes 7 days for new and 10-14 days for old seals.", [RANGE], False),
         ("It takes 10 to 14 days for new and 7 days for old seals.", [RANGE.replace("-", " to ")], True),
         # two values with a contrast between them are said of the same
-        ("| Outcome | Device A | Device B |\n|---|---|---|\n| stroke | 1.3% | 1.4% |", [TRIAL], False),
-        ("| Outcome | Device A | Device B |\n|---|---|---|\n| death | 1.3% | 1.4% |", [TRIAL], True),
+        ("The rate of stroke was 1.4% with device B.", [TRIAL], False),
+        ("The rate of infection was 1.4% with device B.", [TRIAL], True),
         # the probability of a result is said of nothing
-        ("| 5-year rate (stage IV) | A | p |\n|---|---|---|\n| overall survival | 68% | 0.02 |", [RATES], False),
+        ("| 5-year rate (stage IV) | p |\n|---|---|\n| overall survival | 0.02 |", [RATES], False),
         # the numbers of a phrase of code are said of nothing
-        ("By default each field is only checked within its own range, so `0 0 31 2 *` is valid.", [CRON], False),
+        (
+            "By default, `expand` only checks that each field is within its own range, so `0 0 31 2 *` is valid.",
+            [CRON],
+            False,
+        ),
         # the column
         ("Revenue of Labels was 377.9 in 2024.", [TABLE], True),
         ("Revenue of Labels was 402.7 in 2024, after 377.9 in 2023.", [TABLE], False),

@@ -13,6 +13,7 @@ from sourcebound.contracts.validation.literals.check import (
     check_literals,
     read_evidence,
 )
+from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.versions import SECOND
 from support.builders import answer_bundle
 
@@ -337,6 +338,21 @@ def test_in_a_run_of_the_first_version_it_does_not() -> None:
     bundle = answer_bundle("In night mode the sound level drops.", question="How loud is it?", title="HX-14 manual")
     (found,) = read_answer("At night the sound of the HX-14 drops [C0].", bundle, 1).literals
     assert not found.supported
+
+
+@pytest.mark.contract("R5-8", "CP-10")
+@pytest.mark.parametrize(
+    ("text", "dates", "first"),
+    [("1.26-3.11", 0, 1), ("26.3.2011", 1, 1), ("2011-03-26", 1, 1), ("3/26/11", 1, 1), ("2011-03/26", 0, 1)],
+)
+def test_a_date_in_digits_has_one_mark_since_the_second_version(text: str, dates: int, first: int) -> None:
+    found = [sum(each.kind == "date" for each in read_literals(f"It was {text} then.", n).literals) for n in (2, 1)]
+    assert found == [dates, first]
+
+
+@pytest.mark.contract("R5-8", "CP-10")
+def test_the_first_version_reads_hundreds_up_to_their_and() -> None:
+    assert [each.text for each in read_literals("one hundred and two men", 1).literals] == ["one hundred", "two"]
 
 
 @pytest.mark.contract("R5-8")

@@ -107,7 +107,10 @@ SUPPORTED = [
     ("She was twenty-one years old.", "She was aged twenty-one."),
     # a range after a point is no date
     ("The risk was 1.98 (1.26-3.11).", "risk 1.98 (1.26-3.11)"),
-    ("The ratio was 2.34 for A, 2.50 for B and 1.98 for C.", "ratios for A 2.34, for B 2.50, for C 1.98"),
+    (
+        "The risk was 2.34 (95% CI 1.1-4.6) for heart attacks, 2.50 (95% CI 1.0-5.7) for depression.",
+        "for heart attacks 2.34 (95% CI 1.1-4.6), for depression 2.50 (95% CI 1.0-5.7)",
+    ),
     ("There were 128 stores.", "Best Buy 127 1 - 128 127 - - 127"),
     ("It lived there for over 300 years.", "It has lived there for over 300 y, while the other is new."),
     ("It weighs 1245 kg.", "The weight is 1 245 kg."),
@@ -255,6 +258,10 @@ UNSUPPORTED = [
     ("It lived there for over 300 years.", "It has 300 y 400 of them, while the other is new."),
     ("There were 0 items.", "Items 12 000 (3) 15 000 20"),
     ("There came 245 people.", "Totals 3 4 (5) 6 7 8\n\nIn all, 1 245 people came."),
+    (
+        "The list has 2.34 as well, as the risk for heart attacks 2.50 (95% CI 1.1-4.6).",
+        "the risk for heart attacks 2.34 (95% CI 1.1-4.6), for depression 2.50 (95% CI 1.0-5.7)",
+    ),
     ("It has 102 seats.", "It has between one hundred and two hundred seats."),
     ("It has 180 seats.", "One hundred and seventy-nine seats are free."),
     ("He was eight years old.", "He left at the age of seven."),
