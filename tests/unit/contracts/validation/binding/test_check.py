@@ -68,6 +68,8 @@ RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
         ("The rate of infection was 1.4% with device B.", [TRIAL], True),
         # the probability of a result is said of nothing
         ("| 5-year rate (stage IV) | p |\n|---|---|\n| overall survival | 0.02 |", [RATES], False),
+        # a number in code is a value
+        ("Revenue of Services was `402.7` in 2024.", [TABLE], True),
         # the numbers of a phrase of code are said of nothing
         (
             "By default, `expand` only checks that each field is within its own range, so `0 0 31 2 *` is valid.",

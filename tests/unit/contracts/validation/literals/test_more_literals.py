@@ -325,6 +325,7 @@ def test_a_lead_in_counts_the_rows_of_its_table(number: str, counted: bool) -> N
         ("v3.2", {"title": "Manual v3.2"}, False),
         # only names of things, not their values
         ("40 bar", {"title": "Pumps for 40 bar"}, False),
+        ("forty", {"title": "A pump of forty parts"}, False),
     ],
 )
 def test_the_title_of_a_cited_chunk_names_its_thing(literal: str, changes: dict[str, Any], named: bool) -> None:

@@ -108,8 +108,8 @@ SUPPORTED = [
     # a range after a point is no date
     ("The risk was 1.98 (1.26-3.11).", "risk 1.98 (1.26-3.11)"),
     (
-        "The risk was 2.34 (95% CI 1.1-4.6) for heart attacks, 2.50 (95% CI 1.0-5.7) for depression.",
-        "for heart attacks 2.34 (95% CI 1.1-4.6), for depression 2.50 (95% CI 1.0-5.7)",
+        "The risk was 2.34 (95% CI: 1.1-4.6) for heart attacks, 2.50 (95% CI: 1.0-5.7) for depression.",
+        "for heart attacks 2.34 (95% CI: 1.1-4.6), for depression 2.50 (95% CI: 1.0-5.7)",
     ),
     ("There were 128 stores.", "Best Buy 127 1 - 128 127 - - 127"),
     ("It lived there for over 300 years.", "It has lived there for over 300 y, while the other is new."),
@@ -259,8 +259,8 @@ UNSUPPORTED = [
     ("There were 0 items.", "Items 12 000 (3) 15 000 20"),
     ("There came 245 people.", "Totals 3 4 (5) 6 7 8\n\nIn all, 1 245 people came."),
     (
-        "The list has 2.34 as well, as the risk for heart attacks 2.50 (95% CI 1.1-4.6).",
-        "the risk for heart attacks 2.34 (95% CI 1.1-4.6), for depression 2.50 (95% CI 1.0-5.7)",
+        "The list has 2.34 as well, as the risk for heart attacks 2.50 (95% CI: 1.1-4.6).",
+        "the risk for heart attacks 2.34 (95% CI: 1.1-4.6), for depression 2.50 (95% CI: 1.0-5.7)",
     ),
     ("It has 102 seats.", "It has between one hundred and two hundred seats."),
     ("It has 180 seats.", "One hundred and seventy-nine seats are free."),
