@@ -35,6 +35,8 @@ MAX_WORDS: Final = 60
 MAX_DENIALS: Final = 4
 """The most denials of a clause. With more, what they are about is not read."""
 CACHED_CHUNKS: Final = 64
+DUTIES: Final = frozenset("need needs needed require requires required necessary obliged obligatory mandatory".split())
+"""Words for a duty, which a denial takes away from what follows: `you do not need to tap Save`."""
 
 
 class Clause(NamedTuple):
@@ -97,6 +99,15 @@ class _Open:
         """Whether a French `que` makes its denials a limit: `ne reprend le travail que 48 heures après`."""
         return bool(self.denials) and all(denial.form in ("ne", "n") for denial in self.denials)
 
+    @property
+    def denies_next(self) -> bool:
+        """Whether a denial is directly before what comes next."""
+        return bool(self.denials) and self.denials[-1].at == len(self.words)
+
+    def denies(self, form: str) -> bool:
+        """Return whether a word is a duty that the denial before it takes away."""
+        return form in DUTIES and self.denies_next
+
     def close(self, language: str) -> Clause:
         """Return the clause."""
         return Clause(
@@ -157,7 +168,7 @@ def read_statement_clauses(statement: str) -> list[Clause]:
     claim = read_claim(statement)
     language = language_of([word.form for word in claim.words], POLARITY)
     parts = [claim.words, _after_reason(claim.text, claim.words, language)]
-    return [clause for words in parts for clause in _read(claim.text, words, language)]
+    return [clause for words in parts for clause in _read(claim.text, words, language, denies_duties=True)]
 
 
 def _after_reason(text: str, words: tuple[Word, ...], language: str) -> tuple[Word, ...]:
@@ -168,8 +179,15 @@ def _after_reason(text: str, words: tuple[Word, ...], language: str) -> tuple[Wo
     return next((words[number:] for number, gap in gaps if "," in gap), ())
 
 
-def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
-    """Cut words at the marks and words that join clauses. What has no content word belongs to the clause before."""
+def _read(text: str, words: tuple[Word, ...], language: str, *, denies_duties: bool = False) -> list[Clause]:
+    """Cut words at the marks and words that join clauses. What has no content word belongs to the clause before.
+
+    Args:
+        text: The text of the words.
+        words: The words of a sentence.
+        language: Their language.
+        denies_duties: Whether `need not` denies what follows, as in a statement. A source may just say how it is.
+    """
     listed = POLARITY[language]
     plain = FUNCTION_WORDS.get(language, frozenset()) - STOP_WORDS
     clauses: list[Clause] = []
@@ -205,7 +223,8 @@ def _read(text: str, words: tuple[Word, ...], language: str) -> list[Clause]:
         elif "," in gap:
             clause.stops.append(len(clause.words))
         end = _end_of(text, word)
-        _add(clause, word, listed, is_content=word.weight > 0 and form not in plain, follows=text[end : end + 1])
+        is_content = word.weight > 0 and form not in plain and not (denies_duties and clause.denies(form))
+        _add(clause, word, listed, is_content=is_content, follows=text[end : end + 1])
     close()
     return clauses
 
@@ -225,7 +244,7 @@ def _add(clause: _Open, word: Word, listed: PolarityWords, is_content: bool, fol
         clause.denials.append(_Denial(form, len(clause.words)))
     elif form in listed.ands or form in listed.prepositions:
         clause.stops.append(len(clause.words))
-    if form in listed.limits or form in listed.exceptions:
+    if (form in listed.limits and (form != "just" or clause.denies_next)) or form in listed.exceptions:
         clause.limits = len(clause.denials)
     if form in listed.exceptions:
         clause.is_limited = True

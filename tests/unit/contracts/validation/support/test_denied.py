@@ -23,6 +23,9 @@ VALVE = "The operator opens the drain valve by hand before each test."
         ("Im Lesesaal wird der Beutel nicht benutzt.", "Der Beutel wird im Lesesaal benutzt."),
         ("Les sacs ne sont pas autorisés dans la salle.", "Les sacs sont autorisés dans la salle."),
         ("El examen se aprueba sin una nota mínima.", "El examen se aprueba con una nota mínima."),
+        # a duty that is taken away
+        ("Edit the note; you do not need to tap Save at the end.", "Edit the note. At the end, tap Save."),
+        ("You do not have to hold the contact, just tap Remove.", "Hold the contact, and then tap Remove."),
     ],
 )
 def test_a_denial_of_what_a_chunk_says_is_found(statement: str, chunk: str) -> None:
@@ -50,7 +53,11 @@ def test_a_denial_of_what_a_chunk_says_is_found(statement: str, chunk: str) -> N
             "Finché il Locatore non riceve la copia, il canone continua.",
             "Il canone continua fino a quando il Locatore riceve la copia.",
         ),
+        # the chunk says what is no duty
+        ("You do not need to tap Save.", "Tap Edit and make changes. There is no need to tap Save."),
+        ("You do not need a permit to tap Save.", "Tap Edit and make changes. Tap Save."),
         # a limit of what is said
+        ("It does not just open the drain valve.", "It opens the drain valve."),
         ("The large drain valve is not opened.", "Only the small drain valve is opened."),
         ("The drain valve is not opened.", "If the lamp is lit, the drain valve is opened."),
         ("Items cannot be returned after the deadline.", "Items can be returned by the deadline."),
