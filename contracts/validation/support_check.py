@@ -12,6 +12,7 @@ from sourcebound.contracts.text.citations import CITATION
 from sourcebound.contracts.text.segments import PARTICLE
 from sourcebound.contracts.validation.answer_reading import Statement, read_contexts
 from sourcebound.contracts.validation.binding.check import misplaces
+from sourcebound.contracts.validation.binding.names import replaces_name
 from sourcebound.contracts.validation.literals.amounts.languages import LANGUAGES_OF_LITERALS
 from sourcebound.contracts.validation.literals.check import LiteralKind, check_literals, read_evidence
 from sourcebound.contracts.validation.literals.parts import cites_another
@@ -105,7 +106,10 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
             text, score, places = _score_in_any(spoken, chunks, language)
             named = [bundle.user_question, *(titles[anchor] for anchor in chunks)]
-            is_another = names_another(texts[number], chunks.values(), named, foreign_language(texts[number], language))
+            own = foreign_language(texts[number], language)
+            is_another = names_another(texts[number], chunks.values(), named, own) or replaces_name(
+                texts[number], chunks.values(), named
+            )
             score = 0 if is_another or cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]

@@ -51,6 +51,11 @@ QUANTITY_WORDS: Final = {
     "height": {word: word for word in "up down upper lower upward downward upwards downwards above below".split()},
     "bound": {word: word for word in "minimum maximum least most".split()},
     "order": {word: word for word in "before after".split()},
+    "end": {"front": "front", "rear": "rear", "back": "rear"},
+    "inside": {word: word for word in "inside outside".split()},
+    "inner": {word: word for word in "inner outer internal external".split()},
+    "part of the day": {word: word for word in "morning afternoon evening night".split()},
+    "season": {"spring": "spring", "summer": "summer", "autumn": "autumn", "fall": "autumn", "winter": "winter"},
 }
 """Words of quantity and of place that are not literals, by the kind within which one may replace another."""
 QUANTITY: Final = {word: (kind, form) for kind, words in QUANTITY_WORDS.items() for word, form in words.items()}

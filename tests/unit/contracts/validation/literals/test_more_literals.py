@@ -230,6 +230,12 @@ PUMP = "The main pump runs at 60 bar in winter. The relief valve opens at 40 bar
         ("Press the Volume up key briefly.", "Press the Volume down key briefly.", ["up"]),
         ("It struck the ground with its right wing.", "It struck the ground with its left wing.", ["right"]),
         ("Close the valve before the pump stops.", "Close the valve after the pump stops.", ["before"]),
+        ("It does not work with the rear camera of it.", "It does not work with the front camera of it.", ["rear"]),
+        ("The outer ring of the seal is worn.", "The inner ring of the seal is worn.", ["outer"]),
+        ("The key hangs inside the boiler house.", "The key hangs outside the boiler house.", ["inside"]),
+        ("The tank is drained in the autumn before it snows.", "The tank is drained in the fall before it snows.", []),
+        ("The tank is drained in the spring of the year.", "The tank is drained in the fall of the year.", ["spring"]),
+        ("The tank is drained in the evening of a day.", "The tank is drained in the morning of a day.", ["evening"]),
         ("Nine runners left the study early.", "Nine runners left the study early, and some right after it.", []),
     ],
 )

@@ -1,0 +1,54 @@
+"""R5-17: a new name in the place of another one is not supported."""
+
+import pytest
+
+from sourcebound.contracts.evidence.external import bundle_of_texts
+from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.validation.binding.names import replaces_name
+from sourcebound.contracts.validation.firewall import validate
+
+POLICY = load_shipped_policy("SOURCEBOUND_V2")
+FIELDS = "The order was to seize the oilfields in Saudi Arabia and Kuwait, and possibly Abu Dhabi. Troops were ready."
+FALL = "The country fell to a strict government under the Ayatollah Ruhollah Khomeini in the wake of a war."
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(
+    ("statement", "chunk", "replaces"),
+    [
+        ("It names oilfields in Saudi Arabia and Iraq, and possibly Abu Dhabi.", FIELDS, True),
+        ("It names oilfields in Saudi Arabia and Kuwait, and possibly Abu Dhabi.", FIELDS, False),
+        ("It fell to a government under the Ayatollah Ali Khamenei in the wake of a war.", FALL, True),
+        ("It fell to a government under the Ayatollah Khomeini in the wake of a war.", FALL, False),
+        # the end of both sentences
+        ("It was drawn by architect Okafor.", "In 1999 it was drawn by architect Verhey.", True),
+        ("It was drawn by architect Okafor early.", "In 1999 it was drawn by architect Verhey.", False),
+        # another word of the family, and a part of a name
+        ("It names oilfields in Saudi Arabia and Kuwaiti, and possibly Abu Dhabi.", FIELDS, False),
+        ("It lies in the hills near Lake Geneva in the west.", "It lies in the hills near Geneva in the west.", False),
+        # too few words around it
+        ("He was in Iraq, and left.", "She was in Kuwait, and stayed.", False),
+        # the source has the name elsewhere, and what it says of it is unknown
+        ("It names oilfields in Saudi Arabia and Iraq, and possibly Abu Dhabi.", f"{FIELDS} Iraq was near.", False),
+        # every sentence begins with a capital letter
+        ("Troops came. Iraq and possibly Abu Dhabi.", "Troops came. Kuwait and possibly Abu Dhabi.", False),
+        # German writes each noun so
+        ("Der Koch kauft das Brot und den Käse im Dorf.", "Der Koch kauft das Brot und den Fisch im Dorf.", False),
+    ],
+)
+def test_a_new_name_in_the_place_of_another_is_found(statement: str, chunk: str, replaces: bool) -> None:
+    assert replaces_name(statement, [chunk], []) is replaces
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize("known", ["Was Iraq named?", "Oil of Iraq"])
+def test_a_name_of_the_question_or_of_a_title_is_not_new(known: str) -> None:
+    statement = "It names oilfields in Saudi Arabia and Iraq, and possibly Abu Dhabi."
+    assert not replaces_name(statement, [FIELDS], [known])
+
+
+@pytest.mark.contract("R5-17")
+@pytest.mark.parametrize(("name", "reason"), [("Kuwait", None), ("Iraq", "UNSUPPORTED_STATEMENT")])
+def test_the_firewall_rejects_it(name: str, reason: str | None) -> None:
+    answer = f"The order was to seize the oilfields in Saudi Arabia and {name}, and possibly Abu Dhabi [C0]."
+    assert validate(answer, bundle_of_texts([FIELDS], "Which oilfields?"), POLICY).failure_reason == reason
