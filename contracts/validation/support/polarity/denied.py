@@ -55,12 +55,21 @@ def denies(statement: str, chunks: Iterable[str]) -> bool:
     bare = without_particle(statement)
     if CONDITION.search(bare) or AS_LONG_AS.search(bare) or not BEYOND.isdisjoint(WORD.findall(bare.casefold())):
         return False
-    clauses = [clause for clause in read_statement_clauses(bare)[:MAX_CLAUSES] if _is_plain_denial(clause)]
+    clauses = [clause for clause in _joined(read_statement_clauses(bare)[:MAX_CLAUSES]) if _is_plain_denial(clause)]
     if not clauses:
         return False
     finder = Finder(clauses)
     said = [each for chunk in chunks for each in _read(chunk, finder)]
     return any(_is_said(clause, finder, said) for clause in clauses)
+
+
+def _joined(clauses: Sequence[Clause]) -> Iterator[Clause]:
+    """Yield clauses, with that of one word after the clause before: `reinstated, but not retroactively`."""
+    last: Clause | None = None
+    for clause in clauses:
+        is_short = len(clause.stems) < MIN_SHARED and last is not None and not last.denials
+        yield clause._replace(words=last.words + clause.words) if is_short and last else clause
+        last = clause
 
 
 def _is_plain_denial(clause: Clause) -> bool:

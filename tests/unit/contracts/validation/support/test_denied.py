@@ -23,6 +23,8 @@ VALVE = "The operator opens the drain valve by hand before each test."
         ("Im Lesesaal wird der Beutel nicht benutzt.", "Der Beutel wird im Lesesaal benutzt."),
         ("Les sacs ne sont pas autorisés dans la salle.", "Les sacs sont autorisés dans la salle."),
         ("El examen se aprueba sin una nota mínima.", "El examen se aprueba con una nota mínima."),
+        # one word after another clause
+        ("The drain valve is opened, but not by hand.", VALVE),
         # a duty that is taken away
         ("Edit the note; you do not need to tap Save at the end.", "Edit the note. At the end, tap Save."),
         ("You do not have to hold the contact, just tap Remove.", "Hold the contact, and then tap Remove."),
@@ -53,6 +55,9 @@ def test_a_denial_of_what_a_chunk_says_is_found(statement: str, chunk: str) -> N
             "Finché il Locatore non riceve la copia, il canone continua.",
             "Il canone continua fino a quando il Locatore riceve la copia.",
         ),
+        # one word after a clause of another sentence, and after a denial
+        ("The lamp is lit, but not by hand.", VALVE),
+        ("The drain valve is not opened, but closed.", "The drain valve is closed."),
         # the chunk says what is no duty
         ("You do not need to tap Save.", "Tap Edit and make changes. There is no need to tap Save."),
         ("You do not need a permit to tap Save.", "Tap Edit and make changes. Tap Save."),
