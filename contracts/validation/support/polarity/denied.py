@@ -67,8 +67,7 @@ def _joined(clauses: Sequence[Clause]) -> Iterator[Clause]:
     """Yield clauses, with that of one word after the clause before: `reinstated, but not retroactively`."""
     last: Clause | None = None
     for clause in clauses:
-        is_short = len(clause.stems) < MIN_SHARED and last is not None and not last.denials
-        yield clause._replace(words=last.words + clause.words) if is_short and last else clause
+        yield clause._replace(words=last.words + clause.words) if last and len(clause.stems) < MIN_SHARED else clause
         last = clause
 
 

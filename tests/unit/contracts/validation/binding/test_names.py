@@ -26,7 +26,11 @@ FALL = "The country fell to a strict government under the Ayatollah Ruhollah Kho
         # another word of the family, and a part of a name
         ("It names oilfields in Saudi Arabia and Kuwaiti, and possibly Abu Dhabi.", FIELDS, False),
         ("It lies in the hills near Lake Geneva in the west.", "It lies in the hills near Geneva in the west.", False),
-        # too few words around it
+        # the first word of a sentence is no part of a name
+        ("In Iraq, the oil was sold to all.", "In Kuwait, the oil was sold to all.", True),
+        # too few words around it, and too few that say something
+        ("Some oil of Iraq sold well.", "Much oil of Kuwait sold badly.", False),
+        ("He was then in Iraq and was there with her.", "She was then in Kuwait and was there with him.", False),
         ("He was in Iraq, and left.", "She was in Kuwait, and stayed.", False),
         # the source has the name elsewhere, and what it says of it is unknown
         ("It names oilfields in Saudi Arabia and Iraq, and possibly Abu Dhabi.", f"{FIELDS} Iraq was near.", False),
