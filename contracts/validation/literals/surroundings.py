@@ -51,6 +51,7 @@ QUANTITY_WORDS: Final = {
     "height": {word: word for word in "up down upper lower upward downward upwards downwards above below".split()},
     "bound": {word: word for word in "minimum maximum least most".split()},
     "order": {word: word for word in "before after".split()},
+    "times": {"once": "once", "twice": "twice", "thrice": "thrice"},
     "end": {"front": "front", "rear": "rear", "back": "rear"},
     "inside": {word: word for word in "inside outside".split()},
     "inner": {word: word for word in "inner outer internal external".split()},

@@ -87,6 +87,12 @@ EACH: Final = re.compile(
     rf"\b(?:every|each|jede[nrms]?|chaque|cada|ogni|elke?|iedere?)\s{NOUN}(?![\w-])(?!\s(?:and|or)\b)", re.IGNORECASE
 )
 """A frequency of a statement: `each month`, but not `every day and night`."""
+COUNTED: Final = re.compile(
+    r"\b(?:once|twice|thrice|times|(?:ein|zwei|drei|vier)mal|mal|fois|vez|veces|volt[ae]|keer|vezes)\s"
+    rf"(?P<rate>(?:an?|per|each|every|pro|im|am|in\sder|par|al|a\sla|por|all[ao])\s{NOUN}(?![\w-]))",
+    re.IGNORECASE,
+)
+"""The same after a number of times: `once a week`."""
 RATE: Final = re.compile(
     r"\b(?:per|every|each|an?|\d+|two|three|six|jede[nrms]?|alle|pro|je|chaque|par|tous\sles|toutes\sles|cada|al|por|ogni"
     rf"|elke?|iedere?)\s{NOUN}(?:s|n|e|en)?\b",
@@ -135,8 +141,11 @@ def read_named_times(text: str) -> list[Literal]:
         for match in _find(FREQUENCY, text, words, FREQUENCIES.keys())
     ]
     literals += [
-        Literal("date", match[0], match.start(), frozenset([f"f{NOUNS[fold_case(match['time'])]}"]), OCCASIONAL)
-        for match in _find(EACH, text, words, NOUNS.keys())
+        Literal(
+            "date", match[group], match.start(group), frozenset([f"f{NOUNS[fold_case(match['time'])]}"]), OCCASIONAL
+        )
+        for pattern, group in ((EACH, 0), (COUNTED, "rate"))
+        for match in _find(pattern, text, words, NOUNS.keys())
     ]
     return sorted(literals, key=lambda literal: literal.start)
 
