@@ -106,10 +106,7 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
             text, score, places = _score_in_any(spoken, chunks, language)
             named = [bundle.user_question, *(titles[anchor] for anchor in chunks)]
-            own = foreign_language(texts[number], language)
-            is_another = names_another(texts[number], chunks.values(), named, own) or replaces_name(
-                texts[number], chunks.values(), named
-            )
+            is_another = _has_other_name(texts[number], chunks, named, language)
             score = 0 if is_another or cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
@@ -241,6 +238,12 @@ def _score(spoken: _Spoken, chunks: dict[str, str]) -> tuple[int, list[Compared]
     )
     score = 0 if is_false else reading.score
     return score, [(anchors[part.chunk], part.start, part.end) for part in reading.compared]
+
+
+def _has_other_name(text: str, chunks: dict[str, str], named: list[str], language: str | None) -> bool:
+    """Return whether a statement has a name of nowhere, or a new one in the place of another."""
+    own, texts = foreign_language(text, language), chunks.values()
+    return names_another(text, texts, named, own) or replaces_name(text, texts, named)
 
 
 def _adds_value(english: str, chunks: dict[str, str]) -> bool:

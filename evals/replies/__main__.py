@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from sourcebound.contracts.policy.releases import load_shipped_policy
+from sourcebound.contracts.policy.releases import SHIPPED, load_shipped_policy
 from sourcebound.evals.natural.questions import DEV, HELD
 from sourcebound.evals.replies.judging import judge_replies, list_rejected, render
 from sourcebound.evals.replies.prompts import INVENTED, write_prompts
@@ -29,7 +29,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     write.add_argument("--number", type=int, default=30, help="the questions of each set")
     write.add_argument("--part", choices=(DEV, HELD), default="", help="only the questions of a part")
     write.add_argument("--seed", type=int, default=1)
-    write.add_argument("--policy", default="SOURCEBOUND_V2")
+    write.add_argument("--policy", choices=SHIPPED, default="SOURCEBOUND_V2")
     write.add_argument("--data", type=Path, default=DATA, help="the folder of the external evaluation data")
     judge = commands.add_parser("judge", help="judge the replies")
     judge.add_argument("--rejected", action="store_true", help=f"list the rejected ones, without the part {HELD}")
@@ -43,11 +43,15 @@ def main() -> None:
     options = parse_options()
     if options.command == "judge":
         judged = judge_replies(options.folder)
+        if not judged:
+            raise SystemExit(f"{options.folder} has no KEY.reply.txt next to a KEY.question.json. Write prompts first.")
         print(render(judged))
         if options.rejected:
             print(f"\n{list_rejected(judged)}")
         return
     options.folder.mkdir(parents=True, exist_ok=True)
+    if any(options.folder.glob("*.question.json")):
+        raise SystemExit(f"{options.folder} has prompts already, and replies belong to them. Name another folder.")
     policy = load_shipped_policy(options.policy)
     written = asyncio.run(
         write_prompts(

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sourcebound.contracts.calibration.gate_minima import Share, wilson_interval
-from sourcebound.contracts.outcome import Status
+from sourcebound.contracts.execution.generation import Generation
+from sourcebound.contracts.outcome import RefusalCode, Status, proceed
 from sourcebound.contracts.policy.releases import load_shipped_policy
 from sourcebound.contracts.prompt.build import build_prompt
+from sourcebound.contracts.validation.attempts import may_repeat
 from sourcebound.contracts.validation.firewall import validate
 from sourcebound.contracts.validation.result import ValidationResult
 from sourcebound.evals.natural.questions import HELD
@@ -45,12 +47,11 @@ def _judge_one(path: Path, stem: Path) -> Judged:
     asked = Prompted.model_validate_json(path.read_text("utf-8"))
     policy = load_shipped_policy(asked.policy)
     verdicts = [validate(_reply(stem, "").read_text("utf-8").strip(), asked.bundle, policy)]
-    if verdicts[0].outcome.status is Status.FAILED and policy.validation.max_attempts > 1:
-        broken = sorted({violation.code for violation in verdicts[0].outcome.violations})
-        again = build_prompt(asked.bundle, policy, broken).prompt
-        stem.with_name(f"{stem.name}.prompt2.txt").write_text(show(again.messages), "utf-8")
+    if may_repeat(verdicts[0], Generation(outcome=proceed("generate")), policy, finished=0):
+        again = build_prompt(asked.bundle, policy, [violation.code for violation in verdicts[0].outcome.violations])
+        stem.with_name(f"{stem.name}.prompt2.txt").write_text(show(again.prompt.messages), "utf-8")
         if _reply(stem, "2").exists():
-            verdicts.append(validate(_reply(stem, "2").read_text("utf-8").strip(), asked.bundle, policy))
+            verdicts.append(validate(_reply(stem, "2").read_text("utf-8").strip(), again.bundle, policy))
     return Judged(stem.name, asked, tuple(verdicts))
 
 
@@ -75,7 +76,7 @@ def render(judged: Sequence[Judged]) -> str:
 
 
 def _row(name: str, judged: Sequence[Judged]) -> str:
-    refused = sum(each.status is Status.NO_EVIDENCE for each in judged)
+    refused = sum(each.verdicts[-1].outcome.refusal_code is RefusalCode.MODEL_REFUSED for each in judged)
     answers = len(judged) - refused
     first = sum(each.verdicts[0].outcome.status is Status.OK for each in judged)
     last = sum(each.status is Status.OK for each in judged)

@@ -43,7 +43,6 @@ class Prompted(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str
-    text: str
     part: str
     set: str
     policy: str
@@ -90,7 +89,11 @@ async def write_prompts(
                     built = await _build(services, collection, question.text, policy)
                     if built:
                         asked = Prompted(
-                            **question._asdict(), set=name, policy=policy.policy_version, bundle=built.bundle
+                            id=question.id,
+                            part=question.part,
+                            set=name,
+                            policy=policy.policy_version,
+                            bundle=built.bundle,
                         )
                         _write(folder / f"{name}-{written[name]:03d}", asked, built.prompt.messages)
                         written[name] += 1
@@ -113,7 +116,9 @@ async def _open_sets(services: Services, name: str, data: Path) -> AsyncIterator
             return
         found = [each for each in find_sets(data).sets if each.shape in COLLECTION_READERS and each.name == name]
         if not found:
-            raise LookupError(f"{data} has no set {name!r}; `natural`, `languages` and `foreign` need no data.")
+            raise LookupError(
+                f"{data} has no set {name!r}; the sets of the project are natural, languages and foreign."
+            )
         for collection in read_collections(found[0], Reader(data)):
             title = collection.name.replace("/", "-")
             await ingest(services, collection.write(documents / title), title, EMBEDDER)

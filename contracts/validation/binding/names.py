@@ -1,17 +1,19 @@
 """Names that a statement has in the place of another (R5-17).
 
 `Oilfields in Saudi Arabia and Iraq` is not supported by a chunk that says `oilfields in Saudi Arabia and Kuwait` and
-nowhere `Iraq`. The words on one side of the two names, or those on both sides, must be the same. A name is here a word
-within a sentence with a capital letter, or several. German is not read, because it writes each noun so.
+nowhere `Iraq`. The words next to the two names must be the same on both sides, or both names end their sentences. A
+name is here a word within a sentence with a capital letter, or several. German is not read, because it writes each noun
+so.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.languages.english import NOUNS_IN_CAPITALS, language_of_text
 from sourcebound.contracts.text.content_words import STOP_WORDS
+from sourcebound.contracts.validation.literals.surroundings import common_run
 
 WORD: Final = re.compile(r"[^\W_]+(?:[-’'][^\W_]+)*")
 END: Final = re.compile(r"[.!?:;|\n]\s|\n")
@@ -58,21 +60,11 @@ def _is_in_place_of(name: Name, other: Name) -> bool:
     words, others = set(name.words), set(other.words)
     if words <= others or others <= words:
         return False
-    before, after = _run(name.before, other.before), _run(name.after, other.after)
+    before, after = common_run(name.before, other.before), common_run(name.after, other.after)
     if not before or not (after or name.after == other.after == ()):
         return False
     shared = [*before, *after]
     return len(shared) >= MIN_SHARED and sum(word not in STOP_WORDS for word in shared) >= MIN_CONTENT
-
-
-def _run(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    """Return the words that two sides have in common, from the nearest on."""
-    run = []
-    for word, same in zip(one, other, strict=False):
-        if word != same:
-            break
-        run.append(word)
-    return run
 
 
 @lru_cache(maxsize=256)

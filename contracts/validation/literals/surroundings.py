@@ -112,7 +112,10 @@ class Surroundings:
     def nearest_own(self, literal: Literal, place: Place) -> int:
         """Return how many words the value's best own place in the text shares with a place; 0 if it has none."""
         places = (place for form in literal.forms for place in self._by_form.get((literal.kind, form), ()))
-        return max((len(_run(place.before, at.before)) + len(_run(place.after, at.after)) for at in places), default=0)
+        return max(
+            (len(common_run(place.before, at.before)) + len(common_run(place.after, at.after)) for at in places),
+            default=0,
+        )
 
     def nearest_others(self, literal: Literal, place: Place) -> list[tuple[int, frozenset[str]]]:
         """Return how much of a place is shared by each other value with the same words next to it, and its forms."""
@@ -176,11 +179,12 @@ def _shared(one: Place, other: Place) -> int:
 
     Digits are no content, because two ranges can share an end and nothing else.
     """
-    words = [*_run(one.before, other.before), *_run(one.after, other.after)]
+    words = [*common_run(one.before, other.before), *common_run(one.after, other.after)]
     return len(words) if sum(word not in STOP_WORDS and not word.isdigit() for word in words) >= MIN_CONTENT else 0
 
 
-def _run(one: Side, other: Side) -> list[str]:
+def common_run(one: Side, other: Side) -> list[str]:
+    """Return the words that two sides have in common, from the nearest on, up to the end of a sentence."""
     words = []
     for word, same in zip(one, other, strict=False):
         if word != same or word == END:

@@ -18,7 +18,7 @@ async def test_prompts_are_written_with_the_evidence_that_they_show(tmp_path: Pa
     assert written == {"languages": 2}
     for key in ("languages-000", "languages-001"):
         asked = Prompted.model_validate_json((tmp_path / f"{key}.question.json").read_text("utf-8"))
-        assert (asked.part, asked.text) == (HELD, asked.bundle.user_question)
+        assert (asked.part, asked.set) == (HELD, "languages")
         messages = build_prompt(asked.bundle, POLICY).prompt.messages
         assert (tmp_path / f"{key}.prompt.txt").read_text("utf-8") == show(messages)
 

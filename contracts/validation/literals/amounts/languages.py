@@ -124,9 +124,10 @@ HOUR_GROUPS: Final = ("hour", "hour_from", "hour_it", "hour_ore")
 `alle`, `dalle` and `ore`."""
 CLOCK_MARK: Final = re.compile(r"\d(?:\s?(?:h|Uhr)|\.[0-5]\d)")
 """A text without this has no such time."""
+HOURS_WITH_H: Final = re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)")
 HOURS: Final = {
-    "fr": re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)"),
-    "pt": re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])\s?h(?!\w|\s?\d|/)"),
+    "fr": HOURS_WITH_H,
+    "pt": HOURS_WITH_H,
     "nl": re.compile(r"(?<![\w.,:])(?P<hour>[01]?\d|2[0-4])(?=(?:\s(?:tot|en)\s(?:[01]?\d|2[0-4]))?\suur\b)"),
 }
 """An hour that is a time of day or a duration, by the language of its text."""

@@ -1,6 +1,6 @@
 """R1-4, R4-9: questions in other languages, word by word in English."""
 
-import time
+from time import process_time
 
 import pytest
 
@@ -237,9 +237,10 @@ def test_a_chunk_is_foreign_only_if_it_surely_is(text: str, language: str | None
     assert bool(read_translations(text)) is (language is not None)
 
 
+@pytest.mark.contract("R1-4")
 @pytest.mark.parametrize("text", ["*" * 100_000, "a@" * 50_000, "der und die " * 5_000, "ab, " * 20_000])
 def test_hostile_text_takes_no_time(text: str) -> None:
-    began = time.perf_counter()
+    began = process_time()
     read_wordings("de", text, is_whole=True)
     foreign_language_of_chunk(text)
-    assert time.perf_counter() - began < 5
+    assert process_time() - began < 5
