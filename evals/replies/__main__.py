@@ -53,17 +53,13 @@ def main() -> None:
     if any(options.folder.glob("*.question.json")):
         raise SystemExit(f"{options.folder} has prompts already, and replies belong to them. Name another folder.")
     policy = load_shipped_policy(options.policy)
-    written = asyncio.run(
-        write_prompts(
-            options.folder,
-            options.sets or sorted(INVENTED),
-            options.data,
-            options.number,
-            options.seed,
-            options.part,
-            policy,
+    names = options.sets or sorted(INVENTED)
+    try:
+        written = asyncio.run(
+            write_prompts(options.folder, names, options.data, options.number, options.seed, options.part, policy)
         )
-    )
+    except LookupError as error:
+        raise SystemExit(str(error)) from error
     print("\n".join(f"{name}: {number} prompts" for name, number in written.items()))
 
 
