@@ -23,6 +23,7 @@ from sourcebound.contracts.validation.support.names import names_another
 from sourcebound.contracts.validation.support.polarity.bounds import turns_bound
 from sourcebound.contracts.validation.support.polarity.denied import denies
 from sourcebound.contracts.validation.support.polarity.turned import turns
+from sourcebound.contracts.validation.support.polarity.universals import widens
 from sourcebound.contracts.validation.support.reversals import reverses, without_particle
 from sourcebound.contracts.validation.support.verify import HIGHEST, read_support, score_answering
 from sourcebound.contracts.validation.support.weights import VERIFIER, verifier_digest
@@ -106,8 +107,10 @@ def measure_support(statements: Sequence[Statement], bundle: AnswerBundle) -> Su
             spoken = _Spoken(text, text, heads[number], previous, bundle.user_question)
             text, score, places = _score_in_any(spoken, chunks, language)
             named = [bundle.user_question, *(titles[anchor] for anchor in chunks)]
-            is_another = _has_other_name(texts[number], chunks, named, language)
-            score = 0 if is_another or cites_another(statements[number].text, chunks) else score
+            is_false = _has_other_name(texts[number], chunks, named, language) or widens(
+                texts[number], chunks.values(), bundle.user_question
+            )
+            score = 0 if is_false or cites_another(statements[number].text, chunks) else score
             compared = tuple(f"{anchor}:{start}-{end}" for anchor, start, end in places)
             said += [Place(numbers[anchor], start, end) for anchor, start, end in places]
         scored.append(StatementSupport(statement=number, score=score, compared=compared))

@@ -178,6 +178,8 @@ def _differences(said: Place, item: Held, other: Held) -> tuple[frozenset[str], 
         return (theirs if theirs & rival.keys else frozenset()), mine
     if is_near and one.row >= 0 and one.column == two.column:
         return theirs, mine
+    if item.chunk == other.chunk and one is not two and one.items == two.items > 0 and theirs <= said.reach & said.near:
+        return theirs, mine
     if is_near and one is two:
         return _in_same_slots(rival, theirs, place, mine), mine
     mine, theirs = place.told - rival.told, rival.told - place.told - place.reach

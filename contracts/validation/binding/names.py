@@ -2,8 +2,8 @@
 
 `Oilfields in Saudi Arabia and Iraq` is not supported by a chunk that says `oilfields in Saudi Arabia and Kuwait` and
 nowhere `Iraq`. The words next to the two names must be the same on both sides, or both names end their sentences. A
-name is here a word within a sentence with a capital letter, or several. German is not read, because it writes each noun
-so.
+name is here a word within a sentence with a capital letter, or several, an acronym, and in English a rare word:
+`streptolysin O` for `listeriolysin O`. German is not read, because it writes each noun with a capital letter.
 """
 
 import re
@@ -12,13 +12,19 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.languages.english import NOUNS_IN_CAPITALS, language_of_text
+from sourcebound.contracts.languages.function_words import ENGLISH
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.literals.surroundings import common_run
+from sourcebound.contracts.validation.support.words import weight_of
 
 WORD: Final = re.compile(r"[^\W_]+(?:[-’'][^\W_]+)*")
 END: Final = re.compile(r"[.!?:;|\n]\s|\n")
 """A mark between two words that are not compared as neighbours."""
-CAPITAL: Final = re.compile(r"[A-ZÀ-Ý][a-zà-ÿ]+(?:[-’'][A-Za-zÀ-ÿ]+)*")
+CAPITAL: Final = re.compile(r"[A-ZÀ-Ý][a-zà-ÿ]+(?:[-’'][A-Za-zÀ-ÿ]+)*|[A-Z][A-Z0-9]{1,9}s?")
+"""A word with a capital letter, or an acronym."""
+TERM: Final = re.compile(r"[a-z]{5,}")
+RAREST: Final = 80
+"""The weight from which such an English word names something, in tenths of a natural logarithm."""
 FAMILY: Final = 4
 """The first letters by which a word of a name is known."""
 REACH: Final = 4
@@ -70,19 +76,28 @@ def _is_in_place_of(name: Name, other: Name) -> bool:
 @lru_cache(maxsize=256)
 def read_names(text: str) -> tuple[Name, ...]:
     """Return the names within the sentences of a text; none of German, and at most `MAX_NAMES`."""
-    if language_of_text(text) in NOUNS_IN_CAPITALS:
+    language = language_of_text(text)
+    if language in NOUNS_IN_CAPITALS:
         return ()
     names: list[Name] = []
     for sentence in END.split(text):
         words = WORD.findall(sentence)
-        lower = [word.casefold() for word in words]
+        lower = tuple(word.casefold() for word in words)
         start = 1
         while start < len(words) and len(names) < MAX_NAMES:
             end = start
             while end < len(words) and CAPITAL.fullmatch(words[end]):
                 end += 1
-            if end > start:
-                before = tuple(reversed(lower[max(0, start - REACH) : start]))
-                names.append(Name(tuple(lower[start:end]), before, tuple(lower[end : end + REACH])))
+            is_term = language == ENGLISH and _is_term(words[start])
+            if end > start or is_term:
+                names.append(_name_at(lower, start, max(end, start + 1)))
             start = end + 1
     return tuple(names)
+
+
+def _is_term(word: str) -> bool:
+    return TERM.fullmatch(word) is not None and weight_of(word) >= RAREST
+
+
+def _name_at(words: tuple[str, ...], start: int, end: int) -> Name:
+    return Name(words[start:end], words[max(0, start - REACH) : start][::-1], words[end : end + REACH])

@@ -41,6 +41,8 @@ class Scope(NamedTuple):
     """For a cell, the words of its head and of the row's first cell."""
     around: frozenset[str]
     """The words of headings and other cells of the row, which may say what it is about."""
+    items: int = 0
+    """The number of the list that it is an item of; 0 outside lists, and for an item of several sentences."""
 
 
 def read_scopes(index: LiteralIndex) -> tuple[Scope, ...]:
@@ -62,7 +64,7 @@ def class_of(literal: Literal) -> str | None:
 
 class _Reader:
     def __init__(self, index: LiteralIndex) -> None:
-        self.plain = index.plain
+        self.plain = _without(index.plain, [each for each in index.literals if each.kind == "address"])
         # a piece of code with blanks is looked up as it stands (R5-8), and its numbers are said of nothing
         code = [range(each.start, each.start + len(each.text)) for each in index.literals if _is_phrase_of_code(each)]
         self.literals = [
@@ -74,6 +76,7 @@ class _Reader:
         ]
         self.starts = [literal.start for literal in self.literals]
         self.block = 0
+        self.list = 1
         self.headings: dict[int, tuple[Token, ...]] = {}
 
     def read(self) -> Iterator[Scope]:
@@ -84,6 +87,7 @@ class _Reader:
             rows = self._table_rows(lines, position)
             if rows:
                 yield from self._table(lines[position : position + rows])
+                self.list += 1
                 position += rows
                 continue
             if not text.strip():
@@ -93,13 +97,19 @@ class _Reader:
             if level:
                 self.headings = {at: words for at, words in self.headings.items() if at < level}
                 self.headings[level] = self.tokens(start, end)
+                self.list += 1
                 position += 1
                 continue
             last = position + 1
             while last < len(lines) and self._continues(lines, last):
                 last += 1
             self.block += 1
-            yield from self._sentences(start, lines[last - 1][1])
+            sentences = list(self._sentences(start, lines[last - 1][1]))
+            if not ITEM.match(text):
+                self.list += 1
+            elif len(sentences) == 1:
+                sentences = [sentences[0]._replace(items=self.list)]
+            yield from sentences
             position = last
 
     def _lines(self) -> list[tuple[int, int, str]]:
@@ -198,6 +208,16 @@ class _Reader:
                     continue
             tokens.append(read_word(match[0]))
         return tuple(with_bounds(tokens))
+
+
+def _without(plain: str, addresses: Sequence[Literal]) -> str:
+    """Return a text with blanks for its addresses, whose parts name nothing."""
+    parts, position = [], 0
+    for address in addresses:
+        end = address.start + len(address.text)
+        parts += [plain[position : address.start], " " * (end - address.start)]
+        position = end
+    return "".join([*parts, plain[position:]])
 
 
 def _is_phrase_of_code(literal: Literal) -> bool:

@@ -11,14 +11,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.base import Contract
-from sourcebound.contracts.validation.literals.amounts.languages import (
-    names_scale,
-)
+from sourcebound.contracts.validation.literals.amounts.fractions import is_half_in_words
+from sourcebound.contracts.validation.literals.amounts.languages import names_scale
+from sourcebound.contracts.validation.literals.amounts.scales import wrong_scales
 from sourcebound.contracts.validation.literals.counts import counts_own_list
 from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
 from sourcebound.contracts.validation.literals.question import is_given, is_given_name
 from sourcebound.contracts.validation.literals.reading import read_literals
 from sourcebound.contracts.validation.literals.surroundings import KINDS, replaces_another, surroundings_of
+from sourcebound.contracts.validation.literals.times.kinds_of_days import wrong_days
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
 CACHED_CHUNKS: Final = 512
@@ -132,7 +133,7 @@ def check_literals(
 
     Returns:
         A finding for each literal, in the order of the text, and then one for each word of quantity that replaces
-        another.
+        another, for working days that are calendar days, and for a scale that is not that of the chunks.
     """
     statement = read_literals(text, version, is_source=False, scale_is_given=names_scale(context.head))
     sources = tuple((source.anchor, source.literal_index(version)) for source in cited)
@@ -151,10 +152,12 @@ def check_literals(
         for literal in statement.literals
     ]
     if version >= SECOND and sources:
+        words = [
+            word.text for word in surroundings_of(statement).quantities if replaces_another(word, statement, indexes)
+        ]
         findings += [
-            LiteralFinding(kind=LiteralKind.NUMBER, text=word.text, segment=segment, found_in=())
-            for word in surroundings_of(statement).quantities
-            if replaces_another(word, statement, indexes)
+            LiteralFinding(kind=LiteralKind.NUMBER, text=text, segment=segment, found_in=())
+            for text in (*words, *wrong_days(statement, indexes), *wrong_scales(statement.plain, indexes))
         ]
     return findings
 
@@ -164,7 +167,7 @@ def _find_in_chunks(
 ) -> tuple[str, ...]:
     """Return the anchors of the chunks that hold a literal; none if it replaces another value."""
     found = tuple(anchor for anchor, source in sources if source.supports(literal))
-    if found and statement.version >= SECOND and literal.kind in KINDS:
+    if found and statement.version >= SECOND and literal.kind in KINDS and not is_half_in_words(literal):
         return () if replaces_another(literal, statement, [source for _, source in sources]) else found
     return found
 

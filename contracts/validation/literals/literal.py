@@ -170,7 +170,8 @@ class LiteralIndex:
         if literal.unit == FREE and not self._counts_by_ordinals(words):
             return True
         if literal.unit == LABELLED:
-            return not self.forms.keys().isdisjoint(literal.forms) or not self._tells_apart(literal)
+            is_named = not self.forms.keys().isdisjoint(literal.forms)
+            return is_named or not self._tells_apart(literal) or self._marks(literal)
         if literal.unit == OCCASIONAL and "f" not in self.forms:
             return True
         matching_units = [self.forms[form] for form in literal.forms if form in self.forms]
@@ -214,8 +215,17 @@ class LiteralIndex:
 
     def _tells_apart(self, literal: Literal) -> bool:
         """Return whether the text has the noun of a label with another letter or number."""
-        noun, _, _ = next(iter(literal.forms)).rpartition(" ")
-        return any(form.startswith(f"{noun} ") for form in self.forms)
+        return next(iter(literal.forms)).rpartition(" ")[0] in self._labelled
+
+    @cached_property
+    def _labelled(self) -> frozenset[str]:
+        """What stands before the last blank of a form: for a label its noun."""
+        return frozenset(form.rpartition(" ")[0] for form in self.forms)
+
+    def _marks(self, literal: Literal) -> bool:
+        """Return whether the text has the letter of a label some words after its noun: `point de rassemblement A`."""
+        noun, _, mark = next(iter(literal.forms)).removeprefix("l").rpartition(" ")
+        return re.search(rf"\b(?i:{re.escape(noun)})\w*(?:\s\w+){{1,3}}?\s{mark.upper()}\b", self.plain) is not None
 
     def _has_unit(self, unit: str, units: set[str | None]) -> bool:
         """Return whether a number that the text has with some units may be given with another.

@@ -50,7 +50,7 @@ def is_given(
     """
     if literal.kind == "quotation":
         return question.supports(literal) or _asks(literal, statement, question)
-    if not cited or not question.supports(literal) or (literal.unit == OCCASIONAL and "f" not in question.forms):
+    if not cited or not _has(question, literal):
         return False
     if literal.kind == "address" or lies_in_range(literal, statement, cited) or lies_in_months(literal, cited):
         return True
@@ -71,6 +71,13 @@ def is_given(
             if is_like or own_words & content_words(source.plain[slice(*sentence_bounds(source.plain, other.start))]):
                 return False
     return True
+
+
+def _has(question: LiteralIndex, literal: Literal) -> bool:
+    """Return whether a question has a literal, and not only nothing that speaks against it."""
+    if literal.unit == LABELLED:
+        return not question.forms.keys().isdisjoint(literal.forms)
+    return question.supports(literal) and (literal.unit != OCCASIONAL or "f" in question.forms)
 
 
 def _asks(quotation: Literal, statement: LiteralIndex, question: LiteralIndex) -> bool:

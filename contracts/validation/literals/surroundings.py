@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.literals.amounts.equal import is_equal
+from sourcebound.contracts.validation.literals.amounts.fractions import is_half_in_words
 from sourcebound.contracts.validation.literals.amounts.units import UNITS
 from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex, lower_case
 from sourcebound.contracts.validation.literals.times.named_times import FREQUENCIES
@@ -85,7 +86,10 @@ class Surroundings:
         tokens, borders = pieces[1::2], [*accumulate(map(len, pieces))]
         self._words = [token if token[0].isalnum() else END for token in tokens]
         self._starts, self._ends = borders[:-1:2], borders[1::2]
-        taken = [(literal.start, literal.start + len(literal.text)) for literal in index.literals]
+        others = [
+            literal for literal in index.literals if not is_half_in_words(literal)
+        ]  # a half is a word of quantity
+        taken = [(literal.start, literal.start + len(literal.text)) for literal in others]
         ends = [end for _, end in taken]
         self.quantities = [
             Literal(QUANTITY[word][0], index.plain[start:end], start, frozenset([QUANTITY[word][1]]))
@@ -93,7 +97,7 @@ class Surroundings:
             if word in QUANTITY and not _is_within(start, taken, ends)
         ]
         """The words of quantity outside all literals."""
-        valued = [literal for literal in index.literals if literal.kind in KINDS]
+        valued = [literal for literal in others if literal.kind in KINDS]
         self._by_neighbours: dict[tuple[str, str, str], list[tuple[Literal, Place]]] = {}
         self._by_form: dict[tuple[str, str], list[Place]] = {}
         for literal in (*valued, *self.quantities):

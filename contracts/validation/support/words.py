@@ -95,6 +95,11 @@ def _look_up(form: str) -> _Entry:
     return _Entry(root, weights.get(root, unknown), is_number)
 
 
+def weight_of(form: str) -> int:
+    """Return how rare a word in lower case is, in tenths of a natural logarithm; 0 for a function word."""
+    return _look_up(form).weight
+
+
 def is_common_word(form: str) -> bool:
     """Whether the frozen table of English words has a word in some form."""
     return root_of(form) in read_rarity()[0]

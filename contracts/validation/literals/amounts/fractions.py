@@ -4,7 +4,7 @@ A source that says `half the fee` supports 50 %, and one that says `75 %` suppor
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -47,12 +47,29 @@ FOREIGN_MARK: Final = re.compile(
 )
 """A text in lower case without this has no fraction of these languages."""
 HALF: Final = re.compile(
-    r"\b(?:by|one)\shalf\b|\bhalf\s(?:of\s)?(?:the|its|their|this|that|these|those|all|your|our|his|her|as)\b"
+    r"\b(?:by|one)\shalf\b|\bhalf\b(?=\s(?:of\s)?(?:the|its|their|this|that|these|those|all|your|our|his|her|as)\b)"
     r"|\b(?:die|der|zur)\shälfte\b|\bla\s(?:moitié|mitad|metà)\b|\bde\shelft\b"
 )
 """A half of something, and not `half an hour`; applies to text in lower case."""
+HALF_OF_A_WHOLE: Final = re.compile(rf"(?<!first\s)(?<!second\s)(?<!other\s)(?<!last\s)(?:{HALF.pattern})")
+"""The same in a statement, where `the first half of the year` is a time."""
+HALVED: Final = re.compile(
+    r"\bhal(?:f|ve)|\bhalb|\bhälfte|\bmoiti|\bmitad|\bmetà|\bhelft|\bmetade|\bmedi[ao]s?\b|½|\bdemi"
+)
+"""What in a source means a half."""
+FIFTY: Final = "n50"
+"""The form of the number that does too: `50 of the 100 units`, `50 per cent`."""
 PERCENT: Final = UNITS["%"]
 MOST_PARTS: Final = 10
+HALF_FORMS: Final = frozenset({"n0.5"})
+
+
+def is_half_in_words(literal: Literal) -> bool:
+    """Return whether a literal is a half in words.
+
+    A source has the value in many forms, so that what it replaces is told by the word.
+    """
+    return literal.forms == HALF_FORMS and not any(map(str.isnumeric, literal.text))
 
 
 def read_fraction_words(text: str) -> list[Literal]:
@@ -60,7 +77,7 @@ def read_fraction_words(text: str) -> list[Literal]:
     lowered = lower_case(text)
     return [
         Literal("number", text[start:end], start, frozenset([_form(count, part)]))
-        for start, end, count, part in sorted({*_english(lowered), *_foreign(lowered)})
+        for start, end, count, part in sorted({*_english(lowered), *_foreign(lowered), *_halves(lowered)})
         if count < part
     ]
 
@@ -70,7 +87,7 @@ def parts_of_a_source(text: str) -> list[str]:
     return [_form(1, PARTS[match["part"]]) for match in ONE_OF.finditer(lower_case(text))]
 
 
-def percent_forms(text: str, literals: Iterable[Literal]) -> Iterator[tuple[str, str | None]]:
+def percent_forms(text: str, literals: Sequence[Literal]) -> Iterator[tuple[str, str | None]]:
     """Yield the percentages that are equal to the fractions of a source, and the fractions equal to its percentages.
 
     Args:
@@ -81,6 +98,8 @@ def percent_forms(text: str, literals: Iterable[Literal]) -> Iterator[tuple[str,
     fractions = {(count, part) for _, _, count, part in (*_english(lowered), *_foreign(lowered)) if count < part}
     fractions |= {(1, PARTS[match["part"]]) for match in ONE_OF.finditer(lowered)}
     fractions |= {(1, 2)} if HALF.search(lowered) else set()
+    if HALVED.search(lowered) or any(FIFTY in literal.forms for literal in literals):
+        yield _form(1, 2), None
     yield from ((f"n{100 * count // part}", PERCENT) for count, part in fractions if 100 * count % part == 0)
     percentages = {form for literal in literals if literal.unit == PERCENT for form in literal.forms}
     yield from (
@@ -102,6 +121,10 @@ def _english(lowered: str) -> Iterator[tuple[int, int, int, int]]:
         is_plain = (count > 1) is bool(match["plural"]) and len(match["joint"]) == 1
         if is_plain or ("-" in match["joint"] and match["counts"]):
             yield match.start(), match.end("plural"), count, PARTS[match["part"]]
+
+
+def _halves(lowered: str) -> Iterator[tuple[int, int, int, int]]:
+    yield from ((*match.span(), 1, 2) for match in HALF_OF_A_WHOLE.finditer(lowered))
 
 
 def _foreign(lowered: str) -> Iterator[tuple[int, int, int, int]]:

@@ -1,12 +1,13 @@
 """Scales in the heads of tables and columns: under "in thousands", 5,200 is 5.2 million (R5-8)."""
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.validation.literals.amounts.numbers import scaled_form
 from sourcebound.contracts.validation.literals.amounts.units import ALL_UNITS
-from sourcebound.contracts.validation.literals.literal import Literal
+from sourcebound.contracts.validation.literals.literal import Literal, LiteralIndex
 
 MONEY: Final = r"(?:US\$|\$|€|£|¥|usd|eur|euros?|gbp|jpy|(?:U\.?S\.? )?dollars?|pounds?)"
 SCALE: Final = (
@@ -97,6 +98,19 @@ def scaled_forms(text: str, literals: list[Literal]) -> list[tuple[str, str | No
     return forms
 
 
+def wrong_scales(statement: str, cited: Sequence[LiteralIndex]) -> Iterator[str]:
+    """Yield every scale that a statement names as a head does, if its chunks name only others: `(in millions)`.
+
+    Args:
+        statement: The plain text of the statement.
+        cited: The literals of the cited chunks.
+    """
+    said = find_scales(statement)
+    held = {scale.factor for source in cited for scale in find_scales(source.plain)} if said else set()
+    if held:
+        yield from (head[0].strip("([|,;: ") for head in HEAD.finditer(statement) if _factor(head) not in held)
+
+
 def find_scales(text: str) -> list[Scale]:
     """Find the scales of a text.
 
@@ -145,9 +159,6 @@ def _cells(row: str) -> list[str]:
 
 
 def _to_scale(head: re.Match[str], start: int, end: int, column: int | None = None) -> Scale:
-    word = next(head[group] for group in SCALE_GROUPS if head[group])
-    name = word.casefold().strip("'.")
-    factor = FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
     money = next(
         (
             part
@@ -156,7 +167,13 @@ def _to_scale(head: re.Match[str], start: int, end: int, column: int | None = No
         ),
         None,
     )
-    return Scale(factor, ALL_UNITS.get(money.casefold().split()[-1]) if money else None, start, end, column)
+    return Scale(_factor(head), ALL_UNITS.get(money.casefold().split()[-1]) if money else None, start, end, column)
+
+
+def _factor(head: re.Match[str]) -> int:
+    word = next(head[group] for group in SCALE_GROUPS if head[group])
+    name = word.casefold().strip("'.")
+    return FACTORS.get(name.removesuffix("s"), 0) or FACTORS.get(name, 1)
 
 
 def _line_around(text: str, head: re.Match[str]) -> tuple[int, int]:

@@ -36,6 +36,15 @@ RATES = (
     "Among stage IV patients the 5-year rates were as follows: overall survival: 68 vs. 56% (p = 0.02), freedom from "
     "relapse: 64 vs. 37% (p = 0.01), and local control: 86 vs. 56% (p = 0.009)."
 )
+BACKERS = (
+    "The work is supported by:\n\n- [Tidelift](https://tidelift.com/lifter/pillow) (since 2018)\n"
+    "- [Thanks.dev](https://thanks.dev) (since 2023)\n- [Sponsors](https://example.org/pillow) (since 2026)"
+)
+TWO_LISTS = "## Now\n\n- Tidelift (since 2018)\n\n{}\n\n- Thanks.dev (since 2023)"
+LEASE = (
+    "**Schedule 1**\n\n- Term: 10 years\n- Deposit: £11,625\n"
+    "- Service charge: 6.4% of the costs, capped at £7,900 in the first year\n- Use: bakery"
+)
 CRON = (
     "By default, is_valid and expand only check that each field is within its own range (e.g. day 1-31, month 1-12). "
     "They do not compare fields, so expressions like 0 0 31 2 * (February 31st) are considered valid.\n"
@@ -90,6 +99,18 @@ RANGE = "Wait for 7-10 days (7 days for new seals, 10-14 days for old seals)."
         ("Le petit bassin est à 31 °C et le grand bassin à 27 °C.", [POOLS], False),
         ("The temperature was 22 degrees Celsius and the dew point 28 degrees Celsius.", [WEATHER], True),
         ("The temperature was 28 degrees Celsius and the dew point 22 degrees Celsius.", [WEATHER], False),
+        # the items of one list, whose addresses name nothing
+        ("Tidelift has supported the work since 2023.", [BACKERS], True),
+        ("Tidelift has supported the work since 2018.", [BACKERS], False),
+        ("The work has been supported since 2023.", [BACKERS], False),
+        ("Tidelift has supported the work since 2023.", [TWO_LISTS.format("- Others (since 2020)")], True),
+        ("Tidelift has supported the work since 2023.", [TWO_LISTS.format("Others have done so, too:")], False),
+        ("Tidelift has supported the work since 2023.", [TWO_LISTS.format("## Then")], False),
+        ("Tidelift has supported the work since 2023.", [TWO_LISTS.format("| 1 | 2 |\n|---|---|\n| 3 | 4 |")], False),
+        ("The service charge is 6.4%, with a cap of £11,625 in the first year.", [LEASE], True),
+        ("Tidelift has supported the work since 2023.", ["Tidelift: since 2018. Thanks.dev: since 2023."], False),
+        # an item of two sentences
+        ("Tidelift has supported the work since 2023.", [BACKERS.replace("2018)", "2018). It is good.")], False),
         # another sentence
         ("The sound pressure level of the HP-200 is 74 dB(A) at one metre.", [PUMP_A, PUMP_B], True),
         ("The sound pressure level of the HP-300 is 74 dB(A) at one metre.", [PUMP_A, PUMP_B], False),

@@ -36,6 +36,13 @@ FALL = "The country fell to a strict government under the Ayatollah Ruhollah Kho
         ("It names oilfields in Saudi Arabia and Iraq, and possibly Abu Dhabi.", f"{FIELDS} Iraq was near.", False),
         # every sentence begins with a capital letter
         ("Troops came. Iraq and possibly Abu Dhabi.", "Troops came. Kuwait and possibly Abu Dhabi.", False),
+        # an acronym, and in English a rare word, alone or next to a name
+        ("Ordeal is a three part ITV drama.", "Ordeal is a three part BBC drama with five actors.", True),
+        ("Ordeal is a three part BBC drama.", "Ordeal is a three part BBC drama with five actors.", False),
+        ("It escapes with the help of streptolysin O.", "It escapes with the help of listeriolysin O.", True),
+        ("It escapes with the help of motor O.", "It escapes with the help of valve O.", False),
+        ("Si scioglie con l'aiuto della streptolisina.", "Si scioglie con l'aiuto della listeriolisina.", False),
+        ("It names oilfields in arid Saudi Arabia and Iraq, and possibly Abu Dhabi.", FIELDS, True),
         # German writes each noun so
         ("Der Koch kauft das Brot und den Käse im Dorf.", "Der Koch kauft das Brot und den Fisch im Dorf.", False),
     ],

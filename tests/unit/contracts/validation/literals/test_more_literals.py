@@ -124,11 +124,29 @@ SUPPORTED = [
     ("It holds +/-0.5 °C.", "within ± 0.5 °C"),
     ("It earned $3.6B.", "$3.6 billion"),
     ("It earned $20-30 million.", "$20 million to $30 million"),
+    # halves
+    ("It covers half of the cost.", "It covers 50 % of the cost."),
+    ("It covers half the cost.", "It covers 50 of the 100 euros."),
+    ("It is half its size.", "the size is halved"),
+    ("It is cut by half.", "it is ½ of it"),
+    ("Die Hälfte der Kosten wird bezahlt.", "it pays half of it"),
+    ("It grew in the first half of the year.", "it grew in H1"),
+    ("The second half of the year was better.", "The second of both, H2, was better."),
+    # scales
+    ("It was 5,100 (in thousands).", "(In thousands)\nIncome: 5,100"),
+    ("It was 5,100 (in millions).", "Income: 5,100"),
+    # a label some words after its noun
+    ("It is point A.", "point de rassemblement A ou point B"),
     # ordinals of the answer's own points
     ("A third theory is older.", "in the 19th century there was a theory"),
     ("The second is older.", "a theory"),
 ]
 NOT_SUPPORTED = [
+    ("It covers half of the cost.", "It covers 40 % of the cost."),
+    ("Nearly half the deaths were here.", "a high proportion of the deaths"),
+    ("La moitié des frais est payée.", "on paie 40 % des frais"),
+    ("It was 5,100 (in millions).", "(In thousands)\nIncome: 5,100"),
+    ("It was 5,100 (in thousands).", "Income (in $ millions): 5,100"),
     ("It opened in the 1950s.", "It opened in 1963."),
     ("It opened in the 18th century.", "It opened in 1963."),
     ("It has 20 floors.", "It opened in 1963."),
@@ -433,3 +451,20 @@ def test_a_range_of_the_source_need_not_be_named(degrees: str, given: bool) -> N
 )
 def test_only_a_range_of_the_same_thing_counts(answer: str, question: str, source: str, given: bool) -> None:
     assert (findings(answer, source, question=question)[0].found_in == (QUESTION,)) is given
+
+
+@pytest.mark.contract("R5-8")
+@pytest.mark.parametrize(("question", "given"), [("What is a category B pathogen?", True), ("What is it?", False)])
+def test_the_question_gives_only_a_letter_that_it_has(question: str, given: bool) -> None:
+    (found,) = findings("It is a category B pathogen.", "It is a category C pathogen.", question=question)
+    assert found.found_in == ((QUESTION,) if given else ())
+
+
+@pytest.mark.contract("R5-8")
+def test_a_half_that_replaces_another_quantity_is_told_by_its_word() -> None:
+    source = "The committee set the bonus to zero for the chair and halved it for the treasurer, who had 110 % before."
+    assert unsupported("It cut the bonus to zero for the chair and by half for the treasurer.", source) == []
+    source = "He mixed all of the milk with the flour of the day. Then he baked half a loaf."
+    assert unsupported("He mixed half of the milk with the flour of the day.", source) == ["half"]
+    source = "1 lb of rice. Heat 2 teaspoons of sesame oil and 1/2 tablespoon of vegetable oil in the skillet."
+    assert unsupported("Heat sesame oil and 1 tablespoon of vegetable oil in the skillet.", source) == ["1"]
