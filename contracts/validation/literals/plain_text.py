@@ -19,7 +19,10 @@ SMALL_SIGN: Final = re.compile(f"[{RAISED}{LOWERED}{VULGAR}]")
 """A text without one of these has no small digits and no vulgar fraction."""
 SMALL_DIGITS: Final = re.compile(f"(?:⁻|⁺)?[{RAISED}]+|[{LOWERED}]")
 """A run of superscript digits, or one lowered, circled or bracketed number."""
-HTML_SUPERSCRIPT: Final = re.compile(r"<sup>\s?([-−+]?\d{1,4})\s?</sup>", re.IGNORECASE)
+SUPERSCRIPT: Final = re.compile(
+    r"<sup>\s?(?P<html>[-−+]?\d{1,4})\s?</sup>|\s?:sup:`(?P<role>[-−+]?\d{1,4})`", re.IGNORECASE
+)
+"""Raised digits of HTML and of reStructuredText."""
 SUPERSCRIPTS: Final = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
 POWER_BASE: Final = re.compile(r"(?<![\w.,])(?:[\d.,]+\s?[x×·*]\s?)?(?:10|2)$")
 WORD_BEFORE: Final = re.compile(r"[^\W\d_]+$")
@@ -70,7 +73,7 @@ def plain_text(text: str, version: int) -> str:
         marked = marked.replace(hyphen, plain)
     if "*" in marked:
         marked = ASTERISKS.sub(_emphasis, marked)
-    marked = HTML_SUPERSCRIPT.sub(lambda match: match[1].translate(SUPERSCRIPTS), marked)
+    marked = SUPERSCRIPT.sub(lambda match: (match["html"] or match["role"]).translate(SUPERSCRIPTS), marked)
     if SMALL_SIGN.search(marked):
         marked = SMALL_DIGITS.sub(_small_digits, VULGAR_FRACTION.sub(_vulgar_fraction, marked))
     marked = DATE_OF_ONE_WORD.sub(r"\1 \2 \3", marked)

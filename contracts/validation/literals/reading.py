@@ -171,7 +171,7 @@ def _forms_of_source(
         *cent_forms(plain, literals),
         *kelvin_forms(plain, literals),
         *era_forms(literals),
-        *dated_forms(literals),
+        *dated_forms(plain, literals),
         *named_time_forms(plain, literals),
         *short_time_forms(plain, words),
         *duration_forms(plain),

@@ -65,6 +65,8 @@ TIME: Final = re.compile(
     r"(?<![\w:.])(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{2}))?)?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?!\w|:\d)",
     re.IGNORECASE,
 )
+DATE_IN_CODE: Final = re.compile(r"\bdate(?:time)?\(\s?((?:19|20)\d\d),\s?(1[0-2]|0?[1-9]),\s?(\d{1,2})(?=[,)\s])")
+"""A date as code writes it: `datetime(2024, 2, 29, 0, 0)`."""
 
 
 def read_dates(text: str, version: int = SECOND) -> list[Literal]:
@@ -123,8 +125,16 @@ def date_parts(form: str) -> set[str]:
     return {f"d-{month}-{day}", f"d{year}-{month}-", f"n{year}"}
 
 
-def dated_forms(literals: Iterable[Literal]) -> Iterator[tuple[str, None]]:
-    """Yield the days of a source that gives no year with them, in the year, if it names one alone: `until 30 April`."""
+def dated_forms(text: str, literals: Iterable[Literal]) -> Iterator[tuple[str, None]]:
+    """Yield the days that a source has in code, and those without a year, if it names one year alone: `until 30 April`.
+
+    Args:
+        text: The plain text of the source.
+        literals: Its literals.
+    """
+    for match in DATE_IN_CODE.finditer(text):
+        year, month, day = map(int, match.groups())
+        yield from ((form, None) for form in (f"d{year}-{month}-{day}", *date_parts(f"d{year}-{month}-{day}")))
     forms = [form for literal in literals if literal.unit is None for form in literal.forms]
     years = {match[1] for form in forms if (match := YEAR.match(form))}
     if len(years) == 1:

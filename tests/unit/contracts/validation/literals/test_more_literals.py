@@ -124,6 +124,11 @@ SUPPORTED = [
     ("It holds +/-0.5 °C.", "within ± 0.5 °C"),
     ("It earned $3.6B.", "$3.6 billion"),
     ("It earned $20-30 million.", "$20 million to $30 million"),
+    # raised digits of reStructuredText, and dates in code
+    ("It has 3 * 10^9 bytes.", "of 3 * 10 :sup:`9` bytes"),
+    ("It has 10⁹ bytes.", "of 10 :sup:`9` bytes"),
+    ("It gives 29 February 2024.", "datetime.datetime(2024, 2, 29, 0, 0)"),
+    ("It gives the first day of February 2024.", ">>> date(2024, 02, 01)"),
     # halves
     ("It covers half of the cost.", "It covers 50 % of the cost."),
     ("It covers half the cost.", "It covers 50 of the 100 euros."),
@@ -143,6 +148,8 @@ SUPPORTED = [
 ]
 NOT_SUPPORTED = [
     ("It covers half of the cost.", "It covers 40 % of the cost."),
+    ("It has 109 bytes.", "of 10 :sup:`9` bytes"),
+    ("It gives 2 March 2024.", "datetime(2024, 2, 3) and update(2024, 3, 2)"),
     ("Nearly half the deaths were here.", "a high proportion of the deaths"),
     ("La moitié des frais est payée.", "on paie 40 % des frais"),
     ("It was 5,100 (in millions).", "(In thousands)\nIncome: 5,100"),
