@@ -219,7 +219,7 @@ class LiteralIndex:
 
     @cached_property
     def _labelled(self) -> frozenset[str]:
-        """What stands before the last blank of a form: for a label its noun."""
+        """The forms without their last word: for a label its noun."""
         return frozenset(form.rpartition(" ")[0] for form in self.forms)
 
     def _marks(self, literal: Literal) -> bool:

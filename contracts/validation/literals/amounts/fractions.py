@@ -67,7 +67,7 @@ HALF_FORMS: Final = frozenset({"n0.5"})
 def is_half_in_words(literal: Literal) -> bool:
     """Return whether a literal is a half in words.
 
-    A source has the value in many forms, so that what it replaces is told by the word.
+    A source has the value in many forms, so that it is compared by its word (`surroundings`).
     """
     return literal.forms == HALF_FORMS and not any(map(str.isnumeric, literal.text))
 
