@@ -132,8 +132,8 @@ def dated_forms(text: str, literals: Iterable[Literal]) -> Iterator[tuple[str, N
         text: The plain text of the source.
         literals: Its literals.
     """
-    for match in DATE_IN_CODE.finditer(text):
-        year, month, day = map(int, match.groups())
+    for call in DATE_IN_CODE.finditer(text):
+        year, month, day = map(int, call.groups())
         yield from ((form, None) for form in (f"d{year}-{month}-{day}", *date_parts(f"d{year}-{month}-{day}")))
     forms = [form for literal in literals if literal.unit is None for form in literal.forms]
     years = {match[1] for form in forms if (match := YEAR.match(form))}
