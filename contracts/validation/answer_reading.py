@@ -34,6 +34,7 @@ from sourcebound.contracts.validation.literals.check import (
     check_literals,
     read_evidence,
 )
+from sourcebound.contracts.validation.literals.continued import scale_above
 from sourcebound.contracts.validation.refusals import FINDING, find_refusal, is_exact_refusal
 from sourcebound.contracts.validation.versions import SECOND, VERSION
 
@@ -130,7 +131,12 @@ def _is_held(name: str, sources: Mapping[str, CitedChunk]) -> bool:
 def read_sources(cited: tuple[str, ...], bundle: AnswerBundle) -> dict[str, CitedChunk]:
     """Return the cited chunks by anchor; their literals are read on first use."""
     return {
-        chunk.anchor: read_evidence(chunk.anchor, chunk.sanitized_text, f"{chunk.title or ''}\n{chunk.section or ''}")
+        chunk.anchor: read_evidence(
+            chunk.anchor,
+            chunk.sanitized_text,
+            f"{chunk.title or ''}\n{chunk.section or ''}",
+            scale_above(chunk, bundle.selected_evidence),
+        )
         for chunk in bundle.selected_evidence
         if chunk.anchor in cited
     }

@@ -75,10 +75,12 @@ class CitedChunk(NamedTuple):
     text: str
     name: str = ""
     """The title of its document, and the headings above it, which name what it is about."""
+    scale: str = ""
+    """The scale of a table that goes on in it, in brackets."""
 
     def literal_index(self, version: int) -> LiteralIndex:
         """Return the chunk's literals, from a cache if the chunk was read recently."""
-        return _read_chunk(self.text, version)
+        return _read_chunk(f"{self.scale}\n{self.text}" if self.scale and version >= SECOND else self.text, version)
 
     def names(self, literal: Literal, version: int) -> bool:
         """Return whether an identifier stands above the chunk: `HX-14` of the manual `HX-14 Heat pump`."""
@@ -100,9 +102,9 @@ class AnswerContext(NamedTuple):
 ALONE: Final = AnswerContext()
 
 
-def read_evidence(anchor: str, text: str, name: str = "") -> CitedChunk:
+def read_evidence(anchor: str, text: str, name: str = "", scale: str = "") -> CitedChunk:
     """Wrap a chunk for `check_literals`."""
-    return CitedChunk(anchor, text, name)
+    return CitedChunk(anchor, text, name, scale)
 
 
 @lru_cache(maxsize=CACHED_CHUNKS)
