@@ -39,8 +39,11 @@ def _start(chunk: EvidenceChunk) -> int:
 
 
 def _is_above(other: EvidenceChunk, chunk: EvidenceChunk) -> bool:
-    """Return whether another chunk stands above a chunk on the same page, and in the same section to its end."""
-    is_placed = None not in (chunk.page_number, chunk.char_start, other.char_start)
+    """Return whether another chunk stands above a chunk on the same page, and in the same section to its end.
+
+    A document without pages is one page.
+    """
+    is_placed = None not in (chunk.char_start, other.char_start)
     same_page = (other.knowledge_id, other.page_number) == (chunk.knowledge_id, chunk.page_number)
     return (
         is_placed

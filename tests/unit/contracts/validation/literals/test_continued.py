@@ -56,6 +56,24 @@ def test_other_rows_have_no_scale(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.contract("R5-8")
+def test_the_nearest_scale_counts() -> None:
+    assert scale(f"{ABOVE}\n\nOther flows (€ in millions):\nFees; 2023: 1; 2022: 2") == "(€ in millions)"
+    far = chunk(2, ABOVE.replace("($ in millions)", "(In thousands)"), **{**PLACE, "char_start": 0})
+    near = chunk(0, ABOVE, **{**PLACE, "char_start": 250})
+    last = chunk(1, BELOW, **{**PLACE, "char_start": 500})
+    assert scale_above(last, [far, near, last]) == scale_above(last, [near, far, last]) == "($ in millions)"
+
+
+@pytest.mark.contract("R5-8")
+def test_a_document_without_pages_is_one_page() -> None:
+    first = chunk(0, ABOVE, **{**PLACE, "page_number": None, "char_start": 0})
+    last = chunk(1, BELOW, **{**PLACE, "page_number": None, "char_start": 500})
+    assert scale_above(last, [first, last]) == "($ in millions)"
+    unplaced = first.model_copy(update={"char_start": None})
+    assert scale_above(last, [unplaced, last]) == ""
+
+
+@pytest.mark.contract("R5-8")
 def test_a_chunk_that_ends_in_another_section_gives_none() -> None:
     later = {"start": len(ABOVE) - 40, "section": "Next"}
     first = chunk(0, ABOVE, **{**PLACE, "char_start": 0, "later_sections": [later]})
