@@ -86,9 +86,8 @@ class Surroundings:
         tokens, borders = pieces[1::2], [*accumulate(map(len, pieces))]
         self._words = [token if token[0].isalnum() else END for token in tokens]
         self._starts, self._ends = borders[:-1:2], borders[1::2]
-        others = [
-            literal for literal in index.literals if not is_half_in_words(literal)
-        ]  # a half is a word of quantity
+        # a half in words is one of the words of quantity
+        others = [literal for literal in index.literals if not is_half_in_words(literal)]
         taken = [(literal.start, literal.start + len(literal.text)) for literal in others]
         ends = [end for _, end in taken]
         self.quantities = [

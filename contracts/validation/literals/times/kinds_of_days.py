@@ -1,6 +1,6 @@
 """Kinds of days: `15 working days` is not supported by `15 calendar days` (R5-8).
 
-Working days are also called business days, and calendar days natural or consecutive ones, as far as a deadline goes.
+Working days are also called business days, and calendar days natural days.
 """
 
 import re
@@ -14,10 +14,10 @@ from sourcebound.contracts.validation.literals.literal import Literal, LiteralIn
 WORKING: Final = "working"
 CALENDAR: Final = "calendar"
 KINDS: Final = re.compile(
-    rf"(?P<{WORKING}>(?:business|working|week|work)[\s-]?days?|(?:werk|arbeits)tagen?|werkdagen?|(?:jours?\s)?ouvr(?:able|é)s?"
-    r"|(?:días?\s)?(?:hábil(?:es)?|laborables?)|(?:giorn[oi]\s)?(?:lavorativ[oi]|ferial[ei])|(?:dias?\s)?(?:úteis|útil))\b"
-    rf"|(?P<{CALENDAR}>(?:calendar|natural)[\s-]days?|kalendertagen?|kalenderdagen?|(?:jours?\s)?calendaires?"
-    r"|(?:días?\s)?(?:naturales|natural)|(?:giorn[oi]\s)?(?:di\scalendario|naturali)|(?:dias?\s)?corridos)\b",
+    rf"(?P<{WORKING}>(?:business|working|week|work)[\s-]?days?|(?:werk|arbeits)tagen?|werkdagen?|jours?\souvr(?:able|é)s?"
+    r"|días?\s(?:hábil(?:es)?|laborables?)|giorn[oi]\s(?:lavorativ[oi]|ferial[ei])|dias?\s(?:úteis|útil))\b"
+    rf"|(?P<{CALENDAR}>(?:calendar|natural)[\s-]days?|kalendertagen?|kalenderdagen?|jours?\scalendaires?"
+    r"|días?\snaturale?s?|giorn[oi]\s(?:di\scalendario|naturali)|dias?\scorridos)\b",
     re.IGNORECASE,
 )
 MARKS: Final = re.compile(

@@ -54,6 +54,7 @@ def test_the_other_kind_of_days_is_not_supported(statement: str, chunk: str, wro
         ("Pay within 15 working days.", "All times are in working days, from Monday to Friday. Pay within 15 days."),
         ("Pay within 15 working days.", "Rule 15 says when to pay."),
         # no number of days
+        ("It has 15 natural sources.", "It has 15 sources, and it lasts 15 days."),
         ("Call on 2 May, or on the next working day.", "Call on 2 May, or the next calendar day."),
         ("The natural day of 24 hours counts.", "24 hours count."),
     ],
