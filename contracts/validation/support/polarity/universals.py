@@ -52,7 +52,7 @@ MAX_NOUNS: Final = 10
 def widens(statement: str, chunks: Iterable[str], question: str) -> bool:
     """Return whether a statement has a word for all, and neither its chunks nor the question have one.
 
-    A chunk that has the noun in the plural and without a number, as in `Migrations must be tested`, says it of all.
+    A chunk with the noun after `a`, or in the plural without a number, says it of all too: `Migrations must be tested`.
 
     Args:
         statement: A statement without citations.
@@ -66,9 +66,12 @@ def widens(statement: str, chunks: Iterable[str], question: str) -> bool:
     if any(language_of_text(text) != ENGLISH for text in texts) or any(map(SUPPORTS.search, texts[1:])):
         return False
     nouns = {match["noun"].casefold() for match in islice(NOUN.finditer(said), MAX_NOUNS)}
-    return not any(_has_plural(text, noun) for text in texts[1:] for noun in nouns)
+    return not any(_names_kind(text, noun) for text in texts[1:] for noun in nouns)
 
 
-def _has_plural(text: str, noun: str) -> bool:
+def _names_kind(text: str, noun: str) -> bool:
+    """Return whether a text says something of all things of a kind: `a visitor must`, `visitors must`."""
+    if re.search(rf"\ban? (?:\w+ )?{noun}\b", text, re.IGNORECASE):
+        return True
     plurals = re.finditer(rf"\b{noun}s\b", text, re.IGNORECASE)
     return any(not PART.search(text, max(0, match.start() - BEFORE), match.start()) for match in plurals)

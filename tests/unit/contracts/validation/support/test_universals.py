@@ -24,6 +24,7 @@ PROXY = "The socks extra brings in support for SOCKS proxies, so that the client
         ("The socks extra is for proxies of any kind.", PROXY),
         ("In all cases the client can be used behind a proxy.", PROXY),
         ("The client can be used behind a proxy without exception.", PROXY),
+        ("All visitors have to sign.", "The visitor must sign, and a nurse of the ward waits for him."),
         # the plural has a word or a number before it that does not mean all
         ("All pumps are tested in the spring.", "Some pumps are tested in the spring by the service."),
         ("All pumps are tested in the spring.", "In the spring the service tests 12 pumps of the works."),
@@ -42,6 +43,8 @@ def test_a_word_for_all_is_found(statement: str, chunk: str) -> None:
         ("It is always open to the public.", "It is never closed to the public in the summer."),
         # a plural without more is said of all of its kind
         ("Every migration has to be tested.", "Migrations must be tested against the previous release."),
+        ("All visitors have to sign.", "A visitor must sign the register before he enters the works."),
+        ("Every visitor has to sign.", "An external visitor must sign the register before he enters."),
         # words that count, order or say how often
         ("E. coli was absent in all three samples.", "E. coli was absent in the samples of the morning."),
         ("It looks above all at the costs.", "It looks at the costs of the war in the first place."),
