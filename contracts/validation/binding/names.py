@@ -2,8 +2,8 @@
 
 `Oilfields in Saudi Arabia and Iraq` is not supported by a chunk that says `oilfields in Saudi Arabia and Kuwait` and
 nowhere `Iraq`. The words next to the two names must be the same on both sides, or both names end their sentences. A
-name is here a word within a sentence with a capital letter, or several, an acronym, and in English a rare word:
-`streptolysin O` for `listeriolysin O`. German is not read, because it writes each noun with a capital letter.
+name is here a word within a sentence with a capital letter, or several, an acronym for another one, and in English a
+rare word: `streptolysin O` for `listeriolysin O`. German is not read, because it writes each noun so.
 """
 
 import re
@@ -20,8 +20,8 @@ from sourcebound.contracts.validation.support.words import weight_of
 WORD: Final = re.compile(r"[^\W_]+(?:[-’'][^\W_]+)*")
 END: Final = re.compile(r"[.!?:;|\n]\s|\n")
 """A mark between two words that are not compared as neighbours."""
-CAPITAL: Final = re.compile(r"[A-ZÀ-Ý][a-zà-ÿ]+(?:[-’'][A-Za-zÀ-ÿ]+)*|[A-Z][A-Z0-9]{1,9}s?")
-"""A word with a capital letter, or an acronym."""
+CAPITAL: Final = re.compile(r"[A-ZÀ-Ý][a-zà-ÿ]+(?:[-’'][A-Za-zÀ-ÿ]+)*")
+ACRONYM: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}s?")
 TERM: Final = re.compile(r"[a-z]{5,}")
 RAREST: Final = 80
 """The weight from which such an English word names something, in tenths of a natural logarithm."""
@@ -43,6 +43,7 @@ class Name(NamedTuple):
     words: tuple[str, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
+    is_acronym: bool = False
 
 
 def replaces_name(statement: str, chunks: Iterable[str], known: Iterable[str]) -> bool:
@@ -64,7 +65,7 @@ def replaces_name(statement: str, chunks: Iterable[str], known: Iterable[str]) -
 
 def _is_in_place_of(name: Name, other: Name) -> bool:
     words, others = set(name.words), set(other.words)
-    if words <= others or others <= words:
+    if words <= others or others <= words or name.is_acronym != other.is_acronym:
         return False
     before, after = common_run(name.before, other.before), common_run(name.after, other.after)
     if not before or not (after or name.after == other.after == ()):
@@ -88,9 +89,9 @@ def read_names(text: str) -> tuple[Name, ...]:
             end = start
             while end < len(words) and CAPITAL.fullmatch(words[end]):
                 end += 1
-            is_term = language == ENGLISH and _is_term(words[start])
-            if end > start or is_term:
-                names.append(_name_at(lower, start, max(end, start + 1)))
+            is_acronym = ACRONYM.fullmatch(words[start]) is not None
+            if end > start or is_acronym or (language == ENGLISH and _is_term(words[start])):
+                names.append(_name_at(lower, start, max(end, start + 1))._replace(is_acronym=is_acronym))
             start = end + 1
     return tuple(names)
 

@@ -39,7 +39,10 @@ FALL = "The country fell to a strict government under the Ayatollah Ruhollah Kho
         # an acronym, and in English a rare word, alone or next to a name
         ("Ordeal is a three part ITV drama.", "Ordeal is a three part BBC drama with five actors.", True),
         ("Ordeal is a three part BBC drama.", "Ordeal is a three part BBC drama with five actors.", False),
+        ("Ordeal is a three part US drama.", "Ordeal is a three part British drama with five actors.", False),
+        ("Ordeal is a three part Scottish drama.", "Ordeal is a three part BBC drama with five actors.", False),
         ("It escapes with the help of streptolysin O.", "It escapes with the help of listeriolysin O.", True),
+        ("It escapes with the help of xqzr O.", "It escapes with the help of vqzt O.", False),
         ("It escapes with the help of motor O.", "It escapes with the help of valve O.", False),
         ("Si scioglie con l'aiuto della streptolisina.", "Si scioglie con l'aiuto della listeriolisina.", False),
         ("It names oilfields in arid Saudi Arabia and Iraq, and possibly Abu Dhabi.", FIELDS, True),
