@@ -10,14 +10,12 @@ from itertools import islice
 from typing import Final
 
 from sourcebound.contracts.evidence.answer_bundle import EvidenceChunk
-from sourcebound.contracts.validation.literals.amounts.scales import HEAD, find_scales
+from sourcebound.contracts.validation.literals.amounts.scales import HEAD, MAX_HEADS, find_scales
 from sourcebound.contracts.validation.literals.plain_text import plain_text
 from sourcebound.contracts.validation.versions import VERSION
 
 NAMED: Final = re.compile(r"; (?P<column>[^:;\n]{1,80}): ")
 """A value of a row after the first cell, with the name of its column."""
-MAX_HEADS: Final = 50
-"""The most scales of a chunk that are read."""
 
 
 def scale_above(chunk: EvidenceChunk, chunks: Sequence[EvidenceChunk]) -> str:

@@ -11,8 +11,9 @@ from typing import Final
 
 from sourcebound.contracts.languages.english import language_of_text
 from sourcebound.contracts.languages.function_words import ENGLISH
+from sourcebound.contracts.validation.support.word_lists import NUMBERS
 
-COUNT: Final = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve)"
+COUNT: Final = rf"(?:\d+|{'|'.join(sorted(NUMBERS))})"
 TIME: Final = r"(?:hour|day|night|week|month|quarter|year|morning|evening|time)"
 UNIVERSAL: Final = re.compile(
     r"\b(?:all|every|always|entire|everywhere|invariably|universally|(?:of )?any (?:kind|sort|type)|without exception"
@@ -39,7 +40,7 @@ SUPPORTS: Final = re.compile(
 """What a chunk says of all with. A chunk that has one of them anywhere supports any of the others."""
 NOUN: Final = re.compile(r"(?:every|all) (?:the |its |their |your |our )?(?P<noun>[a-z]{3,}?)s?\b", re.IGNORECASE)
 PART: Final = re.compile(
-    r"\b(?:of|some|many|most|several|few|fewer|certain|various|selected|these|those|such|other|\d+)\s(?:the\s)?$",
+    rf"\b(?:of|some|many|most|several|few|fewer|certain|various|selected|these|those|such|other|{COUNT})\s(?:the\s)?$",
     re.IGNORECASE,
 )
 """What stands before a noun in the plural that does not mean all of its kind."""

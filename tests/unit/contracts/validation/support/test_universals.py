@@ -24,6 +24,7 @@ PROXY = "The socks extra brings in support for SOCKS proxies, so that the client
         ("The socks extra is for proxies of any kind.", PROXY),
         ("In all cases the client can be used behind a proxy.", PROXY),
         ("The client can be used behind a proxy without exception.", PROXY),
+        ("All pumps are tested in the spring.", "In the spring the service tests fourteen pumps of the works."),
         ("All visitors have to sign.", "The visitor must sign, and a nurse of the ward waits for him."),
         # the plural has a word or a number before it that does not mean all
         ("All pumps are tested in the spring.", "Some pumps are tested in the spring by the service."),
@@ -47,6 +48,7 @@ def test_a_word_for_all_is_found(statement: str, chunk: str) -> None:
         ("Every visitor has to sign.", "An external visitor must sign the register before he enters."),
         # words that count, order or say how often
         ("E. coli was absent in all three samples.", "E. coli was absent in the samples of the morning."),
+        ("E. coli was absent in all fourteen samples.", "E. coli was absent in the samples of the morning."),
         ("It looks above all at the costs.", "It looks at the costs of the war in the first place."),
         ("Not all newborns contracted it.", NEWBORNS),
         ("It is emptied every 3 weeks.", "It is emptied after 3 weeks by the service of the works."),
