@@ -13,7 +13,8 @@ from time import perf_counter
 from typing import Final
 
 from sourcebound.contracts.extractive.question import read_question
-from sourcebound.contracts.extractive.ranking import Reader, rank
+from sourcebound.contracts.extractive.ranking import rank
+from sourcebound.contracts.extractive.reading import Reader
 from sourcebound.contracts.prompt.build import read_prompt
 from sourcebound.evals.answers.cases import read_cases
 from sourcebound.models.sentence_reader import shared_reader

@@ -18,7 +18,7 @@ from sourcebound.contracts.execution.reply import Reply, ReplyEnding
 from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.pieces.lists import NEGATES
 from sourcebound.contracts.extractive.pieces.quotes import strip_list_marker
-from sourcebound.contracts.extractive.ranking import Reader
+from sourcebound.contracts.extractive.reading import Reader
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.facts import model_choice as relevant_facts
 from sourcebound.contracts.prompt import fact_choice

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from sourcebound.contracts.extractive.features import MOST_ODDS, UNREAD, Reading
 from sourcebound.contracts.extractive.labels import name_document
 from sourcebound.contracts.extractive.question import Question
-from sourcebound.contracts.extractive.ranking import READ_CHUNKS
+from sourcebound.contracts.extractive.reading import READ_CHUNKS
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.models.embedders.minilm import CLS, SEP, MiniLmEmbedder, shared_minilm

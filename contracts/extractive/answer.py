@@ -12,7 +12,8 @@ from sourcebound.contracts.extractive.pieces.alike import with_difference
 from sourcebound.contracts.extractive.pieces.lists import read_list, with_denials
 from sourcebound.contracts.extractive.pieces.problems import ASKING, is_echo, read_below
 from sourcebound.contracts.extractive.question import Asked, Form, Question, read_parts, read_question
-from sourcebound.contracts.extractive.ranking import Ranking, Reader, rank
+from sourcebound.contracts.extractive.ranking import Ranking, rank
+from sourcebound.contracts.extractive.reading import Reader
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.sides import find_sides, read_sides
 from sourcebound.contracts.extractive.subjects import names_only_the_thing

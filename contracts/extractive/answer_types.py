@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from sourcebound.contracts.extractive import patterns
-from sourcebound.contracts.extractive.languages import ANSWERS
 from sourcebound.contracts.extractive.question import Asked, Question, read_identifier
 from sourcebound.contracts.extractive.sentences import Sentence
 from sourcebound.contracts.extractive.vocabulary.columns import COLUMNS
 from sourcebound.contracts.extractive.vocabulary.people import ROLES
+from sourcebound.contracts.extractive.vocabulary.question_words import ANSWERS
 from sourcebound.contracts.extractive.vocabulary.sharp import read_sharp
 from sourcebound.contracts.text.blocks import LIST_MARKER
 

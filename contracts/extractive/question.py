@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from sourcebound.contracts.extractive import patterns
 from sourcebound.contracts.extractive.labels import Labels, read_labels
-from sourcebound.contracts.extractive.languages import read_kind
+from sourcebound.contracts.extractive.vocabulary.question_words import read_kind
 from sourcebound.contracts.languages.function_words import ENGLISH, FUNCTION_WORDS, language_of
 from sourcebound.contracts.text.content_words import STOP_WORDS
 from sourcebound.contracts.validation.support.words import Word, read_words

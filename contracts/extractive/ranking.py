@@ -1,54 +1,34 @@
 """Ranks the sentences of a prompt's evidence by how well they answer its question (R4-9). Only the prompt is used."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import exp
 from typing import Final, NamedTuple
 
 from sourcebound.contracts.extractive.answer_types import needs_type
-from sourcebound.contracts.extractive.features import (
-    Features,
-    Reading,
-    holds,
-    lexical_features,
-    word_weights,
-)
+from sourcebound.contracts.extractive.features import Features
 from sourcebound.contracts.extractive.foreign_names import has_foreign_name
-from sourcebound.contracts.extractive.labels import conflicts, has_labels
+from sourcebound.contracts.extractive.labels import has_labels
 from sourcebound.contracts.extractive.patterns import A_FREQUENCY
 from sourcebound.contracts.extractive.question import Asked, Form, Question
+from sourcebound.contracts.extractive.reading import Reader, compare, describe, only_quoted, score
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import (
     has_agent,
-    is_about,
     is_headed,
-    is_labelled,
     is_named_exactly,
-    is_of_another_ordinal,
     is_of_another_year,
     is_other_row,
     is_whole_row,
-    read_part,
-    read_subjects,
 )
-from sourcebound.contracts.extractive.weights import (
-    NARROW,
-    NO_BOUNDS,
-    WIDE,
-    Bounds,
-    Linear,
-    Weights,
-    read_weights,
-)
+from sourcebound.contracts.extractive.weights import MILLION, NARROW, NO_BOUNDS, WIDE, Bounds, Weights, read_weights
 from sourcebound.contracts.extractive.wording.stemming import in_language
 from sourcebound.contracts.languages.detection import foreign_language
-from sourcebound.contracts.prompt.build import EvidencePart, PromptParts
+from sourcebound.contracts.prompt.build import PromptParts
 from sourcebound.contracts.text.segments import SegmentKind
 from sourcebound.contracts.validation.support.verify import score_subject
 from sourcebound.contracts.validation.support.words import read_rarity
 
-READ_CHUNKS: Final = 3
-"""The chunks that are read: those with the best sentences by their words."""
 LEAST_FOREIGN: Final = 500
 """The least share that a sentence itself holds if the question is not in English."""
 MOST_CHUNK: Final = 850
@@ -57,7 +37,6 @@ SURE_ODDS: Final = 300
 """The odds from which a sentence may hold any share, in hundredths of a logit, as those below."""
 UNLIKELY_ODDS: Final = -100
 """The odds below which a sentence answers only with a word of what is asked about the thing."""
-MILLION: Final = 1_000_000
 NEAR_ROW: Final = MILLION * 6 // 10
 """How far behind the best sentence a row may be that answers in its place."""
 MOST_ROWS: Final = 5
@@ -70,20 +49,13 @@ NEAR_ODDS: Final = 100
 VAGUE: Final = re.compile(
     r"(?i)\b(?:regularly|intervals?|frequency|frequently|often|occasionally|periodical(?:ly)?|always|constantly)\b"
 )
-NO_QUANTITY: Final = 2 * MILLION
 LABELLED: Final = MILLION
 ALL_NAMED: Final = MILLION
 """How much lower the minimum is for a row that has all that is asked, and for the text below a heading that does."""
 ALL_SAID: Final = 3 * MILLION
 """How much lower it is for a sentence that says who does what is asked."""
-QUANTITIES: Final = frozenset(
-    {Asked.TIME, Asked.COUNT, Asked.MONEY, Asked.CONTACT, Asked.DURATION, Asked.FREQUENCY, Asked.MEASURE}
-)
 MORE_TRANSLATED: Final = MILLION // 4
 """How much higher it is for a question in another language, which is held to no bounds."""
-Described = tuple[Sentence, Features]
-Reader = Callable[[Question, Sequence[tuple[EvidencePart, Sequence[Sentence]]]], list[list[Reading]]]
-"""Reads each sentence of each chunk with the question."""
 
 
 class Ranked(NamedTuple):
@@ -150,8 +122,7 @@ def rank(prompt: PromptParts, question: Question, read: Reader | None = None) ->
     """
     question, sentences = in_language(question, read_evidence(prompt.evidence))
     described = describe(question, sentences)
-    if read:
-        described = compare(question, prompt.evidence, described, read)
+    described = compare(question, prompt.evidence, described, read) if read else only_quoted(described)
     weights = read_weights(embedded=read is not None)
     scored = [
         Ranked(sentence, features, score(question, weights.ranking, features) + _credit(question, sentence))
@@ -223,12 +194,6 @@ def _sum_answering(prompt: PromptParts, question: Question, ranked: Sequence[Ran
     return weights.answering.sum(answering_features(question, ranked, chunk))
 
 
-def score(question: Question, weights: Linear, features: Features) -> int:
-    """Return the score of a sentence. One without the number that was asked for loses by a fixed amount."""
-    lacks = question.asked in QUANTITIES and features["type_missing"]
-    return weights.sum(features) - (NO_QUANTITY if lacks else 0)
-
-
 def _credit(question: Question, sentence: Sentence) -> int:
     """Return the advantage of a sentence that has the labels of the question, itself or by its document's name."""
     return LABELLED * (bool(question.labels) and has_labels(question.labels, sentence.text, sentence.source))
@@ -257,40 +222,3 @@ def _shares_list(first: Sentence, second: Sentence) -> bool:
     """Return whether two sentences are of one block, or one leads in the list of the other."""
     lists = first.block + first.leads == second.block + second.leads
     return first.chunk == second.chunk and (first.block == second.block or lists)
-
-
-def describe(question: Question, sentences: Sequence[Sentence]) -> list[Described]:
-    """Return the sentences that may be quoted, with the features of their words."""
-    local = word_weights(question, sentences)
-    subjects = read_subjects(question, sentences)
-    stems: dict[int, frozenset[str]] = {}
-    for each in sentences:
-        stems[each.chunk] = stems.get(each.chunk, frozenset()) | each.stems
-    part = read_part(question)
-    return [
-        (each, lexical_features(question, each, local, stems[each.chunk]))
-        for each in sentences
-        if (each.is_quotable or each.leads)
-        and (is_about(subjects, each, stems[each.chunk]) or is_labelled(question, subjects, each))
-        and (not part or any(holds(each.stems | each.nearby | each.title, stem) for stem in part))
-        and not conflicts(question.labels, each.text, each.source)
-        and not is_of_another_ordinal(question, each)
-    ]
-
-
-def compare(
-    question: Question, evidence: Sequence[EvidencePart], described: Sequence[Described], read: Reader
-) -> list[Described]:
-    """Add what is read of the sentences in the most promising chunks; the others are left out."""
-    ranking = read_weights(embedded=False).ranking
-    best: dict[int, int] = {}
-    for sentence, features in described:
-        best[sentence.chunk] = max(best.get(sentence.chunk, -MILLION * MILLION), score(question, ranking, features))
-    chosen = sorted(best, key=lambda chunk: (-best[chunk], chunk))[:READ_CHUNKS]
-    within = [[each for each in described if each[0].chunk == chunk] for chunk in chosen]
-    chunks = [(evidence[chunk], [each for each, _ in part]) for chunk, part in zip(chosen, within, strict=True)]
-    readings = [each for part in read(question, chunks) for each in part]
-    return [
-        (sentence, features | reading._asdict())
-        for (sentence, features), reading in zip([each for part in within for each in part], readings, strict=True)
-    ]

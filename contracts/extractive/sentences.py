@@ -27,6 +27,7 @@ from sourcebound.contracts.prompt.build import EvidencePart
 from sourcebound.contracts.text.segments import Segment, SegmentKind
 from sourcebound.contracts.validation.literals.times.dates import MONTH_NAMES
 from sourcebound.contracts.validation.literals.times.named_times import ISO_MONTH
+from sourcebound.contracts.validation.support.passages import CACHED_CHUNKS
 from sourcebound.contracts.validation.support.word_lists import root_of
 from sourcebound.contracts.validation.support.words import Word, read_words
 
@@ -85,9 +86,10 @@ class Sentence(NamedTuple):
     block: int
     """The number of its list or paragraph in the chunk."""
     is_heading: bool
-    is_quotable: bool
-    is_listable: bool
-    """Whether it is an item or a warning that may be quoted with its list or its steps: `- macOS`, `DANGER: HOT`."""
+    is_whole: bool
+    """Whether it is a statement of the text: no heading, code or fragment."""
+    nests: bool
+    """Whether it is an item before another one, which may be its own."""
     indent: int
     """The column of its beginning."""
     lead: int | None
@@ -97,6 +99,21 @@ class Sentence(NamedTuple):
     fields: tuple[Field, ...]
     source: str = ""
     """The name of its document."""
+
+    @property
+    def is_quotable(self) -> bool:
+        """Whether it may be quoted. This takes long to find out, so it is asked of few."""
+        return self.is_whole and is_quotable(self.text)
+
+    @property
+    def is_listable(self) -> bool:
+        """Whether it is an item or a warning that may be quoted with its list or its steps: `- macOS`, `DANGER: HOT`.
+
+        An item that leads to its own items is quoted with them.
+        """
+        is_listed = self.kind is SegmentKind.LIST_ITEM or self.is_warning
+        text = self.text.rstrip(" :") if self.nests else self.text
+        return self.is_whole and is_listed and is_quotable(text, is_item=True)
 
     @property
     def is_warning(self) -> bool:
@@ -118,7 +135,7 @@ def read_evidence(evidence: Sequence[EvidencePart]) -> list[Sentence]:
     ]
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=CACHED_CHUNKS)
 def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
     pieces = cut_statements(join_wrapped(text, cut_rows(text, read_pieces(text))))
     heads = [find_table_head(pieces, index) for index in range(len(pieces))]
@@ -144,7 +161,6 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
             block += 1
         if is_heading:
             headings = stems[index]
-        may_quote = not is_heading and piece.kind is not SegmentKind.CODE and not is_cut(text, pieces, index)
         is_lead = leads_in(pieces, index)
         if is_lead or not is_item:
             lead = stems[index] if is_lead else frozenset()
@@ -165,8 +181,8 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
                 title=title,
                 block=block,
                 is_heading=is_heading,
-                is_quotable=may_quote and is_quotable(quotes[index]),
-                is_listable=may_quote and _is_listable(pieces, index, quotes[index]),
+                is_whole=not (is_heading or piece.kind is SegmentKind.CODE or is_cut(text, pieces, index)),
+                nests=[each.kind for each in pieces[index : index + 2]] == [SegmentKind.LIST_ITEM] * 2,
                 indent=indents[index],
                 lead=leads[index],
                 leads=is_lead,
@@ -180,14 +196,6 @@ def _read_chunk(source: str, text: str) -> tuple[Sentence, ...]:
 def _read_months(text: str) -> frozenset[str]:
     """Return the months of the dates in a text that are numbers: `2025-02-12` is in February."""
     return frozenset(MONTHS[int(month) - 1] for month in ISO_MONTH.findall(text))
-
-
-def _is_listable(pieces: Sequence[Segment], index: int, quote: str) -> bool:
-    """Whether a segment may be quoted among others: an item, with its nested items if it leads to them; a warning."""
-    is_item = pieces[index].kind is SegmentKind.LIST_ITEM
-    if is_item and [piece.kind for piece in pieces[index + 1 : index + 2]] == [SegmentKind.LIST_ITEM]:
-        quote = quote.rstrip(" :")
-    return (is_item or bool(WARNING.match(quote))) and is_quotable(quote, is_item=True)
 
 
 def _names_chunk(text: str, piece: Segment, index: int) -> bool:

@@ -7,6 +7,8 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 WEIGHTS_FILE: Final = "extractive_v2.json"
+MILLION: Final = 1_000_000
+"""A logit, in the unit of the sums."""
 
 
 class Linear(NamedTuple):

@@ -64,7 +64,7 @@ class _Visible(NamedTuple):
     """A block's text without citations, a map to the original offsets, and the citations."""
 
     text: str
-    origin: list[int]
+    origin: Sequence[int]
     citations: list[tuple[int, int, int]]
     """For each citation its position in the visible text, and its start and end in the answer."""
 
@@ -128,6 +128,8 @@ def _split_block(answer: str, block: TextBlock, version: int, *, says_yes_or_no:
 
 
 def _hide_citations(answer: str, block: TextBlock) -> _Visible:
+    if not CITATION.search(answer, block.start, block.end):
+        return _Visible(answer[block.start : block.end].replace("\n", " "), range(block.start, block.end), [])
     characters: list[str] = []
     origin: list[int] = []
     citations: list[tuple[int, int, int]] = []

@@ -23,7 +23,7 @@ from sourcebound.contracts.text.citations import (
 )
 from sourcebound.contracts.text.hidden import blank_brackets, find_visible_citations
 from sourcebound.contracts.text.questions import asks_yes_or_no
-from sourcebound.contracts.text.segments import SegmentKind, segment
+from sourcebound.contracts.text.segments import Segment, SegmentKind, segment
 from sourcebound.contracts.validation.exemptions import CONNECTIVES as CONNECTIVES
 from sourcebound.contracts.validation.exemptions import read_parts
 from sourcebound.contracts.validation.leaks import Leak, find_leaks
@@ -153,14 +153,25 @@ def read_statements(text: str, bundle: AnswerBundle | None = None, version: int 
     return [statement for statement, _ in _read_parts(text, bundle, version)]
 
 
+def cited_segments(text: str, question: str = "", version: int = VERSION) -> list[tuple[Segment, tuple[str, ...]]]:
+    """Split an answer into segments, each with the anchors that it cites (R5-4).
+
+    Args:
+        text: An answer.
+        question: Its question. Without it, `Yes` at the beginning is a part of its sentence.
+        version: The number of the validation contract.
+    """
+    visible = text if version < SECOND else blank_brackets(text)
+    segments = segment(text, version, says_yes_or_no=version >= SECOND and asks_yes_or_no(question))
+    return [(p, first_use_order(cited.anchor for cited in find_citations(visible[p.start : p.end]))) for p in segments]
+
+
 def _read_parts(text: str, bundle: AnswerBundle | None, version: int) -> list[tuple[Statement, tuple[str, ...]]]:
     """Split an answer into statements, each with the anchors of the items or of the section that it heads."""
-    visible = text if version < SECOND else blank_brackets(text)
-    says_yes_or_no = version >= SECOND and bundle is not None and asks_yes_or_no(bundle.user_question)
-    segments = segment(text, version, says_yes_or_no=says_yes_or_no)
-    anchors = [first_use_order(cited.anchor for cited in find_citations(visible[p.start : p.end])) for p in segments]
+    question = bundle.user_question if bundle else ""
+    cited = cited_segments(text, question, version)
     chunks = {chunk.anchor: chunk.sanitized_text for chunk in bundle.selected_evidence} if bundle else None
-    parts = read_parts(segments, anchors, chunks, bundle.user_question if bundle else "", version)
+    parts = read_parts([piece for piece, _ in cited], [anchors for _, anchors in cited], chunks, question, version)
     return [
         (
             Statement(
@@ -168,12 +179,12 @@ def _read_parts(text: str, bundle: AnswerBundle | None, version: int) -> list[tu
                 start=piece.start,
                 end=piece.end,
                 text=piece.text,
-                anchors=cited,
+                anchors=anchors,
                 needs_citation=part.needs_citation,
             ),
             part.heads,
         )
-        for piece, cited, part in zip(segments, anchors, parts, strict=True)
+        for (piece, anchors), part in zip(cited, parts, strict=True)
     ]
 
 

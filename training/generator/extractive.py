@@ -18,9 +18,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sourcebound.contracts.extractive import ranking
+from sourcebound.contracts.extractive import weights as extractive_weights
 from sourcebound.contracts.extractive.question import read_question
-from sourcebound.contracts.extractive.ranking import Ranked, Reader, answering_features, compare, describe
+from sourcebound.contracts.extractive.ranking import Ranked, answering_features
+from sourcebound.contracts.extractive.reading import Described, Reader, compare, describe, only_quoted, score
 from sourcebound.contracts.extractive.sentences import read_evidence
 from sourcebound.contracts.extractive.weights import WEIGHTS_FILE, Linear, read_weights
 from sourcebound.contracts.prompt.build import PromptParts, read_prompt
@@ -30,7 +31,7 @@ from sourcebound.evals.model.scoring import is_right
 from sourcebound.models.sentence_reader import shared_reader
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-WEIGHTS: Final = Path(ranking.__file__).with_name(WEIGHTS_FILE)
+WEIGHTS: Final = Path(extractive_weights.__file__).with_name(WEIGHTS_FILE)
 SETS: Final = ("squad2", "qed_nq", "covidqa")
 """The sets whose accepted answers are short enough to label single sentences."""
 FALLS: Final = frozenset({"heaviest_missing", "names_missing", "names_far", "type_missing", "nothing_new"})
@@ -49,7 +50,7 @@ class Example(NamedTuple):
 
     case: Case
     prompt: PromptParts
-    described: list[ranking.Described]
+    described: list[Described]
     labels: list[bool]
 
 
@@ -59,8 +60,7 @@ def read_examples(cases: Sequence[Case], read: Reader | None) -> list[Example]:
     for case, prompt in (pair for each, other in with_others(cases) for pair in prompts_of(each, other)):
         question = read_question(prompt.search_query or prompt.question)
         described = describe(question, read_evidence(prompt.evidence))
-        if read:
-            described = compare(question, prompt.evidence, described, read)
+        described = compare(question, prompt.evidence, described, read) if read else only_quoted(described)
         if described:
             labels = [bool(case.gold) and is_right(sentence.text, case.gold) for sentence, _ in described]
             examples.append(Example(case, prompt, described, labels))
@@ -157,7 +157,7 @@ def first_features(example: Example, weights: Mapping[str, int]) -> tuple[Mappin
     """Return the features of the first sentence under these weights, and whether it holds an accepted answer."""
     question = read_question(example.prompt.search_query or example.prompt.question)
     scored = [
-        (Ranked(sentence, features, ranking.score(question, Linear(0, tuple(weights.items())), features)), label)
+        (Ranked(sentence, features, score(question, Linear(0, tuple(weights.items())), features)), label)
         for (sentence, features), label in zip(example.described, example.labels, strict=True)
     ]
     scored.sort(key=lambda each: (-each[0].score, each[0].sentence.chunk, each[0].sentence.place))

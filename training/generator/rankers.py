@@ -16,10 +16,10 @@ import numpy as np
 from extractive import SETS, Array, Example, fit_ranking, read_examples
 from folds import FOLDS, documents, fold_of
 
-from sourcebound.contracts.extractive import ranking
 from sourcebound.contracts.extractive.answer_types import needs_type
 from sourcebound.contracts.extractive.question import read_question
-from sourcebound.contracts.extractive.weights import Linear, read_weights
+from sourcebound.contracts.extractive.reading import score
+from sourcebound.contracts.extractive.weights import MILLION, Linear, read_weights
 from sourcebound.evals.answers.cases import read_cases
 from sourcebound.evals.model.questions import Kind
 from sourcebound.evals.retrieval import DATA
@@ -88,7 +88,7 @@ def is_first_right(example: Example, scores: Array) -> bool:
     question = read_question(example.prompt.search_query or example.prompt.question)
     ranked = []
     for (sentence, features), label, value in zip(example.described, example.labels, scores, strict=True):
-        rule = ranking.score(question, Linear(0, ()), features) / ranking.MILLION
+        rule = score(question, Linear(0, ()), features) / MILLION
         missing = needs_type(question) and features["type_missing"] > 0
         ranked.append((missing, -(value + rule), sentence.chunk, sentence.place, label))
     return bool(min(ranked)[-1])

@@ -15,7 +15,7 @@ from sourcebound.contracts.text.blocks import LIST_MARKER, STATEMENT_END
 from sourcebound.contracts.text.citations import find_citations, find_look_alikes
 from sourcebound.contracts.text.segments import Segment, SegmentKind, segment
 from sourcebound.contracts.text.sentences import STOP_WITHIN
-from sourcebound.contracts.validation.answer_reading import read_statements
+from sourcebound.contracts.validation.answer_reading import cited_segments
 from sourcebound.contracts.validation.leaks import SECOND_PATTERNS
 from sourcebound.contracts.validation.refusals import FINDING, find_refusal
 from sourcebound.contracts.validation.versions import VERSION
@@ -128,8 +128,8 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
         return False
     if any(pattern.search(sentence) for _, _, pattern in SECOND_PATTERNS):
         return False
-    statements = read_statements(f"{sentence} [C0]")
-    return len(statements) == 1 and bool(statements[0].anchors)
+    cited = cited_segments(f"{sentence} [C0]")
+    return len(cited) == 1 and bool(cited[0][1])
 
 
 def _has_words(sentence: str) -> bool:

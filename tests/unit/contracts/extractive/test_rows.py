@@ -8,7 +8,8 @@ from sourcebound.contracts.extractive.answer import answer
 from sourcebound.contracts.extractive.answer_types import find_type
 from sourcebound.contracts.extractive.features import Reading
 from sourcebound.contracts.extractive.question import Asked, Question, read_question
-from sourcebound.contracts.extractive.ranking import ALL_SAID, MORE_TRANSLATED, Ranked, Ranking, Reader, rank
+from sourcebound.contracts.extractive.ranking import ALL_SAID, MORE_TRANSLATED, Ranked, Ranking, rank
+from sourcebound.contracts.extractive.reading import Reader
 from sourcebound.contracts.extractive.sentences import Sentence, read_evidence
 from sourcebound.contracts.extractive.subjects import has_agent, is_other_row, is_whole_row
 from sourcebound.contracts.extractive.weights import NARROW, NO_BOUNDS, WIDE, Bounds, read_weights
